@@ -376,6 +376,12 @@ final class Payments
         return $this->client->request('GET', path('/v1/payments/{id}', $id), null, compact('wait'), null, 'transaction', true, $wait, $language);
     }
 
+    /** Of a COMPLETED payment: its page for the customer, and the proof of what became of it. */
+    public function receipt(string $id): array
+    {
+        return $this->client->request('GET', path('/v1/payments/{id}/receipt', $id), gives: 'receipt');
+    }
+
     /** Every payment that fits, the newest first: foreach ($malipo->payments->list(status: 'FAILED') as $payment). */
     public function list(int $pageSize = 100, string|array ...$filters): \Generator
     {

@@ -15,7 +15,7 @@ from malipo.api import auth
 from malipo.api.access_log import LoggedExchange
 from malipo.api.docs import site
 from malipo.api.parts import ApiParts
-from malipo.api.routes import CALLBACK_PATH, PAGES, ROUTES, AnyRoute, PublicRoute, TokenRoute
+from malipo.api.routes import CALLBACK_PATH, LOG_FILES, PAGES, ROUTES, AnyRoute, PublicRoute, TokenRoute
 from malipo.app.assemble import Service
 from malipo.errors import Unavailable
 from malipo.http import methods as http_methods
@@ -31,7 +31,7 @@ class App:
     def __init__(self, service: Service) -> None:
         self.parts = ApiParts.of(service)
         self._parts_for_people = self.parts.with_queries(service.people_queries)
-        routes = http_methods.by_path([*ROUTES, *PAGES])
+        routes = http_methods.by_path([*ROUTES, *PAGES, *LOG_FILES])
         # Most paths are fixed: for those no pattern need be tried.
         self._fixed = {path: methods for path, methods in routes.items() if "{" not in path}
         self._callback = routes[CALLBACK_PATH]["POST"]

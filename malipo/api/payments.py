@@ -141,7 +141,7 @@ def _headers_of(language: Language) -> dict[str, str]:
 
 
 async def _get(parts: ApiParts, caller: Caller, request: Request) -> Transaction:
-    name = _name_in(request)
+    name = name_in(request)
     transaction = await parts.queries.read(lambda connection: transactions.get(connection, caller.merchant_id, name))
     if transaction is None:
         raise NoSuchTransaction
@@ -149,7 +149,7 @@ async def _get(parts: ApiParts, caller: Caller, request: Request) -> Transaction
     return transaction
 
 
-def _name_in(request: Request) -> str:
+def name_in(request: Request) -> str:
     """The id or reference in the path. What cannot be either need not be looked for."""
     name: str = request.path_params["id"]
     if not _NAME.fullmatch(name):
@@ -165,6 +165,6 @@ MAY_CANCEL = (*COLLECTING, Permission.PAYMENTS_DISBURSE)
 async def cancel(parts: ApiParts, caller: Caller, request: Request) -> Response:
     if Permission.PAYMENTS_CREATE not in caller.permissions:
         require(caller, *_CANCELLING[(await _get(parts, caller, request)).type])  # The type of a payment never changes.
-    transaction = await parts.payments.cancel(Cancellation(caller.merchant_id, _name_in(request)))
+    transaction = await parts.payments.cancel(Cancellation(caller.merchant_id, name_in(request)))
     note_transaction(transaction.id)
     return success({"transaction": payment_json.retrieved(transaction)})

@@ -22,6 +22,7 @@ from malipo.api import (
     people,
     postman,
     quote,
+    receipts,
     recipients,
     wallet,
     webhooks,
@@ -111,6 +112,7 @@ ROUTES: list[AnyRoute] = [
     KeyRoute("POST", "/v1/payments/disburse/batches/{id}/cancel", batches.cancel, PAYING_OUT),
     KeyRoute("POST", "/v1/payments/quote", quote.preview, (Permission.PAYMENTS_READ,)),
     KeyRoute("GET", "/v1/payments/{id}", payments.retrieve, (Permission.PAYMENTS_READ,)),
+    KeyRoute("GET", "/v1/payments/{id}/receipt", receipts.retrieve, (Permission.PAYMENTS_READ,)),
     KeyRoute("POST", "/v1/payments/{id}/cancel", payments.cancel, payments.MAY_CANCEL),
     KeyRoute("POST", "/v1/payments/{id}/refund", payments.refund, PAYING_OUT),
     KeyRoute("POST", "/v1/recipients/lookup", recipients.look_up_one, (Permission.RECIPIENTS_LOOKUP,)),
@@ -147,4 +149,13 @@ PAGES = [
     PublicRoute("GET", "/docs/images/{name}", docs.image),
     PublicRoute("GET", "/docs/downloads/{name}", docs.download),
     PublicRoute("GET", "/docs/{name:path}", docs.guide),
+]
+
+# The receipt log, in the format of C2SP tlog-tiles, which is in docs/receipt-log.md and not in the contract.
+LOG_FILES = [
+    PublicRoute("GET", "/log/keys", receipts.keys),
+    PublicRoute("GET", "/log/checkpoint", receipts.checkpoint),
+    PublicRoute("GET", "/log/tile/{path:path}", receipts.tile),
+    PublicRoute("GET", "/log/{number}/checkpoint", receipts.checkpoint),
+    PublicRoute("GET", "/log/{number}/tile/{path:path}", receipts.tile),
 ]

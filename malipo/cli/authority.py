@@ -89,6 +89,13 @@ AUTHORITY = {
     "restore reject": Authority.OPERATOR,
     # The first to give it proposes; the second approves, and that takes --here.
     "restore release": Authority.OPERATOR,
+    "log begin": Authority.OPERATOR,
+    "log change-key": Authority.OPERATOR,
+    "log erase": Authority.OPERATOR,
+    "log status": Authority.NOBODY,
+    "log keys": Authority.NOBODY,
+    "log check": Authority.NOBODY,
+    "log consistency": Authority.NOBODY,
     "doctor": Authority.NOBODY,
     "merchant list": Authority.NOBODY,
     "key list": Authority.NOBODY,

@@ -1,4 +1,5 @@
-"""malipo secrets …: rotation of the key that encrypts secrets: of webhooks, second factors, and closes."""
+"""malipo secrets …: rotation of the key that encrypts secrets: of webhooks, second factors, closes
+and the receipt log."""
 
 import argparse
 from datetime import datetime
@@ -11,6 +12,7 @@ from malipo.cli.database import write
 from malipo.cli.output import add_subcommand, tell
 from malipo.db import Tx
 from malipo.encryption import Encryption
+from malipo.receipts import log_keys
 from malipo.reconciliation.close import signing_key
 from malipo.settings import Settings
 from malipo.settings.environment import require
@@ -29,7 +31,12 @@ def _rotate(arguments: argparse.Namespace, settings: Settings) -> int:
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[int, int]:
         of_endpoints = await reencrypt(tx, encryption, actor=actor, now=now)
-        found = (of_endpoints, await enrol.reencrypt(tx, encryption), await signing_key.reencrypt(tx, encryption))
+        found = (
+            of_endpoints,
+            await enrol.reencrypt(tx, encryption),
+            await signing_key.reencrypt(tx, encryption),
+            await log_keys.reencrypt(tx, encryption),
+        )
         return sum(each[0] for each in found), sum(each[1] for each in found)
 
     changed, kept = write(arguments, settings, act)

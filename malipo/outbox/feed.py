@@ -110,14 +110,21 @@ async def _span(connection: Conn, merchant_id: str) -> tuple[int, int]:
     return (row["last_number"], row["pruned_to"]) if row else (0, 0)
 
 
-async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int) -> int:
-    """Delete the oldest events, those before a time, and return how many. What is kept has no gaps."""
-    feed = await tx.fetchrow("SELECT last_number, pruned_to FROM feeds WHERE merchant_id = $1 FOR UPDATE", merchant_id)
+async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int, keeps_unlogged: bool = False) -> int:
+    """Delete the oldest events, those before a time, and return how many. What is kept has no gaps.
+
+    `keeps_unlogged`: there is a receipt log, and it needs what it has not appended yet.
+    """
+    feed = await tx.fetchrow(
+        "SELECT last_number, pruned_to, logged_to FROM feeds WHERE merchant_id = $1 FOR UPDATE", merchant_id
+    )
     if feed is None:
         return 0
     # A payment that ended by an event must be in the rollups before the event is deleted.
     counted = await rollups.find_position(tx, merchant_id, Rollup.PAYMENTS)
     end = min(feed["last_number"], feed["pruned_to"] + most, counted)
+    if keeps_unlogged:
+        end = min(end, feed["logged_to"])
     # The query covers only these events: over all old ones it would slow down with every event that waits for deletion.
     first_kept = await tx.fetchval(
         """

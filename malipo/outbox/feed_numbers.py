@@ -23,7 +23,7 @@ async def number(tx: Tx, *, most: int, condition: str = "true") -> list[AnyEvent
     number has seen all before it. The lock is a statement of its own, because the next statement must see what the
     last transaction wrote. (As one statement it would be planned for a row or two, as nearly every event has a number.)
     """
-    await tx.execute(f"SELECT pg_advisory_xact_lock({_NUMBERER})")
+    await lock_numbering(tx)
     events, batch_ids = await _find_unnumbered(tx, condition, most=most)
     of_batches = [] if batch_ids == [] else await _find_batch_events(tx, condition, batch_ids)
     if of_batches and batch_ids is None:
@@ -41,6 +41,11 @@ async def number(tx: Tx, *, most: int, condition: str = "true") -> list[AnyEvent
         if told:
             await _write_numbers(tx, table, told, [next(places[each.merchant_id]) for each in told])
     return numbered
+
+
+async def lock_numbering(tx: Tx) -> None:
+    """Until the commit."""
+    await tx.execute(f"SELECT pg_advisory_xact_lock({_NUMBERER})")
 
 
 async def _write_numbers(tx: Tx, table: str, told: Sequence[AnyEvent], numbers: Sequence[int]) -> None:
@@ -68,7 +73,7 @@ async def _find_unnumbered(tx: Tx, condition: str, *, most: int) -> tuple[list[O
     those of batches at the same moment, so that nearly always one statement is enough; None: there is no row to say."""
     rows = await tx.fetch(
         f"""
-        SELECT id, merchant_id, transaction_id, event, body, created_at,
+        SELECT id, merchant_id, transaction_id, event, body, created_at, ordinal,
                ARRAY (SELECT id FROM batch_events WHERE feed_number IS NULL LIMIT {_MOST_OF_BATCHES}) AS of_batches
         FROM events
         WHERE feed_number IS NULL AND {condition}
@@ -78,7 +83,13 @@ async def _find_unnumbered(tx: Tx, condition: str, *, most: int) -> tuple[list[O
     )
     events = [
         OutboxEvent(
-            row["id"], row["merchant_id"], row["transaction_id"], Event(row["event"]), row["body"], row["created_at"]
+            row["id"],
+            row["merchant_id"],
+            row["transaction_id"],
+            Event(row["event"]),
+            row["body"],
+            row["created_at"],
+            row["ordinal"],
         )
         for row in rows
     ]

@@ -125,6 +125,15 @@ class Settings(
     webhook_ports: tuple[int, ...] = setting((), parse.ports)
     events_keep_days: int = setting(90, parse.whole(1, 3650))
 
+    # Receipts that prove themselves: whether there is a log, whether anybody may read it, and the name that it has.
+    receipt_log: str = setting("off", parse.one_of("off", "private", "public"))
+    receipt_log_name: str | None = setting(
+        None,
+        parse.matching(
+            r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,199}", "an address without https://, such as pay.example.com/log"
+        ),
+    )
+
     # Statements: whether workers fetch those of the day before, from networks that have an API for it.
     statement_fetch: bool = setting(False, parse.boolean)
 

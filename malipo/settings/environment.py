@@ -70,6 +70,11 @@ def read(environment: Mapping[str, str]) -> Settings:
         wrong += [_unsafe(name) for name, value in addresses.items() if not parsers.is_safe_address(value)]
     if values.get("simulated"):
         wrong += [_not_simulated(name) for name, value in addresses.items() if not parsers.is_on_this_machine(value)]
+    if values.get("receipt_log", "off") != "off" and values.get("state_dir") == "none":
+        wrong.append(
+            f"{variable('receipt_log')} needs a {variable('state_dir')}: checkpoints are kept there before they are "
+            "published."
+        )
     if wrong:
         raise BadSettings(wrong)
     return Settings(**values)

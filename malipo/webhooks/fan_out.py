@@ -1,11 +1,11 @@
 """Fan-out: numbers new events, adds them to the daily totals, and makes a delivery for each subscribed endpoint.
 
-All of it is one commit. The worker may claim new deliveries in it, as far as it has room, so that most deliveries
-are written once before they are sent and once after.
+All of it is one commit, also what `beside` does with the numbered events. The worker may claim new deliveries in it, as
+far as it has room, so that most deliveries are written once before they are sent and once after.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,6 +18,7 @@ from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import delivery_queue, endpoints
 
 MayTake = Callable[[str], bool]
+Beside = Callable[[Tx, Sequence[AnyEvent]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,14 @@ class FannedOut:
 
 
 async def fan_out(
-    tx: Tx, *, most: int, claim_id: str, lease_seconds: float, may_take: MayTake, now: datetime
+    tx: Tx,
+    *,
+    most: int,
+    claim_id: str,
+    lease_seconds: float,
+    may_take: MayTake,
+    now: datetime,
+    beside: Beside | None = None,
 ) -> FannedOut:
     # Not before the workers have compared the server with their marks: if the database was restored, these numbers
     # belonged to other events, and readers of the feed would miss the new ones.
@@ -36,6 +44,8 @@ async def fan_out(
     if not events:
         return FannedOut(0, (), frozenset())
     await daily_totals.add(tx, events)
+    if beside is not None:
+        await beside(tx, events)
     wanted = pairs(events, await endpoints.find_active(tx, {event.merchant_id for event in events}))
     new: list[delivery_queue.NewDelivery] = []
     taken: list[WebhookMessage] = []

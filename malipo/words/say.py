@@ -4,9 +4,15 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from malipo.errors import Problem, Refusal
-from malipo.words import exceptions, operators, people, statements
+from malipo.words import exceptions, operators, people, receipts, statements
 
-SENTENCES: dict[str, str] = {**statements.SENTENCES, **exceptions.SENTENCES, **operators.SENTENCES, **people.SENTENCES}
+SENTENCES: dict[str, str] = {
+    **statements.SENTENCES,
+    **exceptions.SENTENCES,
+    **operators.SENTENCES,
+    **people.SENTENCES,
+    **receipts.SENTENCES,
+}
 
 
 class Translate(Protocol):

@@ -51,7 +51,8 @@ async def prune(database: Database, settings: Settings, clock: Clock) -> None:
     for merchant_id in merchant_ids:
         while True:
             async with database.begin() as tx:
-                if not await feed.prune(tx, merchant_id, before=before, most=_MOST):
+                keeps_unlogged = settings.receipt_log != "off"
+                if not await feed.prune(tx, merchant_id, before=before, most=_MOST, keeps_unlogged=keeps_unlogged):
                     break
             await asyncio.sleep(_PAUSE_SECONDS)
 

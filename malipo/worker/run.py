@@ -38,6 +38,7 @@ from malipo.worker.network_querier import NetworkQuerier
 from malipo.worker.network_sender import NetworkSender
 from malipo.worker.poll_loop import LOOK_SECONDS, RARE_LOOK_SECONDS, run_forever, step_seconds
 from malipo.worker.pruner import prune_hourly
+from malipo.worker.receipt_log import ReceiptLog
 from malipo.worker.statement_fetcher import StatementFetcher
 from malipo.worker.webhook_sender import WebhookSender
 
@@ -188,6 +189,8 @@ class _Worker:
             self._parts.append(NetworkSender(sends, self._detector, service.network_work, settings, clock))
             self._parts.append(NetworkQuerier(queries, database, settings))
         self._to_count, self._to_complete = asyncio.Event(), asyncio.Event()
+        is_logged = settings.receipt_log != "off"
+        self._receipts = ReceiptLog(service, lambda: self._detector.worker_id) if is_logged else None
         self._parts.append(
             WebhookSender(
                 database,
@@ -198,10 +201,16 @@ class _Worker:
                 clock,
                 lease_seconds=lease_seconds,
                 mark=mark,
-                on_numbered=self._to_count.set,
+                on_numbered=self._note_numbered,
+                beside=None if self._receipts is None else self._receipts.append,
             )
         )
         self._precedence = Precedence(_kinds_of_work(networks))
+
+    def _note_numbered(self) -> None:
+        self._to_count.set()
+        if self._receipts is not None:
+            self._receipts.note_numbered()
 
     def wake(self, topic: str) -> None:
         for part in self._parts:
@@ -249,6 +258,7 @@ class _Worker:
             run("mark", self._look),
             run("batches", complete, self._to_complete, look_seconds=rarely),
             due,
+            *(() if self._receipts is None else self._receipts.loops(loops)),
             *(each(loops) for each in beside),
             prune_hourly(self._database, service.settings, service.clock),
             service.health.clock_skew.watch(),

@@ -19,7 +19,7 @@ from malipo.outbox.event import EVENTS_TOPIC
 from malipo.restore.restore_detector import NotCompared, RestoreDetector
 from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, DeliveryState, WebhookMessage
-from malipo.webhooks.fan_out import fan_out
+from malipo.webhooks.fan_out import Beside, fan_out
 from malipo.webhooks.send_attempt import Attempts
 from malipo.webhooks.store import delivery_queue
 from malipo.webhooks.webhooks import WEBHOOKS_TOPIC
@@ -55,7 +55,9 @@ class WebhookSender:
         lease_seconds: float | None,
         mark: Mark,
         on_numbered: Callable[[], None] = lambda: None,
+        beside: Beside | None = None,
     ) -> None:
+        self._beside = beside  # what else becomes of the events, in the commit that numbers them
         self._on_numbered = on_numbered  # events got their numbers: there may be payments to count
         self._database = database
         self._attempts = attempts
@@ -126,6 +128,7 @@ class WebhookSender:
                     lease_seconds=self._lease_seconds,
                     may_take=may_take,
                     now=now,
+                    beside=self._beside,
                 )
                 counted = await self._detector.count_numbering(tx) if done.events else None
                 self._mark("fanning")

@@ -111,6 +111,7 @@ class World:
             "retrieve": ended,
             "cancel": list(self.payments.values()),
             "refund": ended,
+            "receipt": ended,
             "changeRole": self.people,
         }.get(operation)
         if operation in ("getBatch", "listBatchItems", "approveBatch", "cancelBatch"):

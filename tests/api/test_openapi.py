@@ -208,6 +208,8 @@ def _pay(do: Story, world: World) -> None:
     do("POST", f"{payment}/cancel", at=f"/v1/payments/{made['reference']}/cancel")
     do("POST", "/v1/payments/disburse", PAYOUT)
     do("POST", f"{payment}/refund", {"reason": "Returned"}, at=f"/v1/payments/{world.collected}/refund")
+    receipt = do("GET", f"{payment}/receipt", at=f"/v1/payments/{world.collected}/receipt")["receipt"]
+    assert (receipt["id"], receipt["facts"]) == (world.collected, [])
     _pay_many(do, world)
     for status, id_ in world.payments.items():
         if status is not Status.PENDING:  # The random requests may have cancelled it.

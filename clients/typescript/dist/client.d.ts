@@ -26,6 +26,8 @@ declare class Payments {
         wait?: number;
         language?: "en" | "sw";
     }): Promise<t.Transaction>;
+    /** Of a COMPLETED payment: its page for the customer, and the proof of what became of it. */
+    receipt(id: string): Promise<t.Receipt>;
     /** Every payment that fits, the newest first: `for await (const payment of client.payments.list())`. */
     list({ language, pageSize: limit, ...filters }?: t.PaymentFilters): AsyncGenerator<t.Transaction, void, undefined>;
     /** While it is PENDING. Again is the same again. */

@@ -51,6 +51,10 @@ class Payments {
     get(id, { wait, language } = {}) {
         return this.http.call(ROUTES.getPayment, { ids: { id }, query: { wait }, waitSeconds: wait, language });
     }
+    /** Of a COMPLETED payment: its page for the customer, and the proof of what became of it. */
+    receipt(id) {
+        return this.http.call(ROUTES.getReceipt, { ids: { id } });
+    }
     /** Every payment that fits, the newest first: `for await (const payment of client.payments.list())`. */
     async *list({ language, pageSize: limit = PAGE, ...filters } = {}) {
         for (let before;;) {

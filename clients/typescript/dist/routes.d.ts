@@ -13,6 +13,7 @@ export declare const ROUTES: {
     disburse: Route;
     refund: Route;
     getPayment: Route;
+    getReceipt: Route;
     listPayments: Route;
     cancelPayment: Route;
     quote: Route;

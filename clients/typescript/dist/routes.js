@@ -10,6 +10,7 @@ export const ROUTES = {
     disburse: pay("/v1/payments/disburse", "transaction"),
     refund: pay("/v1/payments/{id}/refund", "transaction"),
     getPayment: read("/v1/payments/{id}", "transaction"),
+    getReceipt: read("/v1/payments/{id}/receipt", "receipt"),
     listPayments: read("/v1/payments"),
     cancelPayment: ask("/v1/payments/{id}/cancel", "transaction"),
     quote: ask("/v1/payments/quote", "quote"),

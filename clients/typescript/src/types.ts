@@ -136,6 +136,48 @@ export interface Replayable<Now> {
   currentStatus: Now;
 }
 
+/** What `verify_receipt.py` verifies, if it is kept as JSON. */
+export interface Receipt {
+  /** Of a refund, the collection that it gives back. */
+  id: string;
+  reference: string;
+  type: TransactionType;
+  amount: number;
+  currency: "TZS";
+  channel: Channel;
+  status: Status;
+  /** Of the customer, masked. */
+  phone: string;
+  merchant: ReceiptMerchant;
+  providerReference?: string;
+  completedAt?: string;
+  refundedAmount?: number;
+  correction?: ReceiptCorrection;
+  /** Its page. Whoever has the address can open it. */
+  url: string;
+  facts: ReceiptFact[];
+}
+
+export interface ReceiptMerchant {
+  name: string;
+  registeredName?: string;
+  tin?: string;
+}
+
+/** What counts now, because the network said something else after the end. */
+export interface ReceiptCorrection {
+  outcome: "COMPLETED" | "FAILED";
+  correctedAt: string;
+}
+
+/** What became true, and the proof that the log has it: null until a checkpoint covers it. */
+export interface ReceiptFact {
+  kind: string;
+  fact: string | null;
+  salt: string | null;
+  proof: string | null;
+}
+
 /** What was put right after the end, because the network said something else later. */
 export interface Correction {
   outcome: "COMPLETED" | "FAILED";

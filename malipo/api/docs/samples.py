@@ -38,6 +38,7 @@ CALLS: Mapping[str, ClientCall] = {
     "list": ClientCall("payments.list", "payment", ("reference", "amount", "status"), Gives.EACH),
     "disburse": ClientCall("payments.disburse", "payout", ("id", "status"), keys=("wages-W46-17-1", "wages-W46-18-1")),
     "retrieve": ClientCall("payments.get", "payment", ("reference", "status")),
+    "receipt": ClientCall("payments.receipt", "receipt", ("reference", "url")),
     "cancel": ClientCall("payments.cancel", "payment", ("reference", "status")),
     "refund": ClientCall("payments.refund", "refund", ("id", "amount"), keys=("return-1042-1", "return-1042-2")),
     "quote": ClientCall("payments.quote", "quote", ("fee", "totalAmount")),

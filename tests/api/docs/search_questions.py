@@ -98,7 +98,7 @@ QUESTIONS |= {
     "partial refund": "/docs/refunds",
     "refund partly": "/docs/refunds",
     "postman": "/docs/reference",
-    "receipt": "/docs/statement",
+    "receipt": "/docs/receipts",
     "checkout": "/docs/payments",
     "ngrok": "/docs/webhooks",
     "woocommerce": "/docs/clients",

@@ -67,6 +67,9 @@ async def test_a_collection_from_the_request_to_its_refund(stack: FullStack, mal
         assert (refund.type, refund.refund_of) == ("DISBURSEMENT", payment.id)
         assert malipo.payments.wait_until_ended(refund.id, timeout=60).status == "COMPLETED"
         assert malipo.payments.get(payment.id).refunded_amount == 2000
+        receipt = malipo.payments.receipt(payment.id)
+        assert (receipt.amount, receipt.refunded_amount, receipt.facts) == (5000, 2000, [])
+        assert f"/receipt/{payment.reference}-" in receipt.url
         with pytest.raises(Conflict):
             malipo.payments.cancel(payment.id)
 

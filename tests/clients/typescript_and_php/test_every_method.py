@@ -21,7 +21,7 @@ ITEM: dict[str, Any] = {"amount": 1000, "channel": "MPESA", "recipientPhone": "+
 
 
 # They are in test_live_payments.
-NEED_NETWORKS = {"payments.refund", "payments.waitUntilEnded"}
+NEED_NETWORKS = {"payments.refund", "payments.receipt", "payments.waitUntilEnded"}
 
 
 class Calls:

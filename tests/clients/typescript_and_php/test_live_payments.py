@@ -58,6 +58,8 @@ async def test_a_collection_is_paid_and_refunded(ask: Ask, program: Program) -> 
     assert (refund["refundOf"], refund["amount"]) == (made["id"], 500)
     assert (await ask("payments.waitUntilEnded", refund["reference"]))["status"] == "COMPLETED"
     assert (await ask("payments.get", made["id"]))["refundedAmount"] == 500
+    receipt = await ask("payments.receipt", made["reference"])
+    assert (receipt["id"], receipt["amount"], receipt["refundedAmount"]) == (made["id"], 1000, 500)
     rest = await ask("payments.refund", made["id"])
     assert rest["amount"] == 500, "without an amount, all that is left"
     await ask("payments.waitUntilEnded", rest["id"])

@@ -103,6 +103,48 @@ class Created(Record):
         return type(self), (self._fields, self._replayed_status)
 
 
+class ReceiptMerchant(Record):
+    name: str
+    registered_name: str | None
+    tin: str | None
+
+
+class ReceiptCorrection(Record):
+    """What counts now, because the network said something else after the end."""
+
+    outcome: Status
+    corrected_at: str
+
+
+class ReceiptFact(Record):
+    """What became true, and the proof that the log has it: None until a checkpoint covers it."""
+
+    kind: str
+    fact: str | None
+    salt: str | None
+    proof: str | None
+
+
+class Receipt(Record, nested={"merchant": ReceiptMerchant, "correction": ReceiptCorrection, "facts": ReceiptFact}):
+    """The receipt of a payment. `to_dict()` is what `verify_receipt.py` verifies."""
+
+    id: str
+    reference: str
+    type: PaymentType
+    amount: int
+    currency: str
+    channel: ChannelName
+    status: Status
+    phone: str
+    merchant: ReceiptMerchant
+    provider_reference: str | None
+    completed_at: str | None
+    refunded_amount: int | None
+    correction: ReceiptCorrection | None
+    url: str
+    facts: list[ReceiptFact]
+
+
 class Correction(Record):
     """What a network's later word has changed in the wallet. The status that was told stays."""
 

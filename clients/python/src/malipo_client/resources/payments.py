@@ -8,7 +8,7 @@ from typing import Literal
 
 from malipo_client.errors import NotEndedYet
 from malipo_client.operation import Flow, Mode, Resource, flow, listing, operation
-from malipo_client.records import ChannelName, PaymentType, Quote, Status, Transaction
+from malipo_client.records import ChannelName, PaymentType, Quote, Receipt, Status, Transaction
 from malipo_client.request import Page, Request, created, new_idempotency_key, one
 from malipo_client.resources.pages import older_than_the_last
 
@@ -126,6 +126,11 @@ class Payments(Resource[Mode]):
     def get(self, id: str, *, wait: int | None = None) -> Request[Transaction]:
         """A payment by its id or reference. With `wait`, as soon as its status changes, or after so many seconds."""
         return _get(id, wait)
+
+    @operation
+    def receipt(self, id: str) -> Request[Receipt]:
+        """The receipt of a COMPLETED payment: its page for the customer, and the proof of what became of it."""
+        return Request("GET", "/v1/payments/{id}/receipt", one(Receipt, "receipt"), ids={"id": id})
 
     @flow
     def wait_until_ended(self, id: str, *, timeout: float = 180) -> Flow[Transaction]:

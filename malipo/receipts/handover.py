@@ -1,0 +1,62 @@
+"""A handover from one key of the log to the next: up to which size the old one counts, signed by both. Pure.
+
+It is written when the key is changed, and when a new log begins. Whoever trusts one of the two keys can trust the
+other: the new one, or the old one up to that size.
+"""
+
+import base64
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from malipo.receipts import signed_note
+from malipo.receipts.checkpoint import TreeHead, parse_head
+from malipo.receipts.signed_note import Note, NoteRefused, VerifierKey, parse_verifier_key
+
+_FIRST = "malipo receipt log handover v1"
+
+
+class Handover(NamedTuple):
+    old: VerifierKey
+    last: TreeHead  # the last that the old key has signed
+    new: VerifierKey
+
+
+def sign(last: TreeHead, old: Ed25519PrivateKey, new: Ed25519PrivateKey, *, new_name: str) -> str:
+    """The note. The old key has the name of the log that it has signed."""
+    old_key = VerifierKey(last.origin, old.public_key().public_bytes_raw())
+    new_key = VerifierKey(new_name, new.public_key().public_bytes_raw())
+    text = f"{_FIRST}\n{old_key}\n{last.size}\n{base64.b64encode(last.root).decode()}\n{new_key}\n"
+    return str(Note(text, (signed_note.sign(text, last.origin, old), signed_note.sign(text, new_name, new))))
+
+
+def open_handover(text: str) -> Handover:
+    """One that both of its keys have signed."""
+    note = signed_note.parse(text)
+    lines = note.text.split("\n")
+    if len(lines) != 6 or lines[0] != _FIRST:
+        raise NoteRefused("not a handover")
+    _, old_line, size, root, new_line, _ = lines
+    old, new = parse_verifier_key(old_line), parse_verifier_key(new_line)
+    last = parse_head(f"{old.name}\n{size}\n{root}\n")
+    if not (signed_note.is_signed_by(note, old) and signed_note.is_signed_by(note, new)):
+        raise NoteRefused("a handover that not both keys have signed")
+    return Handover(old, last, new)
+
+
+def trusted_keys(given: Iterable[VerifierKey], handovers: Iterable[Handover]) -> dict[VerifierKey, int | None]:
+    """The keys that follow from those that somebody trusts, with the last size that each may sign; None: any.
+
+    A key that hands over twice is used by two: then nothing follows from it.
+    """
+    trusted: dict[VerifierKey, int | None] = dict.fromkeys(given)
+    left = set(handovers)
+    olds = [each.old for each in left]
+    left = {each for each in left if olds.count(each.old) == 1}
+    while following := [each for each in left if each.old in trusted or each.new in trusted]:
+        for each in following:
+            trusted[each.old] = each.last.size
+            trusted.setdefault(each.new, None)
+            left.remove(each)
+    return trusted

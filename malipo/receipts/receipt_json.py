@@ -1,0 +1,49 @@
+"""The JSON of a receipt. Pure."""
+
+from typing import Any
+
+from malipo import clock, phone
+from malipo.money import CURRENCY
+from malipo.receipts.find_receipt import ProvenFact, Receipt
+
+View = dict[str, Any]
+
+
+def receipt_view(receipt: Receipt, *, url: str) -> View:
+    payment = receipt.payment
+    shown: View = {
+        "id": payment.id,
+        "reference": payment.reference,
+        "type": payment.type,
+        "amount": payment.amount,
+        "currency": CURRENCY,
+        "channel": payment.channel,
+        "status": payment.status,
+        "phone": phone.mask(payment.phone),
+        "merchant": {"name": receipt.merchant.name},
+    }
+    if receipt.merchant.registered_name is not None:
+        shown["merchant"]["registeredName"] = receipt.merchant.registered_name
+    if receipt.merchant.tin is not None:
+        shown["merchant"]["tin"] = receipt.merchant.tin
+    if payment.provider_reference is not None:
+        shown["providerReference"] = payment.provider_reference
+    if payment.completed_at is not None:
+        shown["completedAt"] = clock.iso(payment.completed_at)
+    if refunded := sum(each.amount for each in payment.refunds if each.is_paid):
+        shown["refundedAmount"] = refunded
+    if payment.correction is not None:
+        corrected = payment.correction
+        shown["correction"] = {"outcome": corrected.outcome, "correctedAt": clock.iso(corrected.corrected_at)}
+    return shown | {"url": url, "facts": [_fact(each) for each in receipt.facts]}
+
+
+def _fact(proven: ProvenFact) -> View:
+    """Without salt and fact it was erased."""
+    kept = proven.kept
+    return {
+        "kind": kept.kind,
+        "fact": kept.fact,
+        "salt": None if kept.salt is None else kept.salt.hex(),
+        "proof": None if proven.proof is None else str(proven.proof),
+    }

@@ -1,0 +1,226 @@
+"""Signs the checkpoints of the receipt log: flushed in this host's state folder first, then published.
+
+One worker signs at a time. Whatever stops it between two steps, the next turn goes on: a checkpoint that was flushed
+and not published is followed by another one that extends it.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from malipo import log
+from malipo.db import Database, Tx
+from malipo.db.database_time import database_now
+from malipo.encryption import Encryption
+from malipo.outbox import feed_numbers
+from malipo.receipts import checkpoint, log_keys, tree_store
+from malipo.receipts.checkpoint import TreeHead
+from malipo.receipts.genesis import genesis_of
+from malipo.receipts.signing_decision import Act, Decision, Known, Refused, Situation, decide
+from malipo.receipts.state_file import StateFile
+from malipo.receipts.store import facts, logs
+from malipo.receipts.store.logs import Log, Published
+from malipo.restore.store import installation
+
+# So soon after the last one the next checkpoint is signed, if there is anything new.
+CHECKPOINT_SECONDS = 60.0
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _nothing(_: str) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a turn has found, and what it says of what may be signed."""
+
+    log: Log | None
+    published: Published | None
+    note: str | None  # the last one in this host's state folder
+    situation: Situation
+
+    @property
+    def last_note(self) -> str | None:
+        """The later one of what was flushed and what was published."""
+        published = None if self.published is None else self.published.note
+        if self.note is None or published is None:
+            return self.note or published
+        return max(self.note, published, key=lambda each: _known(checkpoint.head_of(each)))
+
+
+class CheckpointSigner:
+    """`mark` is called at each named point, so that a test can stop the process there."""
+
+    def __init__(
+        self,
+        database: Database,
+        state_dir: Path,
+        encryption: Encryption,
+        *,
+        worker_id: Callable[[], str],
+        log_name: str | None,
+        seconds: float = CHECKPOINT_SECONDS,
+        mark: Callable[[str], None] = _nothing,
+    ) -> None:
+        self._database = database
+        self._state_dir = state_dir
+        self._encryption = encryption
+        self._worker_id = worker_id
+        self._log_name = log_name
+        self._seconds = timedelta(seconds=seconds)
+        self._mark = mark
+        self._file: StateFile | None = None
+        self._first_seen: Known | None = None  # what was published when this worker began to look
+        self._noted: Refused | bool | None = False
+        self._quiet: logs.Outline | None = None  # nothing is to be done while this is the same
+
+    async def turn(self) -> bool:
+        """Do the next thing. Returns whether there may be more to do."""
+        async with self._database.read() as connection:
+            outline = await logs.find_outline(connection)
+        if outline == self._quiet:
+            return False
+        await self._store_tiles()
+        async with self._database.begin() as tx:
+            if not await logs.try_lock_signer(tx):
+                return False
+            found = await self._look(tx)
+            decision = decide(found.situation)
+            await self._note(tx, decision)
+            is_more = await self._act(tx, decision.act, found)
+        if decision.act is Act.NOTHING:
+            self._quiet = outline
+        return is_more
+
+    async def _store_tiles(self) -> None:
+        is_more = True
+        while is_more:
+            async with self._database.begin() as tx:
+                if not await logs.try_lock_signer(tx):
+                    return
+                latest = await logs.find_latest(tx)
+                if latest is None or latest.genesis is None:
+                    return
+                is_more = await tree_store.store_complete_tiles(tx, latest)
+
+    async def _look(self, tx: Tx) -> _Found:
+        standing = await installation.get(tx)
+        if self._file is None:
+            self._file = StateFile(self._state_dir, standing.id)
+        latest, published = await logs.find_latest(tx), await logs.find_published(tx)
+        note = await asyncio.to_thread(self._file.read)
+        known = None if published is None else Known(published.log, published.size)
+        if self._first_seen is None:
+            self._first_seen = known or Known(0, 0)
+        is_of_epoch = latest is not None and latest.installation_epoch == standing.epoch
+        covered = published.size if published is not None and latest and published.log == latest.number else 1
+        current = latest if is_of_epoch else None
+        flushed = None if note is None else checkpoint.head_of(note)
+        situation = Situation(
+            is_fenced=standing.is_fenced,
+            log=None if current is None else current.number,
+            size=0 if current is None else current.size,
+            is_begun=current is not None and current.genesis is not None,
+            is_by_operator=current is not None and current.begun_by is not None,
+            published=known,
+            flushed=None if flushed is None else _known(flushed),
+            has_flushed_root=await _has(tx, current, flushed),
+            has_published_root=await _has(
+                tx, current, None if published is None else checkpoint.head_of(published.note)
+            ),
+            is_left_open=latest is not None and not is_of_epoch and latest.size > covered,
+            is_key_to_change=current is not None and current.is_key_to_change,
+            has_seen_news=known is not None and known > self._first_seen,
+        )
+        return _Found(current, published, note, situation)
+
+    async def _note(self, tx: Tx, decision: Decision) -> None:
+        """So that operators see on every host who signs, and why nobody does."""
+        if decision.refused is self._noted:
+            return
+        await logs.note_signer(tx, self._worker_id(), socket.gethostname(), decision.refused)
+        if decision.refused is not None:
+            log.error("receipt_log.refused", None, reason=decision.refused)
+        self._noted = decision.refused
+
+    async def _act(self, tx: Tx, act: Act, found: _Found) -> bool:
+        """Returns whether there may be more to do at once."""
+        match act:
+            case Act.MAKE:
+                await feed_numbers.lock_numbering(tx)
+                await logs.make(tx, self._log_name)
+            case Act.BEGIN:
+                await self._begin(tx, found)
+            case Act.FOLLOW:
+                assert found.published is not None
+                await self._flush(found.published.note)
+            case Act.CHANGE_KEY:
+                await self._change_key(tx, found)
+            case Act.SIGN:
+                await self._sign(tx, found, now=await database_now(tx))
+                return False
+            case _:
+                return False
+        return True
+
+    async def _begin(self, tx: Tx, found: _Found) -> None:
+        """The first entry, and the key. What no published checkpoint covers comes after it."""
+        assert found.log is not None
+        await feed_numbers.lock_numbering(tx)
+        previous = found.last_note
+        last = None if previous is None else checkpoint.head_of(previous)
+        await logs.begin(tx, found.log.number, genesis_of(previous))
+        moved = await facts.take_over(tx, found.log.number)
+        await log_keys.make_key(tx, self._encryption, found.log, last, now=await database_now(tx))
+        log.info("receipt_log.begun", origin=found.log.origin, moved=moved)
+
+    async def _change_key(self, tx: Tx, found: _Found) -> None:
+        """The old key counts up to the most that it has signed on this host, published or not."""
+        assert found.log is not None
+        assert found.note is not None
+        last = checkpoint.head_of(found.note)
+        await log_keys.make_key(tx, self._encryption, found.log, last, now=await database_now(tx))
+        await logs.set_key_to_change(tx, found.log.number, to_change=False)
+        log.info("receipt_log.key_changed", origin=found.log.origin)
+
+    async def _sign(self, tx: Tx, found: _Found, *, now: datetime) -> None:
+        assert found.log is not None
+        published = found.published
+        if published is not None and published.log == found.log.number and self._is_soon(now - published.signed_at):
+            return
+        if await tree_store.store_complete_tiles(tx, found.log):
+            return  # Many have come meanwhile: the next turn stores their tiles in pieces.
+        head = TreeHead(found.log.origin, found.log.size, await tree_store.find_root(tx, found.log, found.log.size))
+        key = await log_keys.find_current(tx, self._encryption, found.log.number)
+        # No checkpoint is older than the one that it extends.
+        time = max((now - _EPOCH) // timedelta(seconds=1), checkpoint.time_of(found.last_note))
+        note = checkpoint.sign(head, key, time=time)
+        self._mark("signed")
+        await self._flush(note)
+        self._mark("flushed")
+        await logs.publish(tx, Published(found.log.number, head.size, note, _EPOCH + timedelta(seconds=time)))
+        log.info("receipt_log.signed", origin=head.origin, size=head.size)
+
+    def _is_soon(self, since: timedelta) -> bool:
+        """After the last checkpoint. A clock that was set back does not count."""
+        return timedelta(0) <= since < self._seconds
+
+    async def _flush(self, note: str) -> None:
+        assert self._file is not None
+        await asyncio.to_thread(self._file.write, note)
+
+
+async def _has(tx: Tx, current: Log | None, head: TreeHead | None) -> bool:
+    """Whether the log has the root of this head, if it is one of this log."""
+    if current is None or head is None or head.origin != current.origin:
+        return True
+    return head.size <= current.size and await tree_store.find_root(tx, current, head.size) == head.root
+
+
+def _known(head: TreeHead) -> Known:
+    return Known(int(head.origin.rpartition("/")[2]), head.size)

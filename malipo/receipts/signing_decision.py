@@ -1,0 +1,90 @@
+"""Whether a worker may sign the next checkpoint, by what its state folder and the database know. Pure.
+
+Nothing is signed that does not extend the last checkpoint that this host has flushed. So a database that was restored
+cannot make the log say two things of the same places.
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+from malipo.errors import Code
+
+
+class Known(NamedTuple):
+    """A checkpoint that was signed: of which log, and of how many leaves."""
+
+    log: int
+    size: int
+
+
+class Act(Enum):
+    NOTHING = "nothing"
+    MAKE = "make"  # another log, for what no checkpoint of the one before a restore covers
+    FENCED = "fenced"  # after a restore nothing is signed until operators have looked
+    BEGIN = "begin"  # the log's first entry
+    FOLLOW = "follow"  # flush what another host has published
+    CHANGE_KEY = "change_key"
+    SIGN = "sign"
+    REFUSE = "refuse"
+
+
+class Refused(Code):
+    """Why nothing is signed until an operator has looked."""
+
+    NO_STATE = "receipt_log_no_state"  # the state folder was lost, or is new, and nobody else signs
+    REWRITTEN = "receipt_log_rewritten"  # the database's log is not the one that this host has signed
+    PUBLISHED = "receipt_log_published_differs"  # nor the one that was published
+    LATER_LOG = "receipt_log_lost"  # this host has signed a later log, which the database does not know
+
+
+class Situation(NamedTuple):
+    is_fenced: bool
+    log: int | None  # the current one; None: there is none yet
+    size: int  # of its leaves, including the first
+    is_begun: bool  # it has its first entry
+    is_by_operator: bool  # an operator has said that it begins
+    published: Known | None  # the last one, of any log
+    flushed: Known | None  # the last one in this host's state folder
+    has_flushed_root: bool = True  # the current log has the flushed root at the flushed size
+    has_published_root: bool = True  # and the published one
+    is_left_open: bool = False  # the log before the restore has leaves that no published checkpoint covers
+    is_key_to_change: bool = False  # an operator wants it
+    has_seen_news: bool = False  # since this worker runs another host has published a checkpoint of this log
+
+
+class Decision(NamedTuple):
+    act: Act
+    refused: Refused | None = None
+
+
+def decide(now: Situation) -> Decision:
+    if now.is_fenced:
+        return Decision(Act.FENCED)
+    if now.log is None:
+        return Decision(Act.MAKE if now.is_left_open else Act.NOTHING)
+    flushed, published = now.flushed, now.published
+    if flushed is not None and flushed.log > now.log:
+        return Decision(Act.REFUSE, Refused.LATER_LOG)
+    is_published = published is not None and published.log == now.log
+    if is_published and not now.has_published_root:
+        return Decision(Act.REFUSE, Refused.PUBLISHED)
+    if flushed is not None and flushed.log == now.log:
+        return _of_this_log(now, flushed, published if is_published else None)
+    if is_published:
+        # This host has not seen how the log began. Another that signs it now has.
+        return Decision(Act.FOLLOW) if now.has_seen_news else Decision(Act.REFUSE, Refused.NO_STATE)
+    if flushed is None and published is not None and not now.is_by_operator:
+        return Decision(Act.REFUSE, Refused.NO_STATE)
+    return Decision(Act.SIGN if now.is_begun else Act.BEGIN)
+
+
+def _of_this_log(now: Situation, flushed: Known, published: Known | None) -> Decision:
+    if flushed.size > now.size or not now.has_flushed_root:
+        return Decision(Act.REFUSE, Refused.REWRITTEN)
+    if published is not None and published.size > flushed.size:
+        return Decision(Act.FOLLOW)
+    if published is not None and now.is_key_to_change:
+        return Decision(Act.CHANGE_KEY)
+    if now.size > (0 if published is None else published.size):
+        return Decision(Act.SIGN)
+    return Decision(Act.NOTHING)

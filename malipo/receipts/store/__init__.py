@@ -1,0 +1,1 @@
+"""SQL of the receipts and of their log."""

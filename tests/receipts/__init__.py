@@ -1,0 +1,1 @@
+"""Receipts that prove themselves, and their log."""
