@@ -38,6 +38,6 @@ def in_words(error: BaseException, exchange: PostExchange) -> str:
 
 
 def _faults(error: OSError) -> str:
-    """The messages of the system: one for each address that was tried."""
+    """The error messages of the operating system, one for each address that was tried."""
     numbers = re.findall(r"\[Errno (\d+)\]", str(error))
     return ", ".join(dict.fromkeys(os.strerror(int(number)).lower() for number in numbers))

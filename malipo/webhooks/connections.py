@@ -35,8 +35,7 @@ class ReceiverConnection(ResponseHandler):
 
 @dataclass(slots=True)
 class PostExchange:
-    """The progress of one POST. The connector and the socket factory do not get the request as an argument, so they
-    find it here."""
+    """The progress of one POST. aiohttp gives its connector and socket factory no request, so they find it here."""
 
     may_reuse: bool = True
     refusal: str | None = None
@@ -61,7 +60,7 @@ class ConnectionPool(aiohttp.TCPConnector):
     """aiohttp's pool, and the socket factory that every connection passes."""
 
     def __init__(self, names: AbstractResolver, sockets: aiohttp.SocketFactoryType, ssl: SSLContext) -> None:
-        # No limit: the caller limits the concurrency.
+        # No limit here: the sender limits the concurrency.
         super().__init__(limit=0, keepalive_timeout=_IDLE_SECONDS, resolver=names, socket_factory=sockets, ssl=ssl)
         kind: type[ResponseHandler] = ReceiverConnection
         self._factory = partial(kind, loop=self._loop)

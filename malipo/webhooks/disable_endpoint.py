@@ -19,7 +19,7 @@ _WORKER = Actor(SYSTEM_NAME, "worker")
 
 
 async def note_health(tx: Tx, attempts: Sequence[Attempt], *, now: datetime) -> None:
-    """Store since when each endpoint has been failing, and disable those that have failed for too long."""
+    """Store since when each endpoint has been failing, and disable those that are gone or have failed for too long."""
     succeeded = {each.key[0] for each in attempts if each.is_success}
     if succeeded:
         await endpoints.note_success(tx, sorted(succeeded))

@@ -18,7 +18,7 @@ class Resolver(AbstractResolver):
     """DNS look-ups without threads, so that a name server that does not answer does not block other look-ups."""
 
     def __init__(self, nameservers: Sequence[str] | None) -> None:
-        # Without the machine's search list: exactly the merchant's name is looked up.
+        # Without the machine's search list, so that exactly the merchant's name is looked up.
         flags = pycares.ARES_FLAG_NOSEARCH | pycares.ARES_FLAG_EDNS
         self._dns = aiodns.DNSResolver(nameservers, timeout=_LOOKUP_SECONDS, tries=_LOOKUPS, flags=flags)
 

@@ -1,7 +1,8 @@
 """Validation of endpoint URLs. Pure: what a name resolves to is checked in `http_client.py`.
 
-The sentence is for the merchant's developer, who reads it in the answer to a registration. yarl reads the URL, because
-aiohttp connects to what yarl reads; what it would silently correct (a tab, a full-width digit) is refused first.
+The merchant's developer reads the sentence in the response to a registration. yarl parses the URL, because aiohttp
+connects to the host that yarl finds. A URL that yarl would silently correct (a tab, a full-width digit) is refused
+first.
 """
 
 import re

@@ -25,7 +25,7 @@ Beside = Callable[[Tx, Sequence[AnyEvent]], Awaitable[None]]
 class FannedOut:
     events: int
     taken: Sequence[WebhookMessage]
-    left: frozenset[str]  # endpoints with waiting deliveries
+    left: frozenset[str]  # endpoints with deliveries that are still waiting
 
 
 async def fan_out(
@@ -38,8 +38,8 @@ async def fan_out(
     now: datetime,
     beside: Beside | None = None,
 ) -> FannedOut:
-    # Not before the workers have compared the server with their marks: if the database was restored, these numbers
-    # belonged to other events, and readers of the feed would miss the new ones.
+    # Events get no numbers before the workers have compared the server with their marks: in a restored database these
+    # numbers belonged to other events, and readers of the feed would miss the new ones.
     events = await feed_numbers.number(tx, most=most, condition=send_counts.IS_COMPARED)
     if not events:
         return FannedOut(0, (), frozenset())

@@ -4,8 +4,8 @@ It knows HTTP, TLS and DNS, and nothing of events, signatures or retries. A merc
 network, or a name that resolves there, now or later (SSRF, DNS rebinding). So each address is checked when its socket
 is created, just before it connects: literals, fresh and cached DNS answers. Nothing connects unchecked.
 
-    ReceiverResponse   a whole answer came, whatever it says
-    NoResponse         none came, and why, in words that the receiver's developer can act upon
+    ReceiverResponse   a complete response, with any status
+    NoResponse         no response, and why, in words that help the receiver's developer
 """
 
 import asyncio
@@ -33,7 +33,7 @@ WhyNot = Callable[[IPv4Address | IPv6Address], str | None]
 OpenSocket = Callable[[int, int, int], socket.socket]
 
 _ONLY_PUBLIC = "webhooks go to public addresses only"
-_MOST_BYTES = 64 * 1024  # read of an answer's body
+_MOST_BYTES = 64 * 1024  # that are read of a response's body
 _MOST_HEADERS = 512
 _KEPT_BYTES = 2 * 1024
 _KEPT_HEADERS = 50
@@ -99,7 +99,7 @@ class WebhookClient:
             async with asyncio.timeout(self._timeout_seconds):
                 response, beginning = await self._exchange(exchange, target, headers, body)
         except (Exception, asyncio.CancelledError) as error:
-            if _is_given_up(error):
+            if _is_cancelled_by_caller(error):
                 raise
             return NoResponse(self._why(error, exchange))
         return ReceiverResponse(response.status, _kept(response.raw_headers), beginning, clock.monotonic() - began)
@@ -161,7 +161,8 @@ class WebhookClient:
     ) -> tuple[aiohttp.ClientResponse, bytes]:
         """Send once; or twice, if the receiver was just closing the kept-alive connection.
 
-        That is nobody's fault, so it does not count as an attempt. Some servers send a 408 before they close.
+        This is not a failure of the receiver, so it does not count as an attempt. Some servers send a 408 before they
+        close.
         """
         try:
             response, beginning = await self._once(exchange, target, headers, body)
@@ -183,7 +184,7 @@ class WebhookClient:
             async for chunk in response.content.iter_any():
                 beginning += chunk
                 if len(beginning) > _MOST_BYTES:
-                    break  # The status counts. The rest is not read, so aiohttp does not keep the connection.
+                    break  # The status is known. As the rest is not read, aiohttp does not keep the connection.
             return response, bytes(beginning[:_KEPT_BYTES])
 
     def _why(self, error: BaseException, exchange: PostExchange) -> str:
@@ -196,11 +197,12 @@ class WebhookClient:
 
 @lru_cache(maxsize=4096)
 def _target(url: str, allow_private: bool, ports: tuple[int, ...]) -> URL | str:
-    """The URL is checked again after its registration, because the settings may have become stricter."""
+    """The URL, or why nothing is sent there. It is checked again, because settings may be stricter than at
+    registration."""
     return problem_with(url, allow_private=allow_private, ports=ports) or URL(url)
 
 
-def _is_given_up(error: BaseException) -> bool:
+def _is_cancelled_by_caller(error: BaseException) -> bool:
     """Whether the caller has cancelled this task. Closing the session also cancels: tasks that wait for a DNS
     answer."""
     task = asyncio.current_task()

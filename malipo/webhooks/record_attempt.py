@@ -15,7 +15,7 @@ class RecordAttempts:
         self._retry_seconds = retry_seconds
 
     async def __call__(self, tx: Tx, attempts: Sequence[Attempt], /, *, again: bool) -> list[Delivery | None]:
-        """The deliveries as they are now; None for one that is no longer kept."""
+        """Record attempts. Returns the deliveries as they are now; None for one that was pruned."""
         found = await delivery_queue.lock(tx, {each.key for each in attempts})
         # An attempt that exists was written by an earlier try of this commit, together with its consequences.
         new = await delivery_queue.insert_attempts(tx, [each for each in attempts if each.key in found])
@@ -23,8 +23,8 @@ class RecordAttempts:
         counted: list[Attempt] = []
         for attempt in (each for each in attempts if each.id in new):
             after = current[attempt.key].after(attempt, self._retry_seconds)
-            # A failure that is reported too late does not show the endpoint's health now; nor does that of a test,
-            # which somebody sends to see what fails. The answer that the endpoint is gone counts always.
+            # A failure that is reported late does not show the endpoint's health now. Neither does the failure of a
+            # test, which a person sends to see what fails. "Gone" always counts.
             if attempt.is_success or (
                 after != current[attempt.key] and (attempt.is_gone or not current[attempt.key].is_test)
             ):

@@ -35,9 +35,9 @@ async def redeliver(tx: Tx, merchant_id: str, endpoint_id: str, event_id: str, *
 async def recover(
     tx: Tx, merchant_id: str, endpoint_id: str, *, since: datetime, after: str | None, actor: Actor, now: datetime
 ) -> tuple[int, str | None]:
-    """Everything since a time that the endpoint subscribes to and has not accepted: the next part, after an event.
+    """Make due the next part of the events since a time that the endpoint subscribes to and has not accepted.
 
-    How many deliveries wait because of it, and the event to go on after; None at the end.
+    Returns the number of deliveries made due, and the event after which the next part begins; None at the end.
     """
     endpoint = await get_active(tx, merchant_id, endpoint_id)
     recovered, last = await recovery.recover(tx, endpoint, since=since, after=after, most=_MOST_AT_ONCE, now=now)

@@ -20,7 +20,7 @@ from malipo.webhooks.signature import headers_of
 
 # Enough for all concurrent attempts of a worker.
 _MOST_ATTEMPTS = 4096
-# Between commits of attempts. It delays no delivery unless its endpoint has as many under way as it may have.
+# Between commits of attempts. This delays only deliveries of an endpoint that has used all its slots.
 _PACE = Pace(least_seconds=0.05, most_seconds=0.15, enough=8)
 
 
@@ -51,7 +51,7 @@ async def send_attempt(
 
 
 class Attempts:
-    """Attempts as a worker sends and records them: those that end together are recorded in one commit."""
+    """Sends attempts, and records those that end together in one commit."""
 
     def __init__(
         self,

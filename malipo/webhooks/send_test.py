@@ -27,7 +27,7 @@ async def send_test(tx: Tx, merchant_id: str, endpoint_id: str, *, actor: Actor,
 
 
 def _test_body(now: datetime) -> str:
-    """Nobody can mistake it for a sale: it is a pending payment of nothing."""
+    """The body of a test event: a pending payment of nothing, which nobody can mistake for a sale."""
     transaction = {
         "id": "txn_test",
         "reference": "TEST",

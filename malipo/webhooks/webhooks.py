@@ -1,6 +1,6 @@
-"""What merchants do with webhooks: test an endpoint, and recover missed events.
+"""Tests an endpoint, and recovers missed events, when a merchant asks for it.
 
-Each writes through the queries of its caller: a person's writes use people's connections.
+Both write through the queries of their caller, so that a person's writes use people's connections.
 """
 
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Webhooks:
     async def recover(
         self, queries: Queries, merchant_id: str, endpoint_id: str, *, since: datetime, actor: Actor
     ) -> int:
-        """Resend all events since a time that an endpoint has not accepted; how many."""
+        """Resend all events since a time that an endpoint has not accepted. Returns their number."""
         recovered, last, is_more = 0, None, True
         while is_more:  # In parts, each a commit of its own, so that no lock is held for long.
             act = partial(resend.recover, merchant_id=merchant_id, endpoint_id=endpoint_id, since=since, after=last)

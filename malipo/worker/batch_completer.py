@@ -1,6 +1,6 @@
 """Completes batches: COMPLETED when every payout of one has ended.
 
-It looks once a second. Deciding it whenever a payout ends would lock the row of the batch for each payout.
+It looks once a second. If each end of a payout completed its batch, every payout would lock the row of the batch.
 """
 
 from collections.abc import Callable

@@ -24,7 +24,7 @@ _MARGIN_SECONDS = 30.0
 
 
 class OpenCircuits:
-    """Which circuits are open: read once for all that look at about the same time."""
+    """The open circuits, read once for all circuit breakers of this worker that look at about the same time."""
 
     def __init__(self, queries: Queries) -> None:
         self._queries = queries
@@ -41,7 +41,7 @@ class OpenCircuits:
         return self._found.get(connector)
 
     def forget(self) -> None:
-        """What was read is out of date."""
+        """Read the open circuits again at the next look."""
         self._good_until = 0.0
 
 
@@ -54,13 +54,13 @@ class CircuitBreaker:
         self._queries = queries
         self._clock = clock
         self._faults = 0
-        self._reason: str | None = None  # why this worker has just opened it, until that is stored
+        self._reason: str | None = None  # why this worker opens the circuit, until that is stored
         self._to_look = asyncio.Event()
         self.is_open = False
         metrics.watch_circuit(connector.name, lambda: self.is_open)
 
     async def run(self, loops: LoopHealth) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         await run_forever(
             "circuit",
             self.look,
@@ -72,7 +72,7 @@ class CircuitBreaker:
         )
 
     def wake(self, down: Collection[str]) -> None:
-        """These connectors are down: look whether this one is to be probed, or is not down any more."""
+        """Look at the stored state, if this connector is among those that are down, or was."""
         if self.is_open or self._connector.name in down:
             self._to_look.set()
 
@@ -132,9 +132,9 @@ def _reason_of(answer: Answer) -> str:
 
 
 def _is_trouble(answer: Answer) -> bool:
-    """Whether the answer is a fault, or a refusal that every customer would get: then payments should wait instead of
-    failing one after another.
+    """Whether the answer counts towards opening the circuit: a fault, or a refusal that every customer would get, so
+    that payments should wait instead of failing one after another.
 
-    A refusal of one customer never counts, whatever else it contains.
+    A refusal of one customer never counts.
     """
     return answer.is_fault or answer.refuses_us

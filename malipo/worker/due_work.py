@@ -1,8 +1,8 @@
-"""What has become due by its time, found once a second for all loops of a worker, which it then wakes.
+"""Looks once a second for work that is due, for all loops of a worker, and wakes those that have some.
 
-A notification tells of new work. What is due by its time (a status query, a payment that is sent again, the lease of a
-worker that died), and what nobody was told of because a notification was lost, is found here. If each loop looked for
-itself, a worker with six networks would run eighty statements a second without any work (decision 51).
+A notification wakes a loop for new work. Work that becomes due by its time (a status query, a payment that is sent
+again, the lease of a worker that died) is found here, and so is work whose notification was lost. If each loop looked
+by itself, a worker with six networks would run eighty statements a second without any work (decision 51).
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -26,7 +26,7 @@ _ALSO = f"SELECT {feed_numbers.has_unnumbered_sql('$1::float8')}, {batches.IS_AN
 
 
 def resend_topic(connector: str) -> str:
-    """There is a payment of which the network has nothing, and which may be sent again."""
+    """The topic of payments that this connector may send again, because its network provably does not have them."""
     return f"{connector} again"
 
 
@@ -41,7 +41,7 @@ async def wake_due(
     seconds: float,
     loops: LoopHealth,
 ) -> None:
-    """Until cancelled. For what is another worker's first, only what is late counts."""
+    """Run until cancelled. Of work for which another worker is first, only what is late counts."""
     late = precedence.late_seconds
 
     async def look() -> bool:

@@ -1,9 +1,9 @@
-"""Precedence: which of the workers that run side by side looks first for each kind of work.
+"""Precedence: which of the workers that run side by side is the first worker for each kind of work.
 
-If each looked at once, every commit would be of half as many payments, and commits are most of what a payment costs
-(decision 55). So the first one follows notifications, and the others look only for what is late. Nothing depends on
-it but when a worker looks: claims and leases are as they would be without it, and if the first one hangs, dies or has
-another clock or another view, the others find what it has left.
+If all workers followed each notification, every commit would have half as many payments, and commits are most of the
+cost of a payment (decision 55). So the first worker follows notifications, and the others look only for work that is
+late. Precedence decides only when a worker looks. Claims and leases are the same without it: if the first worker hangs,
+dies, or has another clock or another view, the others do its work.
 """
 
 import asyncio
@@ -12,16 +12,16 @@ from hashlib import sha256
 
 from malipo.restore.mark_comparison import Worker
 
-# What has waited so long the others take too: longer than the first one's own looks are apart.
+# Work that has waited this long is late: longer than the time between two looks of the first worker.
 LATE_SECONDS = 1.0
-# For so long what a look has found is good. Workers look once a second.
+# How long the result of a look is used. Workers look once a second.
 _KNOWN_SECONDS = 3.0
 
 
 class Precedence:
-    """`needed` is, for each topic, the kind of work that it belongs to and the routes that a worker must carry for it.
+    """`needed` has for each topic its kind of work, and the routes that a worker must carry to be first for it.
 
-    What is not in it is nobody's in particular: everybody looks at once.
+    No worker is first for other topics: all workers look at once.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class Precedence:
         self._good_until = 0.0
 
     def note(self, own_id: str, workers: Mapping[str, Worker]) -> None:
-        """What a look of this worker has found."""
+        """Note the workers that a look of this worker has found."""
         self._good_until = self._monotonic() + _KNOWN_SECONDS
         self._first = {topic: is_first(*needed, own_id, workers) for topic, needed in self._needed.items()}
 
     def late_seconds(self, topic: str) -> float:
-        """How long something must have waited before this worker looks for it."""
+        """How long work of a topic must have waited before this worker looks for it; 0 if this is the first worker."""
         is_known = self._monotonic() < self._good_until
         return LATE_SECONDS if is_known and not self._first.get(topic, True) else 0.0
 

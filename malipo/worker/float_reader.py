@@ -1,7 +1,7 @@
-"""The float reader: asks a network, every few minutes, what it holds for us, and notes the answer.
+"""The float reader: queries each network every few minutes for the balance of our account, and stores it.
 
 It has its own loop and its own calls, so that payments never wait for it. An answer that cannot be parsed changes
-nothing; the next turn asks again.
+nothing; the next turn queries again.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import RARE_LOOK_SECONDS, run_forever, step_seconds
 
 _MARGIN_SECONDS = 5.0
-# If another worker has asked, this one does not ask again before this share of the interval has passed.
+# After another worker's query, this one waits for at least this share of the interval.
 _RECENT_SHARE = 0.9
 
 
@@ -62,7 +62,7 @@ class FloatReader:
             self.accounts = paying_accounts(networks, connector.name)
 
     async def run(self, loops: LoopHealth) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         seconds = self._connector.timeout_seconds + _MARGIN_SECONDS + self._step_seconds
         look_seconds = min(self._every_seconds / 20, RARE_LOOK_SECONDS)
         await run_forever(
@@ -70,7 +70,7 @@ class FloatReader:
         )
 
     async def step(self) -> bool:
-        """Ask, if it is time and no other worker has asked."""
+        """Query the balance, if it is time and no other worker has done so."""
         if clocks.monotonic() < self._due_at:
             return False
         self._due_at = clocks.monotonic() + self._every_seconds

@@ -14,7 +14,7 @@ _LAPSE_SECONDS = 5.0
 
 
 async def lapse_unconnected(network_work: NetworkWork, routes: Sequence[Route], detector: RestoreDetector) -> None:
-    """Until cancelled."""
+    """Run until cancelled."""
     collections = [channel for channel, type_ in routes if type_ is Type.COLLECTION]
     payouts = [channel for channel, type_ in routes if type_ is Type.DISBURSEMENT]
     while True:

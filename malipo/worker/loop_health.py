@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from malipo import clock
 from malipo.metrics.process_metrics import Metrics
 
-# Allowance for a busy machine, beside the time of the step itself.
+# Added to the time of a step, for a busy machine.
 _MARGIN_SECONDS = 30.0
 # How often the log repeats that a loop is blocked by the same cause.
 _SAID_EVERY_SECONDS = 60.0
@@ -32,8 +32,8 @@ class LoopHealth:
         self._loops: dict[str, _Loop] = {}
 
     def begin(self, name: str, *, step_seconds: float) -> Callable[[], None]:
-        """Register a loop. It calls the returned function at each turn; a step and the rest after it may take at most
-        so long."""
+        """Register a loop, of which a step and the rest after it take at most `step_seconds`. The loop calls the
+        returned function at each turn."""
         loop = self._loops[name] = _Loop(step_seconds + _MARGIN_SECONDS, self._monotonic())
         if self._metrics is not None:
             self._metrics.watch_loop(
@@ -46,7 +46,7 @@ class LoopHealth:
         return turned
 
     def end(self, name: str) -> None:
-        """A loop was told to end, so that it is not reported as stuck."""
+        """Forget a loop that was told to end, so that it is not reported as stuck."""
         if loop := self._loops.pop(name, None):
             loop.most_seconds = math.inf
 

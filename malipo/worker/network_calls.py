@@ -21,12 +21,12 @@ from malipo.worker.circuit_breaker import CircuitBreaker
 
 Mark = Callable[[str], None]
 
-# Added to the time of the call itself: how long after the claim it may begin, and the error of clocks and scheduling.
+# Added to the duration of a call: how long after the claim it may begin, and the error of clocks and scheduling.
 START_SECONDS = 15.0
 _MARGIN_SECONDS = 15.0
 _AGAIN_SECONDS = 1.0
-# How long the reply that a customer is being asked may wait for others, to be written with them. For many the callback
-# comes first, and then it changes nothing any more (decision 51).
+# How long a reply that only says "the customer is being asked" is kept, to be written together with others. Often the
+# callback comes first, and then the reply changes nothing (decision 51).
 _TOGETHER_SECONDS = 1.0
 
 
@@ -54,8 +54,8 @@ class NetworkCalls:
         self._clock = clock
         self._call_seconds = connector.timeout_seconds + 5
         self._tasks: set[asyncio.Task[None]] = set()  # calls under way
-        self._written_later: set[asyncio.Task[None]] = set()  # their calls have ended
-        self._together: asyncio.Event | None = None  # set when those who wait for each other are to be written
+        self._written_later: set[asyncio.Task[None]] = set()  # calls that have ended, with a reply that is kept
+        self._together: asyncio.Event | None = None  # set when the kept replies are to be written
         self._is_ending = False
         self.may_begin = asyncio.Event()  # a notification came, or there is room for a call again
         self.lease_seconds = lease_seconds or self._call_seconds + START_SECONDS + _MARGIN_SECONDS
@@ -83,7 +83,7 @@ class NetworkCalls:
         task.add_done_callback(self._leave)
 
     def _leave(self, task: asyncio.Task[None]) -> None:
-        """Its call has ended. Only if there was no room for another may something have been left waiting."""
+        """End a call. If there was no room for another one, a payment may be waiting for its place."""
         if self.free <= 0:
             self.may_begin.set()
         self._tasks.discard(task)
@@ -172,7 +172,7 @@ class NetworkCalls:
                 return
 
     async def _until_others_are_written(self) -> None:
-        """The call is over: another may begin meanwhile."""
+        """Wait until the kept replies are written. The call has ended, so another one may begin meanwhile."""
         task = asyncio.current_task()
         assert task is not None
         self._leave(task)
@@ -190,11 +190,12 @@ class NetworkCalls:
 
 
 def may_be_written_later(transaction: Transaction, source: AnswerSource, answer: Answer, *, can_query: bool) -> bool:
-    """Whether it only says that the customer is being asked. If this worker dies before it is written, the payment is
-    queried when the lease ends, as if the reply had been lost.
+    """Whether a reply may be kept for a while: it only says that the customer is being asked. If this worker dies
+    before it is written, the payment is queried when the lease ends, as if the reply had been lost.
 
-    Not of a payout: whether its network has acknowledged it decides whether it may be sent again. Not if it has an id
-    that the query needs; and not where the network has no query: a payment without any answer is a case for operators.
+    A payout's reply is written at once, because its acknowledgement decides whether the payout may be sent again. So is
+    a reply with an id that the query needs, and every reply of a network without a query, because a payment without any
+    answer is a case for operators.
     """
     return (
         source is AnswerSource.SEND

@@ -1,6 +1,7 @@
 """The network querier: claims payments whose status is due for a query, and queries one connector about them.
 
-First open payments, then those that are queried before they are sent after a restore, then ended ones (follow-ups).
+Open payments come first, then payments that are queried before they are sent after a restore, then follow-ups of ended
+ones.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ class NetworkQuerier:
         self._settings = settings
 
     def wake(self, topic: str) -> None:
-        """Called for a notification: look now."""
+        """Look now, because a notification came."""
         if topic in ("", self._connector.name):
             self._calls.may_begin.set()
 
@@ -63,7 +64,7 @@ class NetworkQuerier:
                 due += await asked_first.claim_asked_first(
                     tx, name, self._calls.pairs, lease_seconds=lease_seconds, most=left
                 )
-            # Payments that have ended are queried with the slots that are left, and never with all of them.
+            # Follow-ups use the remaining slots, and never all slots.
             free = min(free - len(due), max(self._connector.concurrency // _FOLLOW_UP_SHARE, 1))
             if free > 0:
                 due += await claims.claim_follow_ups(tx, name, lease_seconds=lease_seconds, most=free)

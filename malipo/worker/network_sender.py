@@ -38,7 +38,7 @@ class NetworkSender:
         self._channels = list(dict.fromkeys(channel for channel, _ in calls.pairs))
 
     def wake(self, topic: str) -> None:
-        """A notification came."""
+        """Look now, because a notification came."""
         if topic in ("", *self._channels, resend_topic(self._connector.name)):
             self._calls.may_begin.set()
 
@@ -92,7 +92,7 @@ class NetworkSender:
 
     async def _send(self, transaction: Transaction, age: "_Age") -> None:
         if age.seconds() >= min(START_SECONDS, self._calls.lease_seconds / 2):
-            # The process or the machine was paused. Other workers may already query these payments, so they must not be
+            # The process or the machine was paused. Other workers may already be querying this payment, so it is not
             # sent.
             log.warning("worker.claim_too_old", transaction=transaction.id)
             return
@@ -106,16 +106,16 @@ class NetworkSender:
 def may_be_more(claimed: int, *, free: int, pairs: int) -> bool:
     """Whether more payments may be waiting than were claimed. A network that carries no channel has no pairs.
 
-    Each pair has its share of the places, and up to a quarter of all are for batches. A pair that had more waiting has
-    filled its share, so fewer than half of one were all that waited.
+    Each pair has its share of the places, and batches have up to a quarter of all. A pair with more waiting payments
+    has filled its share. So if fewer than half a share were claimed, no more are waiting.
     """
     share = free // max(pairs, 1)
     return claimed >= max(share // 2, 1)
 
 
 class _Age:
-    """How old a claim is: the larger of two measures, because wall time can be set back and monotonic time stops during
-    suspend."""
+    """The age of a claim: the larger of two measures, because wall time can be set back, and monotonic time stops while
+    the machine is suspended."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

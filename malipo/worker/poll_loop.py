@@ -14,11 +14,11 @@ from malipo.worker.loop_health import LoopHealth
 Step = Callable[[], Coroutine[Any, Any, bool]]
 
 LOOK_SECONDS = 1.0
-# Of a loop that is also woken when something is due (`due_work.py`).
+# For a loop that `due_work.py` wakes when something is due.
 RARE_LOOK_SECONDS = 15.0
-# Between steps that are notified of all the time (decision 51).
+# Between steps of a loop that gets notifications all the time (decision 51).
 PAUSE_SECONDS = 0.05
-# A step without a timeout of its own: longer than it ever takes.
+# For a step without a timeout of its own: longer than any step takes.
 _UNLIMITED_SECONDS = 300.0
 # How long a step may continue after its loop was told to end.
 _LAST_STEP_SECONDS = 5.0
@@ -42,12 +42,12 @@ async def run_forever(
 ) -> None:
     """Run steps until cancelled. A step returns whether more may be waiting. After any error the step is tried again.
 
-    A step that takes longer than its timeout waits for a database that will never answer, and is cancelled. One that is
-    under way when the loop is cancelled may end: what it has claimed in the database nobody else would send before the
-    lease is over. `loops` is told of each turn.
+    A step that takes longer than its timeout waits for a database that will never answer, and is cancelled. When the
+    loop is cancelled, the step under way may end: nobody else would send the payments that it has claimed before the
+    lease is over. `loops` counts each turn.
 
-    A step begins at least `pause_seconds` after the last one began, unless that has left something: it then does what
-    came meanwhile, and costs little more than for one. A notification after a pause is followed at once.
+    A step begins at least `pause_seconds` after the last one began, unless the last one left work: so one step does all
+    the work that came meanwhile. A notification after such a pause begins a step at once.
     """
     loops = loops or LoopHealth()
     name = " ".join([what, *where.values()])
@@ -69,7 +69,8 @@ async def run_forever(
                 await _rest(notifier, look_seconds, until=next_at)
     except asyncio.CancelledError:
         task = asyncio.current_task()
-        if task is not None and task.cancelling():  # The loop was told to end. One that ends otherwise is stuck.
+        # The loop was told to end. A loop that ends by itself counts as stuck.
+        if task is not None and task.cancelling():
             loops.end(name)
         raise
 
@@ -106,7 +107,8 @@ async def _result_of(begun: asyncio.Future[bool]) -> bool:
 
 
 async def _rest(notifier: asyncio.Event | None, look_seconds: float, *, until: float) -> None:
-    """Until a notification comes, or a timeout, because notifications can be lost; and not before a time."""
+    """Rest until a notification comes, or for `look_seconds`, because notifications can be lost; and at least until a
+    time."""
     if notifier is None:
         await asyncio.sleep(look_seconds)
         return
@@ -117,4 +119,4 @@ async def _rest(notifier: asyncio.Event | None, look_seconds: float, *, until: f
         pass
     if (left := until - asyncio.get_running_loop().time()) > 0:
         await asyncio.sleep(left)
-    notifier.clear()  # What is told of from here on may be missed by the next step, and needs another.
+    notifier.clear()  # The next step may miss work that is notified from here on, which needs another step.

@@ -1,6 +1,6 @@
-"""The pruner: deletes old deliveries, then their events, once those are in the rollups; and old log-ins.
+"""The pruner: deletes old deliveries, then their events once they are in the rollups, and old log-ins.
 
-A little at a time, once an hour.
+It deletes a little at a time, once an hour.
 """
 
 import asyncio

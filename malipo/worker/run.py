@@ -44,7 +44,7 @@ from malipo.worker.webhook_sender import WebhookSender
 
 
 class _Part(Protocol):
-    """A part that runs until it is stopped, and is woken by notifications."""
+    """A part of the worker that runs until it is stopped, and that notifications wake."""
 
     def wake(self, topic: str) -> None: ...
     async def run(self, loops: LoopHealth) -> None: ...

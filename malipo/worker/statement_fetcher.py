@@ -1,8 +1,7 @@
 """The statement fetcher: once a day it fetches yesterday's statement from each network that has an API for it.
 
-A day that could not be fetched, because the network was away or no worker ran, is fetched again an hour later, for
-seven days. One that cannot be fetched does not keep the others waiting. Several workers may fetch the same statement;
-its lines are imported once.
+If a day could not be fetched, because the network was away or no worker ran, it is tried again every hour for seven
+days, without delaying other days. Several workers may fetch the same statement; its lines are imported once.
 """
 
 from collections import deque
@@ -65,10 +64,10 @@ class StatementFetcher:
         self._monotonic = monotonic
         self._due_at = 0.0  # by the monotonic clock; 0: now
         self._missing: deque[tuple[FetchableAccount, date]] = deque()
-        self._is_new = False  # what was imported since the last matching
+        self._is_new = False  # whether a statement was imported since the last matching
 
     async def run(self, loops: LoopHealth) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         await run_forever("statement_fetch", self.step, seconds=_MOST_SECONDS, loops=loops)
 
     async def step(self) -> bool:
@@ -83,7 +82,8 @@ class StatementFetcher:
             for account in fetchable_accounts(self._networks):
                 self._missing += [(account, day) for day in await self._find_missing(account, yesterday)]
         if self._missing:
-            account, day = self._missing.popleft()  # A fetch that breaks is not the next one too.
+            # Removed before the fetch, so that a day that cannot be fetched does not block the others.
+            account, day = self._missing.popleft()
             self._is_new = await self._fetch(account, day, now) or self._is_new
         if not self._missing and self._is_new:
             await self._match()

@@ -31,7 +31,7 @@ Mark = Callable[[str], None]
 
 _MOST_EVENTS = 500
 _MOST_CLAIMED = 256
-# Added to the time of the request itself: the error of clocks, scheduling and the database.
+# Added to the duration of a request: the error of clocks, scheduling and the database.
 _MARGIN_SECONDS = 20.0
 _FAST = 512
 _SLOW = 2048
@@ -57,8 +57,9 @@ class WebhookSender:
         on_numbered: Callable[[], None] = lambda: None,
         beside: Beside | None = None,
     ) -> None:
-        self._beside = beside  # what else becomes of the events, in the commit that numbers them
-        self._on_numbered = on_numbered  # events got their numbers: there may be payments to count
+        # Called with the events in the commit that numbers them.
+        self._beside = beside
+        self._on_numbered = on_numbered  # called when events got their numbers, because there may be payments to count
         self._database = database
         self._attempts = attempts
         self._detector = detector
@@ -76,7 +77,7 @@ class WebhookSender:
         metrics.watch_deliveries(lambda: self._concurrency.under_way)
 
     def wake(self, topic: str) -> None:
-        """Called for a notification: look now."""
+        """Look now, because a notification came."""
         if topic in ("", EVENTS_TOPIC):
             self._to_fan_out.set()
         if topic in ("", WEBHOOKS_TOPIC):
@@ -151,7 +152,7 @@ class WebhookSender:
         return done.events == _MOST_EVENTS
 
     async def _take_due(self) -> bool:
-        """Claim due deliveries, as far as there is room. Returns whether more may be waiting."""
+        """Claim and send due deliveries, as far as there are slots. Returns whether more may be waiting."""
         now = self._clock()
         await self._look(now)
         slots = self._take_slots()
@@ -189,7 +190,7 @@ class WebhookSender:
         self._look_at = max(self._look_at, began + took / _LOOK_SHARE)
 
     def _take_slots(self) -> dict[str, list[Slot]]:
-        """Slots for as many as may be sent now, of endpoints with due deliveries."""
+        """Take slots for the deliveries that may be sent now, by endpoint."""
         slots: dict[str, list[Slot]] = {}
         left = _MOST_CLAIMED
         for endpoint_id in self._waiting:
@@ -249,7 +250,7 @@ class WebhookSender:
             log.error("webhook.cannot_sign", endpoint=message.endpoint.id, reason=str(error))
             self._waiting.pop(
                 message.endpoint.id, None
-            )  # Skip the endpoint until the next poll: its other deliveries would fail too.
+            )  # The endpoint is skipped until the next poll, because its other deliveries would fail too.
             return None
         except Exception as error:
             log.error("webhook.delivery_broke", error, endpoint=message.endpoint.id, delivery=message.event_id)

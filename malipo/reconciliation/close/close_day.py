@@ -1,4 +1,6 @@
-"""Closes a day: signed, chained to the day before, and never changed. One that does not add up takes two operators."""
+"""Closes a day: signs it, chains it to the day before, and never changes it. If it does not add up, two operators must
+accept that.
+"""
 
 from collections.abc import Collection
 from datetime import date, datetime, timedelta
@@ -42,7 +44,7 @@ class CloseRefusal(Code):
 
 
 class NotOver(Refusal):
-    """The day is not over yet, or only just."""
+    """The day is not over, or ended too recently."""
 
 
 class OutOfOrder(Conflict):
@@ -50,7 +52,7 @@ class OutOfOrder(Conflict):
 
 
 class AlreadyClosed(Conflict):
-    """It does not change any more."""
+    """The day is closed, and does not change any more."""
 
 
 class StatementsMissing(Refusal):
@@ -76,7 +78,7 @@ async def close_day(
     reason: str = "",
     accepts_difference: bool = False,
 ) -> ClosedDay | ProposedClose:
-    """Close it; or propose to, if it does not add up and that is to be accepted."""
+    """Close the day. If it does not add up and `accepts_difference` is set, propose the close instead."""
     reason = _reason(reason, is_needed=bool(without) or accepts_difference)
     before = await _lock_next(tx, day, now=now)
     computed = await _compute(tx, day, before, without)
@@ -90,8 +92,8 @@ async def close_day(
 async def approve(
     tx: Tx, day: date, *, encryption: Encryption, actor: Actor, now: datetime, seen: str | None = None
 ) -> ClosedDay:
-    """Accept what another operator has proposed to accept, if it is still the same; `seen` is the code of what they
-    were shown: the proposal has the hash of the whole close."""
+    """Accept the difference that another operator has proposed to accept, if the close is still the same: the proposal
+    has its hash. `seen` is the code of the close that the approver was shown."""
     before = await _lock_next(tx, day, now=now)
     proposal = await lock_open(tx, day)
     proposed = proposed_close(proposal)
@@ -113,14 +115,14 @@ async def approve(
 
 
 async def reject(tx: Tx, day: date, *, actor: Actor, now: datetime) -> ProposedClose:
-    """Disagree with a proposal, or take one's own back."""
+    """Reject a proposal, or withdraw one's own."""
     await closed_days.lock_for_close(tx)
     proposal = await lock_open(tx, day)
     return proposed_close(await decide.reject(tx, proposal, "day.close_rejected", {"day": day}, actor=actor, now=now))
 
 
 async def preview(tx: Tx, day: date, *, without: Collection[str] = ()) -> ComputedClose:
-    """What the close of the next day would say. The caller rolls back."""
+    """Compute the close of the next day without storing it. The caller rolls back."""
     before = await closes.find_latest(tx, limit=1)
     _require_next(day, before[0].day if before else None)
     return await compute(tx, day, before=before[0] if before else None, without=without)
@@ -230,7 +232,7 @@ async def _propose(
 
 
 async def lock_open(tx: Tx, day: date) -> Proposal:
-    """The open proposal to close it, locked until the commit."""
+    """Lock the open proposal to close the day until the commit."""
     return await decide.lock_open(
         tx, [Act.CLOSE_WITH_DIFFERENCE], day.isoformat(), NothingProposed(code=CloseRefusal.NOTHING_PROPOSED, day=day)
     )

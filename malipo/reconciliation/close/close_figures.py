@@ -1,6 +1,6 @@
-"""A close as sections, rows and figures: what the page, the paper, the spreadsheet and the terminal draw. Pure.
+"""The figures of a close, as sections and rows: the page, the paper, the spreadsheet and the terminal show these. Pure.
 
-Each figure is computed once, here or in the close itself; those who draw it choose words and places only.
+Each figure is computed once, here or in the close itself. The four doors choose only words and places.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ _EDGES = ("opening", "closing")
 
 class CloseOutcome(StrEnum):
     AGREES = "agrees"
-    EXPLAINED = "explained"  # what differs, to the shilling
+    EXPLAINED = "explained"  # every shilling of the difference
     UNEXPLAINED = "unexplained"
-    WITHOUT_STATEMENT = "without_statement"  # of a channel
+    WITHOUT_STATEMENT = "without_statement"  # a channel has none
 
 
 class AccountReading(msgspec.Struct, frozen=True):
-    """What an account was last seen to hold, beside what its statement says for that moment."""
+    """The last reading of an account, beside its statement's balance at that moment."""
 
     account: str
     reading: CloseReading
@@ -45,16 +45,16 @@ class ChannelSection(msgspec.Struct, frozen=True, kw_only=True):
     channel: str
     outcome: CloseOutcome
     rows: Sequence[ColumnRow]  # all of them, from the opening to the closing
-    accounts: Sequence[tuple[str, int]]  # what each holds by its statement
+    accounts: Sequence[tuple[str, int]]  # the balance of each account by its statement
     readings: Sequence[AccountReading]
     open: Sequence[OpenSum]
-    items: Sequence[OpenItem]  # the biggest
-    difference: int | None  # statement less ledger, at the end of the day
+    items: Sequence[OpenItem]  # the largest
+    difference: int | None  # statement minus ledger, at the end of the day
     unexplained: int
 
     @property
     def rows_with_amounts(self) -> list[ColumnRow]:
-        """Without kinds of changes of which there were none."""
+        """The rows without kinds of changes that did not occur."""
         return [each for each in self.rows if each.statement or each.ledger or self.is_edge(each)]
 
     @staticmethod
@@ -93,12 +93,12 @@ class CloseSheet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stated(self) -> int:
-        """What accounts held at the end of the day by their statements."""
+        """The balances at the end of the day by the statements."""
         return sum(row.statement or 0 for row in self._closings)
 
     @property
     def booked(self) -> int:
-        """What those accounts held by the ledger."""
+        """The balances of the same accounts by the ledger."""
         return sum(row.ledger for row in self._closings)
 
     @property
@@ -107,12 +107,12 @@ class CloseSheet(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def _closings(self) -> list[ColumnRow]:
-        """Of channels with a statement."""
+        """The closing rows of channels with a statement."""
         return [each.rows[-1] for each in self.channels if each.rows[-1].statement is not None]
 
     @property
     def items(self) -> list[tuple[str, OpenItem]]:
-        """With their channels, the biggest first."""
+        """The open items with their channels, the largest first."""
         found = [(each.channel, item) for each in self.channels for item in each.items]
         return sorted(found, key=lambda each: -abs(each[1].amount))
 

@@ -1,6 +1,7 @@
-"""Computes what the close of a day says: from statements, the ledger, and what was open before.
+"""Computes the close of a day from the statements, the ledger and the open items of the day before.
 
-Entries and open items are collected in temporary tables of the transaction; nothing else is stored."""
+Entries and open items are collected in temporary tables of the transaction; nothing else is stored.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -33,11 +34,11 @@ from malipo.reconciliation.statements.statement_file import StatementFile
 
 
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
-    """What the ledger says of a day."""
+    """The ledger's side of a day."""
 
     before: Mapping[str, int]  # balances
     own: Sequence[Route]  # the day's moves of merchants
-    late: Sequence[Route]  # those of the day before, that were written after its close
+    late: Sequence[Route]  # moves of the day before that were written after its close
     house: Sequence[Route]
 
     @property
@@ -49,12 +50,12 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         return added(self.before, changes_of(self.routes))
 
     def float_before(self, channel: str) -> int:
-        """As the network would see it."""
+        """The float before the day, with the sign that the network would give it."""
         return -self.before.get(f"float {channel}", 0)
 
 
 async def collect_ledger_entries(tx: Tx, day: date, before: ClosedDay | None) -> Ledger:
-    """Read the day's moves and those that were written late, and put them into the entries of the close."""
+    """Read the moves of the day, and late moves of the day before, into the entries of the close."""
     begins, ends = begin_of(day), end_of(day)
     own = await entries.add_moves(tx, day, begins, ends)
     house = await entries.add_house_bookings(tx, day)
@@ -74,22 +75,22 @@ Files = Mapping[str, Sequence[StatementFile]]  # of a channel, by account
 
 
 class NetworkColumn(msgspec.Struct, frozen=True, kw_only=True):
-    """A channel's accounts in a day, by its statements."""
+    """The statements' side of a channel in a day."""
 
     since: CountedStatements
     opening: Mapping[str, int]
     closing: Mapping[str, int]
-    new_accounts: frozenset[str]  # that no close before has
+    new_accounts: frozenset[str]  # accounts that no close before this one has
 
     @property
     def opened(self) -> int:
-        """What accounts held when they were first counted."""
+        """The balance of the new accounts when they were first counted."""
         return sum(amount for account, amount in self.opening.items() if account in self.new_accounts)
 
     def gaps(self, lines: Sequence[LineSum]) -> dict[str, tuple[int, int]]:
-        """By how much each account's balances do not follow from its lines; and how much of cents is in that.
+        """The difference between each account's balances and its lines, and the part of it that comes from cents.
 
-        Balances and lines are rounded each for itself, so cents may be a shilling more or less.
+        Balances and lines are rounded separately, so cents can make a difference of a shilling.
         """
         found = {}
         for account, closing in self.closing.items():
@@ -102,7 +103,7 @@ class NetworkColumn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_missing(files: Files, earlier: ChannelClose | None, begins: datetime, ends: datetime) -> list[Problem]:
-    """What keeps a channel's statements from covering the day."""
+    """Why a channel's statements do not cover the day."""
     closing_balances = {} if earlier is None else earlier.accounts
     accounts = sorted(
         {name for name, each in files.items() if coverage.begins_before(each, ends)} | closing_balances.keys()
@@ -123,9 +124,9 @@ async def read_network(
     opening, closing = dict(closing_balances), dict(closing_balances)
     for account, own in files.items():
         if account not in closing_balances and (first := coverage.first_from(own, since.until)):
-            opening[account] = await balances.held_at(tx, first, max(since.until, first.begins_at or since.until))
+            opening[account] = await balances.balance_at(tx, first, max(since.until, first.begins_at or since.until))
         if account in opening and (last := coverage.last_before(own, ends)):
-            closing[account] = await balances.held_at(tx, last, ends)
+            closing[account] = await balances.balance_at(tx, last, ends)
     return NetworkColumn(
         since=since,
         opening={account: opening[account] for account in sorted(closing)},
@@ -134,7 +135,7 @@ async def read_network(
     )
 
 
-# What the ledger has shortly before midnight, a network may have shortly after it.
+# A movement that the ledger has shortly before midnight may be shortly after midnight at the network.
 _EXPECTED_WITHIN = timedelta(hours=2)
 # A transfer between bank and network takes a weekend.
 _TRANSFER_WITHIN = timedelta(days=3)
@@ -143,18 +144,19 @@ _TRANSFER_WITHIN = timedelta(days=3)
 class ComputedClose(msgspec.Struct, frozen=True):
     close: DayClose
     counted: Mapping[str, CountedStatements]
-    missing: Mapping[str, list[Problem]]  # channels that moved and have no whole statement, and why not
+    missing: Mapping[str, list[Problem]]  # channels with moves and without a complete statement, and why
 
 
 class _Statements(msgspec.Struct, frozen=True):
     networks: Mapping[str, NetworkColumn]  # channels whose statements cover the day
-    missing: Mapping[str, list[Problem]]  # why the others' do not
+    missing: Mapping[str, list[Problem]]  # why the statements of the other channels do not
     lines: Sequence[LineSum]
     counted: Mapping[str, CountedStatements]
 
 
 async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Collection[str]) -> ComputedClose:
-    """`without` are channels whose statements are not asked for. The day before is closed, or there is none."""
+    """Compute the close. `without` are channels that are closed without a statement. The day before is closed, or there
+    is none."""
     await entries.begin(tx, day if before is None else before.day)
     ledger = await collect_ledger_entries(tx, day, before)
     earlier = {} if before is None else {each.channel: each for each in before.close.channels}
@@ -200,7 +202,7 @@ async def _collect_statement_entries(
     earlier: Mapping[str, ChannelClose],
     without: Collection[str],
 ) -> _Statements:
-    """Read what statements say of each channel, and put their lines into the entries of the close."""
+    """Read the statements of each channel, and put their lines into the entries of the close."""
     begins, ends = begin_of(day), end_of(day)
     counted = {} if before is None else msgspec.json.decode(before.counted, type=dict[str, CountedStatements])
     newest, withdrawn = await entries.last_line_id(tx), await entries.last_withdrawn_number(tx)
@@ -223,7 +225,7 @@ async def _collect_statement_entries(
 
 
 async def _add_balances(tx: Tx, day: date, ledger: Ledger, statements: _Statements, *, is_first: bool) -> None:
-    """With what accounts begin, and where their balances do not follow from the lines."""
+    """Add the opening balances of new accounts, and differences between balances and lines, to the entries."""
     changes, rounded = [], []
     for channel in statements.missing:
         network = statements.networks.get(channel)
@@ -271,6 +273,6 @@ def _columns(ledger: Ledger, statements: _Statements, earlier: Mapping[str, Chan
 
 
 def _require_explained_in_full(close: DayClose) -> None:
-    """Whatever is between the two columns is open, or this is wrong."""
+    """Assert that the open items sum to the difference between the two columns."""
     for each in close.channels:
         assert each.difference in (None, sum(reason.amount for reason in each.open.values())), each.channel

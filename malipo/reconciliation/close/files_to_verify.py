@@ -1,6 +1,6 @@
 """Checking a closed day with other software than malipo: what was signed, the signature, and the public key, as files.
 
-The public key is worth something to who has kept it elsewhere: whoever could change the closes could change it too.
+Keep a copy of the public key elsewhere: a person who can change the closes here could change the key here too.
 """
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -23,12 +23,12 @@ def pem_of(public_key: bytes) -> str:
 
 
 def line_of(public_key: bytes) -> str:
-    """The same on one line, for paper: what stands between the first and the last line of the file."""
+    """The public key on one line, for paper: the text between the first and the last line of the file."""
     return "".join(pem_of(public_key).splitlines()[1:-1])
 
 
 def names_of(closed: ClosedDay) -> tuple[str, str, str]:
-    """The files: what was signed, the signature, the key."""
+    """The names of the files: the signed content, the signature, the public key."""
     return f"close-{closed.day}.signed", f"close-{closed.day}.sig", f"{closed.key_id}.pem"
 
 
@@ -38,7 +38,7 @@ def files_of(closed: ClosedDay, public_key: bytes) -> dict[str, bytes]:
 
 
 def command_of(closed: ClosedDay) -> str:
-    """With OpenSSL 3, in the folder that has the three files."""
+    """The command of OpenSSL 3 that checks them, in the folder with the three files."""
     signed, signature, key = names_of(closed)
     return f"openssl pkeyutl -verify -pubin -inkey {key} -rawin -in {signed} -sigfile {signature}"
 

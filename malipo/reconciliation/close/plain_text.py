@@ -1,6 +1,6 @@
 """A close in plain English: its figures in lines for the terminal. Pure.
 
-The lines are stored with a proposal to accept a difference: they are what its proposer was shown.
+A proposal to accept a difference stores these lines, because its proposer was shown them.
 """
 
 from malipo import clock, money

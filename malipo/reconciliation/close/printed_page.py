@@ -13,7 +13,7 @@ from malipo.reconciliation.close.plain_text import REASONS, WHAT, title_of, verd
 from malipo.reconciliation.close.printed_style import STYLE
 from malipo.reconciliation.close.signed_content import CloseReading, ColumnRow, OpenItem
 
-_MOST_ITEMS = 10  # of all channels: more would not fit on one sheet, and the CSV has them
+_MOST_ITEMS = 10  # of all channels: more would not fit on one sheet; the CSV has all
 
 
 def html_of(closed: ClosedDay, public_key: bytes) -> str:
@@ -43,7 +43,7 @@ def _channels(sheet: CloseSheet) -> str:
 
 
 def _readings(sheet: CloseSheet) -> str:
-    """What was last seen of each account in the day, beside what its statement says for that moment."""
+    """The last reading of each account in the day, beside its statement's balance at that moment."""
     rows = "".join(_reading_row(channel.channel, each) for channel in sheet.channels for each in channel.readings)
     if not rows:
         return ""
@@ -75,7 +75,7 @@ def _channel_row(rows: tuple[ColumnRow, ...]) -> str:
 
 
 def _open_items(sheet: CloseSheet) -> str:
-    """What explains the differences; the biggest first."""
+    """The open items, which explain the differences; the largest first."""
     if not sheet.open_count:
         return "<h2>Open at the end of the day</h2><p>Nothing.</p>"
     rows = "".join(

@@ -1,4 +1,4 @@
-"""How the printed report of a close looks. Fonts of the system, black on white, one sheet of A4 across."""
+"""The style of the printed close: system fonts, black on white, one A4 sheet in landscape."""
 
 STYLE = """
 @page { size: A4 landscape; margin: 12mm; }

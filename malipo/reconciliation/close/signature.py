@@ -1,6 +1,6 @@
-"""The signatures of closed days: any change of one is found. Pure.
+"""The signatures of closed days, by which any change of a close is found. Pure.
 
-Ed25519: whoever has the public key can verify a close elsewhere, and cannot sign one.
+They are Ed25519 signatures: the public key verifies a close elsewhere, and cannot sign one.
 """
 
 import msgspec
@@ -25,7 +25,8 @@ def is_signed(closed: ClosedDay, key: Ed25519PublicKey) -> bool:
 
 
 def message_of(closed: ClosedDay) -> bytes:
-    """What is signed: each column, in an order that never changes, so that none can be taken for another."""
+    """The signed message: each column with its name, in an order that never changes, so that no column can be taken for
+    another."""
     fields = {name: getattr(closed, name) for name in closed.__struct_fields__ if name != "signature"}
     fields["closed_at"] = clock.iso(closed.closed_at)
     return b"malipo: daily close 1\n" + msgspec.json.encode(fields, order="sorted", enc_hook=bytes.hex)

@@ -1,6 +1,6 @@
 """The close of a day, as data: two columns for each channel, what is open between them, and the trial balance. Pure.
 
-What is here is all that is hashed. It depends on the data alone, not on who closes the day, or when.
+All of this is hashed, and nothing else. It does not depend on who closes the day, or when.
 """
 
 import hashlib
@@ -10,11 +10,11 @@ from enum import StrEnum
 
 import msgspec
 
-MOST_ITEMS = 500  # of a channel, the biggest; those beyond are only summed
+MOST_ITEMS = 500  # the largest of a channel; the others are only summed
 
 
 class ChangeKind(StrEnum):
-    """Why an account at a network changed, in a statement and in the ledger alike."""
+    """Why an account at a network changed: the same kinds for a statement and for the ledger."""
 
     IN = "in"  # customers paid
     OUT = "out"  # payouts
@@ -23,27 +23,29 @@ class ChangeKind(StrEnum):
     BANK = "bank"
     SWEEPS = "sweeps"
     OTHER = "other"
-    ROUNDING = "rounding"  # cents that have become shillings
+    ROUNDING = "rounding"  # cents that have added up to shillings
 
 
 class OpenReason(StrEnum):
-    """Why one side has something that the other side has not, at the end of the day."""
+    """Why one side has an amount that the other side has not, at the end of the day.
 
-    TIMING = "timing"  # both sides have it, and one of them on another day
-    EXCEPTION = "exception"  # operators know of it
-    EXPECTED = (
-        "expected"  # in the ledger shortly before midnight; the next statement will have it, or it is an exception
-    )
+    They are tried in this order: rounding, timing, exception, other carrier, expected, transfer; then, for an item that
+    none of these explains, no statement, accepted, unexplained (`store/open_items.py`).
+    """
+
+    TIMING = "timing"  # both sides have it, on different days
+    EXCEPTION = "exception"  # operators see it as an exception, or have decided about it
+    EXPECTED = "expected"  # in the ledger shortly before midnight: the next statement has it, or it is an exception
     ROUNDING = "rounding"  # cents, which the two sides round at different moments: at most a shilling of an account
     TRANSFER = "transfer"  # between bank and network, on its way
     OTHER_CARRIER = "other_carrier"  # an aggregator carried it, of which there is no statement at all
-    NO_STATEMENT = "no_statement"  # the day was closed without one
-    ACCEPTED = "accepted"  # two operators accepted it, with a day before
+    NO_STATEMENT = "no_statement"  # the day was closed without a statement of the channel
+    ACCEPTED = "accepted"  # two operators accepted it with the close of an earlier day
     UNEXPLAINED = "unexplained"
 
 
 class ItemKind(StrEnum):
-    """What is open."""
+    """The kind of thing that is open."""
 
     PAYMENT = "payment"
     BOOKING = "booking"
@@ -56,11 +58,11 @@ class ItemKind(StrEnum):
 
 
 class OpenItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is open at the end of the day."""
+    """One open item at the end of the day."""
 
-    amount: int  # what the statement has more than the ledger
+    amount: int  # statement minus ledger
     reason: OpenReason
-    side: str  # which has it: statement, ledger, or both, with different amounts
+    side: str  # which side has it: statement, ledger, or both, with different amounts
     what: ItemKind
     name: str  # the network's receipt, the bank's reference, or the file
     account: str = ""
@@ -78,7 +80,7 @@ class Sum(msgspec.Struct, frozen=True):
 
 
 class CloseReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What an account was seen to hold, by the network's API or by an operator, and what its statement says for that
+    """A balance that was read at the network, by its API or by an operator, and the balance by the statement at that
     moment. Closes of earlier versions have only the amount."""
 
     amount: int
@@ -113,19 +115,19 @@ class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
     ledger: CloseColumn
     statement: CloseColumn | None  # None: the day is closed without one
     accounts: Mapping[str, int]  # what each account at the network holds, by the last statement that was counted
-    learned_later: int = 0  # what late lines for closed days changed in this day's statement
-    readings: Mapping[str, CloseReading | int] = {}  # the day's last of each account
+    learned_later: int = 0  # the change by late lines for closed days, in this day's statement
+    readings: Mapping[str, CloseReading | int] = {}  # the last reading of the day, by account
     open: Mapping[OpenReason, Sum] = {}
     items: tuple[OpenItem, ...] = ()
 
     @property
     def difference(self) -> int | None:
-        """What the network has more than the ledger, at the end of the day."""
+        """Statement minus ledger, at the end of the day."""
         return None if self.statement is None else self.statement.closing - self.ledger.closing
 
     @property
     def last_readings(self) -> list[tuple[str, CloseReading]]:
-        """By account."""
+        """The last reading of each account, by its name."""
         read = self.readings.items()
         return [(account, CloseReading(amount=each) if isinstance(each, int) else each) for account, each in read]
 
@@ -143,12 +145,12 @@ class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def adds_up(self) -> bool:
-        """Whether everything between the two columns is explained."""
+        """Whether every difference between the two columns is explained."""
         return OpenReason.UNEXPLAINED not in self.open
 
     @property
     def agrees(self) -> bool:
-        """Whether nothing is between them."""
+        """Whether there is no difference between the two columns."""
         return self.adds_up and not self.difference
 
     @property
@@ -161,15 +163,15 @@ class DayClose(msgspec.Struct, frozen=True, kw_only=True):
     channels: tuple[ChannelClose, ...]
     balances: Mapping[str, int]  # of every account at the end of the day, from the moves
     changes: Mapping[str, int]  # of every account, in the day
-    wallets: int  # as they are stored, without what moved since; the moves must say the same
+    wallets: int  # the stored wallets, minus the moves since; it must equal the sum of the moves
     in_flight: int
-    owed: int  # by merchants; no account of its own. Earlier versions: when the day was closed
-    routes: Mapping[str, int]  # the day's moves between each two accounts, to notice one that is written later
+    owed: int  # by merchants, at the end of the day; it is no account. In earlier versions: when the day was closed
+    routes: Mapping[str, int]  # the day's moves between each two accounts, so that a move written later is noticed
     late: Mapping[str, int]  # moves of the day before that were written after its close
 
     @property
     def trial_balance(self) -> int:
-        """Zero, or the wallets that are stored are not those of the moves."""
+        """Zero, unless the stored wallets differ from the moves."""
         others = sum(amount for name, amount in self.balances.items() if name not in ("wallet", "in_flight"))
         return others + self.wallets + self.in_flight
 
@@ -191,7 +193,7 @@ _encoder = msgspec.json.Encoder(order="sorted")
 
 
 def encode(close: DayClose) -> str:
-    """Canonical: the same close is the same text."""
+    """The canonical text: equal closes have equal texts."""
     return _encoder.encode(close).decode()
 
 
@@ -200,5 +202,5 @@ def decode(text: str) -> DayClose:
 
 
 def hash_of(previous: bytes | None, content: str) -> bytes:
-    """Of a close and, by its hash, of all before it."""
+    """The hash of a close and, through the hash of the close before it, of all before."""
     return hashlib.sha256((previous or b"") + content.encode()).digest()

@@ -1,6 +1,6 @@
 """The key that signs closed days: made with the first close, and stored encrypted under MALIPO_SECRET_KEY.
 
-When that key is changed, this one is encrypted anew and stays the same, so old signatures stay good.
+When MALIPO_SECRET_KEY changes, the signing key is encrypted again and stays the same, so old signatures stay valid.
 """
 
 from datetime import datetime
@@ -16,7 +16,7 @@ _PREFIX = "csk_"
 
 
 async def find_or_make(tx: Tx, encryption: Encryption, *, now: datetime) -> tuple[str, Ed25519PrivateKey]:
-    """The caller has locked the close, so there is one key."""
+    """The signing key; it is made if there is none. The caller has locked the close, so that only one is made."""
     if found := await store.find_all(tx):
         key_id, secret = found[-1]
         return key_id, _decrypt(encryption, key_id, secret)
@@ -28,7 +28,8 @@ async def find_or_make(tx: Tx, encryption: Encryption, *, now: datetime) -> tupl
 
 
 async def find_keys(connection: Conn, encryption: Encryption) -> dict[str, Ed25519PrivateKey | None]:
-    """By their ids; None: it cannot be decrypted, so nothing that it signed can be believed."""
+    """The signing keys by their ids. None for a key that cannot be decrypted: nothing that it signed can be
+    verified."""
     keys: dict[str, Ed25519PrivateKey | None] = {}
     for key_id, secret in await store.find_all(connection):
         try:
@@ -39,7 +40,7 @@ async def find_keys(connection: Conn, encryption: Encryption) -> dict[str, Ed255
 
 
 async def reencrypt(tx: Tx, encryption: Encryption) -> tuple[int, int]:
-    """Encrypt every key under the present one; how many were not, of how many."""
+    """Encrypt every signing key with the current key. Returns how many needed it, and how many there are."""
     found = await store.find_all(tx)
     old = [(key_id, secret) for key_id, secret in found if not encryption.is_current(secret)]
     for key_id, secret in old:

@@ -9,7 +9,7 @@ from malipo.reconciliation.close.signed_content import ChangeKind, CloseColumn
 
 
 class Route(msgspec.Struct, frozen=True):
-    """What moved between two accounts."""
+    """The amount that moved between two accounts."""
 
     source: str
     target: str
@@ -23,7 +23,7 @@ class Route(msgspec.Struct, frozen=True):
 
     @property
     def change(self) -> int:
-        """Of the network's account, as a statement would say it: above 0 came in."""
+        """The change of the network's account, signed as in a statement: above 0 came in."""
         if self.source == self.target:
             return 0
         if self.source == "float":
@@ -32,7 +32,7 @@ class Route(msgspec.Struct, frozen=True):
 
 
 def sums_of(routes: Iterable[Route]) -> dict[str, int]:
-    """By the names of the routes."""
+    """The amounts by the names of the routes."""
     sums: Counter[str] = Counter()
     for route in routes:
         sums[route.name] += route.amount
@@ -46,14 +46,14 @@ def route_of(name: str, amount: int) -> Route:
 
 
 def late_routes(now: Iterable[Route], then: Mapping[str, int]) -> list[Route]:
-    """What a closed day has more than when it was closed; less, if moves were taken away."""
+    """The moves that a closed day has now and did not have at its close; negative, if moves are missing."""
     sums = sums_of(now)
     names = sorted(sums.keys() | then.keys())
     return [route_of(name, more) for name in names if (more := sums.get(name, 0) - then.get(name, 0))]
 
 
 def changes_of(routes: Iterable[Route]) -> dict[str, int]:
-    """What these did to each account; each channel has a float of its own."""
+    """The change of each account; each channel has a float of its own."""
     changes: Counter[str] = Counter()
     for route in routes:
         for account, amount in ((route.source, -route.amount), (route.target, route.amount)):
@@ -66,7 +66,7 @@ def added(balances: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, 
 
 
 def ledger_column(channel: str, opening: int, routes: Iterable[Route]) -> CloseColumn:
-    """The float as a network would see it: what it holds for us is above 0."""
+    """The ledger's column, with the sign that a network would give: money that it holds for us is above 0."""
     changes = _by_kind(
         (route.change_kind or ChangeKind.OTHER, route.change) for route in routes if route.channel == channel
     )

@@ -37,12 +37,13 @@ class CloseFinding(Code):
 
 class VerificationResult(msgspec.Struct, frozen=True):
     days: int
-    hash: str  # of the last close, and so of all: anybody who keeps it elsewhere can tell that no close was removed
+    hash: str  # of the last close, and so of all; a copy elsewhere shows later that no close was removed
     findings: list[Problem]
 
 
 async def verify(connection: Conn, encryption: Encryption, *, with_ledger: bool = False) -> VerificationResult:
-    """With the ledger, also that each closed day's moves are still those that it had: this reads all of them."""
+    """Verify all closed days. `with_ledger` also compares each day's moves with those at its close, which reads all
+    moves."""
     keys, findings = await find_keys(connection, encryption), list[Problem]()
     before: ClosedDay | None = None
     days, hashes = 0, dict[date, str]()
@@ -66,7 +67,7 @@ async def verify(connection: Conn, encryption: Encryption, *, with_ledger: bool 
 
 
 def broken_link(closed: ClosedDay, before: ClosedDay | None) -> Problem | None:
-    """Why a close is not the one that was made after the close before it. Pure."""
+    """Why a close does not follow the close before it in the chain; None if it does. Pure."""
     if closed.hash != hash_of(closed.previous, closed.content):
         return Problem(CloseFinding.CONTENT, day=closed.day)
     if closed.previous != (None if before is None else before.hash):
@@ -77,7 +78,7 @@ def broken_link(closed: ClosedDay, before: ClosedDay | None) -> Problem | None:
 
 
 async def _not_as_noted(connection: Conn, hashes: dict[date, str]) -> list[Problem]:
-    """The chain cannot show that its last closes were removed. The audit log can, unless that was changed too."""
+    """Compare the closes with the audit log. The chain alone cannot show that its last closes were removed."""
     return [
         Problem(CloseFinding.HASH_DIFFERS, day=day, noted=noted, hash=hashes[day])
         if day in hashes
@@ -88,7 +89,7 @@ async def _not_as_noted(connection: Conn, hashes: dict[date, str]) -> list[Probl
 
 
 async def _not_as_published(connection: Conn, keys: Mapping[str, Ed25519PrivateKey | None]) -> list[Problem]:
-    """Other software checks a close with the published key."""
+    """Compare the published public keys with the signing keys, because other software uses the published ones."""
     return [
         Problem(CloseFinding.PUBLISHED_KEY, key_id=key_id)
         for key_id, published in (await signing_keys.find_public(connection)).items()
@@ -97,7 +98,7 @@ async def _not_as_published(connection: Conn, keys: Mapping[str, Ed25519PrivateK
 
 
 async def _changed_moves(connection: Conn, closed: ClosedDay, following: ClosedDay) -> list[Problem]:
-    """Moves of the day that were written after its close are in the following close."""
+    """Find changed moves of a closed day. Moves that were written after its close are in the following close."""
     now = await balances.find_routes(connection, begin_of(closed.day), end_of(closed.day))
     known = closed.close.routes
     more = sums_of(late_routes(now, known))

@@ -1,8 +1,7 @@
-"""What a decision about an exception or an import moves, account by account: one function for every action and kind.
-Pure.
+"""Which moves a decision about an exception or an import books: one function for every action and kind. Pure.
 
-Limits count it, the pages and the command line show it before anybody decides, and a test compares it with the moves
-that are written.
+Operators' limits count these moves, pages and commands show them before the decision, and a test compares them with the
+moves that are written.
 """
 
 from collections import Counter
@@ -28,29 +27,29 @@ Place = tuple[Account, str | None]
 
 
 class ActionFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known when an action is decided."""
+    """The facts on which the moves of an action depend."""
 
     exception: ReconciliationException
-    payment: Transaction | None = None  # that the action is about; of a lost one, the one that would be made
+    payment: Transaction | None = None  # of the action; for an adoption, the payment that would be created
     correction: Correction | None = None  # of that payment
     available: int = 0  # in its merchant's wallet
-    undone: Action | None = None  # what an undo reverses
+    undone: Action | None = None  # the action that an undo reverses
     undone_booking: Move | None = None
-    undone_cents: int = 0  # that the booking kept beyond its move
-    cents: int = 0  # what the bookings of the account at the network could not move so far
+    undone_cents: int = 0  # the cents that the undone booking kept beyond its move
+    cents: int = 0  # the cents that bookings of the network's account could not move so far
     credits_automatically: bool = True
     is_taken_back: bool = False  # the statement has the reversal of the line
 
 
 class ActionEffect(msgspec.Struct, frozen=True):
-    """What is moved, and how much more the merchant owes then."""
+    """The moves, and the change of the merchant's debt."""
 
     moves: Sequence[Move] = ()
     owed: int = 0
 
     @property
     def changes(self) -> dict[Place, int]:
-        """Of each account's balance in the ledger; those that change."""
+        """The change of each account's balance in the ledger, without accounts that stay the same."""
         sums: Counter[Place] = Counter()
         for move in self.moves:
             for account in (move.source, move.target):
@@ -59,7 +58,7 @@ class ActionEffect(msgspec.Struct, frozen=True):
 
     @property
     def amount(self) -> int:
-        """How many shillings are in another account afterwards."""
+        """The shillings that are in another account afterwards."""
         return sum(change for change in self.changes.values() if change > 0)
 
 
@@ -81,8 +80,8 @@ def effect_of(action: Action, terms: Mapping[str, str], facts: ActionFacts) -> A
 
 
 def booked_back(bookings: Sequence[HouseBooking], anew: Sequence[tuple[Move, int]], *, cents: int) -> ActionEffect:
-    """Of bookings of one account at a network that are undone, one after the other, and of what is booked after that,
-    with its cents. `cents`: what the account's bookings could not move so far."""
+    """The effect of undoing bookings of one network's account, one after the other, and of the bookings `anew`, with
+    their cents, after that. `cents` are those that the account's bookings could not move so far."""
     moves: list[Move] = []
 
     def round_(channel: str) -> None:
@@ -107,7 +106,8 @@ def _reversed(move: Move) -> Move:
 
 
 def _booked(moved: int, account: Account, facts: ActionFacts) -> list[Move]:
-    """Of what a line moved, in cents: its booking, and the shilling that the cents of the account may become by it."""
+    """The moves of a line's booking, by its amount in cents; its cents may make the account's cents a whole
+    shilling."""
     if not moved:
         return []
     channel = facts.exception.channel
@@ -121,12 +121,13 @@ def _rounded(cents: int, channel: str) -> list[Move]:
 
 
 def signed_amount(payment: Transaction) -> int:
-    """As in a statement: a collection comes in, a payout goes out."""
+    """The amount, signed as in a statement: a collection comes in, a payout goes out."""
     return payment.amount if payment.type is Type.COLLECTION else -payment.amount
 
 
 def _matched(facts: ActionFacts) -> ActionEffect:
-    """The payment is told that it was paid, if that was not taken back. What the amounts differ by goes to suspense."""
+    """Match a line: the payment counts as paid, unless the network took it back. A difference of amounts goes to
+    suspense."""
     payment = facts.payment
     assert payment is not None
     signed = signed_amount(payment)
@@ -147,8 +148,8 @@ def _matched(facts: ActionFacts) -> ActionEffect:
 
 
 def _adopted(facts: ActionFacts) -> ActionEffect:
-    """A payment is made and completed. What a wallet lacks for a payout, the house lends. If the network has taken the
-    line back, the payment is contradicted at once."""
+    """Adopt a line: a payment is created and completed. The house lends what a wallet lacks for a payout. If the
+    network has taken the line back, the payment is contradicted at once."""
     assert facts.payment is not None
     payment = replace(facts.payment, status=Status.COMPLETED)
     moves, after = MOVES[payment.type, Status.COMPLETED](payment), correction_moves.begin(payment)
@@ -180,7 +181,8 @@ def _resolved(facts: ActionFacts, *, is_paid: bool, is_waived: bool) -> ActionEf
 
 
 def _undone(facts: ActionFacts) -> ActionEffect:
-    """The booking is reversed; an adopted payment is corrected as not paid; a matched one stays as it is."""
+    """Undo an action: a booking is reversed, an adopted payment is corrected as unpaid, a matched one stays as it
+    is."""
     booked = facts.undone_booking
     reverse = [] if booked is None else [_reversed(booked)]
     if facts.undone_cents:

@@ -1,10 +1,10 @@
 """Adopts a line as a payment: the network has it, and we have lost it, as after a restore. Two operators decide that.
 
-It is made and completed in one commit, so nothing is sent. It is dated when it became known. A collection credits the
-wallet. A payout takes from it; what the wallet does not hold, the house lends, and it is owed.
+The payment is created and completed in one commit, so nothing is sent. Its date is the date of the adoption. A
+collection credits the wallet. A payout debits it; the house lends what the wallet lacks, and the merchant owes it.
 
-The merchant may repeat the lost request before, meanwhile or afterwards. Of the two, whoever comes second finds the
-payment of the first: by the network key, which is unique.
+The merchant may repeat the lost request before, during or after the adoption. The second of the two finds the payment
+of the first by the network key, which is unique.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ from malipo.reconciliation.matching.store import payments
 async def adopt(
     tx: Tx, exception: ReconciliationException, terms: Mapping[str, str], *, reference_prefix: str, now: datetime
 ) -> Transaction:
-    """The payment, which is COMPLETED."""
+    """Adopt the line of an exception. Returns the payment, which is COMPLETED."""
     lost = await find_lost_request(tx, exception, terms)
     fee = await fee_of_lost(tx, lost)
     draft = await _draft(tx, exception, lost, fee, reference_prefix, now)
@@ -49,7 +49,7 @@ async def adopt(
     await items.follow_adoption(tx, undone, draft)
     await _lend(tx, draft, now=now)
     wallets = await ledger.lock(tx, [draft.merchant_id])
-    # A repeat that was created, or credited, since: it needs this lock too.
+    # Check again for a repeat that was created or credited meanwhile: creating one needs this lock too.
     await require_new(tx, exception, lost)
     try:
         await status_writer.open_all(tx, [draft], wallets, now=now)
@@ -66,7 +66,7 @@ async def adopt(
 
 
 async def fee_of_lost(tx: Tx, lost: LostRequest) -> int:
-    """What the merchant is charged for it, by the tariff of now."""
+    """The merchant's fee for the payment, by the current tariff."""
     bands = (await tariffs.find(tx, [lost.merchant_id])).get((lost.merchant_id, lost.type, lost.channel), [])
     fee = fee_of(lost.amount, bands)
     if lost.type is Type.COLLECTION and fee >= lost.amount:
@@ -80,7 +80,8 @@ async def _draft(
     suffix = ids.suffix(now)
     reference = f"{reference_prefix}-{lost.network_key or suffix}"
     if await transactions.has_reference(tx, reference):
-        reference = f"{reference_prefix}-{suffix}"  # An adoption that was undone keeps the reference that was told.
+        # An undone adoption keeps its reference, which the merchant has seen.
+        reference = f"{reference_prefix}-{suffix}"
     return Transaction(
         merchant_id=lost.merchant_id,
         id=ids.mint("txn_", now),
@@ -102,7 +103,7 @@ async def _draft(
 
 
 async def _as_refund(tx: Tx, draft: Transaction) -> Transaction:
-    """With its place among the refunds of its collection, which is locked before any wallet."""
+    """The draft as a refund, with its number among the refunds of its collection, which is locked before any wallet."""
     if draft.refund_of is None:
         return draft
     ordinal = (await Reservations.lock(tx, [draft])).next_ordinal(draft)
@@ -136,13 +137,13 @@ async def _note(
 
 
 async def undo_adoption(tx: Tx, line_id: int, *, evidence: str, requested_by: str, actor: Actor, now: datetime) -> None:
-    """The payment was not that merchant's: correct it as one that was not paid after all."""
+    """Undo an adoption: the payment was not this merchant's, so it is corrected as unpaid."""
     payment = await payments.find_of_line(tx, line_id)
     assert payment is not None, "an adopted line has its payment"
     await adopted_payments.set_undone(tx, payment, now=now)
     case = await lock_case(tx, payment.reference)
     if (open_ := await cases.lock_proposal(tx, case.transaction)) is not None:
-        # What an operator had proposed about it as a case is decided by this.
+        # This decides an open proposal about the payment as a case.
         details = audit_details(case.transaction, proposed_resolution(open_))
         await decide.reject(tx, open_, "payment.resolution_rejected", details, actor=actor, now=now)
     resolution = ProposedResolution(

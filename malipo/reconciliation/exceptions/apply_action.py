@@ -1,4 +1,5 @@
-"""What a decided action does: the line gets its place, and the ledger what it lacked. And how each is undone."""
+"""Applies a decided action: it matches, books or adopts the line, so that the ledger has its amount. Also undoes
+each."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,13 +29,13 @@ BOOKED_TO = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSE
 
 @dataclass(frozen=True)
 class DecidedAction:
-    """An action that is decided, and by whom."""
+    """A decided action, and who decided."""
 
     exception: ReconciliationException
     resolution: Resolution
-    actor: Actor  # the last who decided
+    actor: Actor  # the operator who decided last
     now: datetime
-    is_alone: bool = False  # the only operator there is has said so: --alone
+    is_alone: bool = False  # the only operator decided alone: --alone
 
     @property
     def approved_by(self) -> str | None:
@@ -43,8 +44,8 @@ class DecidedAction:
 
 
 async def match(tx: Tx, decided: DecidedAction, apply_answers: ApplyNetworkAnswers) -> str | None:
-    """The line is that of a payment, which is told so, unless the statement shows that the network has taken it back.
-    What the amounts differ by is booked to suspense."""
+    """Match the line with a payment, and report the line to the payment, unless the statement shows that the network
+    has taken it back. A difference of the amounts is booked to suspense."""
     line_id = _line(decided.exception)
     payment = await find_payment(tx, decided.resolution.terms["payment"])
     signed = require_direction(decided.exception, payment)
@@ -57,7 +58,7 @@ async def match(tx: Tx, decided: DecidedAction, apply_answers: ApplyNetworkAnswe
         raise Conflict(code=MatchRefusal.NO_PLACE)
     await _let_go_of_keys(tx, decided.exception)
     await matching.match_reversals(tx, now=decided.now)
-    await evidence.set_counted(tx, reversals)  # Whoever decided was shown that they take the line back.
+    await evidence.set_counted(tx, reversals)  # The operators saw that these reversals take the line back.
     found = await evidence.find_unreported(tx, limit=1, line_ids=[line_id])
     await report(tx, apply_answers, found, ReportResult(), now=decided.now)
     await absence.check_again(tx, line_id)
@@ -66,10 +67,10 @@ async def match(tx: Tx, decided: DecidedAction, apply_answers: ApplyNetworkAnswe
 
 
 async def book(tx: Tx, decided: DecidedAction) -> str:
-    """What the ledger lacks of the line is booked to an account of the house.
+    """Book the amount that the ledger lacks of the line to an account of the house.
 
-    Where the float has followed the payment already, with another amount, the line is the payment's evidence, and only
-    the rest is booked: all of it would be in the float twice, and the payment would look absent.
+    If the float has followed the payment already, with another amount, the line is the payment's evidence, and only the
+    rest is booked: the whole amount would be in the float twice, and the payment would look absent.
     """
     exception = decided.exception
     line_id, lacking = _line(exception), exception.lacking_cents
@@ -95,8 +96,8 @@ async def book(tx: Tx, decided: DecidedAction) -> str:
 async def adopt_line(
     tx: Tx, decided: DecidedAction, apply_answers: ApplyNetworkAnswers, *, reference_prefix: str
 ) -> Transaction:
-    """The line is a payment of a merchant that we have lost. If the statement shows that the network has taken it back,
-    the payment is told so at once: the merchant could spend it before the next matching."""
+    """Adopt the line as a lost payment of a merchant. If the statement shows that the network has taken it back, the
+    reversal is reported at once: the merchant could spend the money before the next matching."""
     line_id = _line(decided.exception)
     reversals = await matching.find_open_reversals(tx, line_id)
     payment = await adopt(
@@ -109,7 +110,7 @@ async def adopt_line(
     await evidence.set_reported(tx, [line_id])
     if reversals:
         await matching.match_reversals(tx, now=decided.now)
-        await evidence.set_counted(tx, reversals)  # Whoever decided was shown that they take the line back.
+        await evidence.set_counted(tx, reversals)  # The operators saw that these reversals take the line back.
         found = await evidence.find_unreported(tx, limit=len(reversals), line_ids=reversals)
         await report(tx, apply_answers, found, ReportResult(), now=decided.now)
     await absence.check_again(tx, line_id)
@@ -117,7 +118,7 @@ async def adopt_line(
 
 
 async def undo(tx: Tx, decided: DecidedAction, undone: Resolution) -> None:
-    """Reverse what a resolution did. The line has no place again, and only operators decide about it."""
+    """Reverse a resolution. The line is unmatched again, and only operators decide about it."""
     if undone.booking_id is not None:
         await house_bookings.undo(
             tx,
@@ -167,22 +168,22 @@ async def require_no_line(tx: Tx, payment: Transaction) -> None:
 
 
 def require_own_amount(exception: ReconciliationException, payment: Transaction) -> None:
-    """A network refunds exactly what it was asked for. A refund that is lost may have left its key to another one of
-    the collection: that one was not paid by the line."""
+    """Refuse a refund of another amount, because a network pays exactly the amount of the request. A lost refund may
+    have left its key to another refund of the collection, which this line did not pay."""
     is_another = payment.amount * 100 != abs(exception.moved_cents) and payment.status is not Status.COMPLETED
     if payment.refund_of is not None and is_another:
         raise Conflict(code=MatchRefusal.REFUND_AMOUNT, payment=payment.reference, amount=payment.amount)
 
 
 async def require_payment_of_line(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
-    """The payment, and no other, may be that of the line."""
+    """Refuse the payment if another payment may be the line's, or if this one cannot be."""
     await require_no_other_named(tx, exception, payment)
     await require_receipt_free(tx, exception, payment)
     await require_unambiguous(tx, exception, payment)
 
 
 async def require_receipt_free(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
-    """No other line has the receipt of the payment: that one is its line."""
+    """Refuse the payment if another line has its receipt: that one is its line."""
     assert exception.receipt is not None
     if await payments.has_other_line(tx, payment, exception.receipt):
         receipt = payment.provider_reference
@@ -190,9 +191,9 @@ async def require_receipt_free(tx: Tx, exception: ReconciliationException, payme
 
 
 async def require_unambiguous(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
-    """A line that names no payment is matched with one that is not known to be paid only if no other payment of the
-    same number and amount may be the line's. Networks know payments by their keys, so they would confirm the other one,
-    and both would be debited."""
+    """Refuse to match a line that names no payment with a payment that is not known to be paid, if another payment of
+    the same number and amount may be the line's. The network would confirm that other one by its key, and both would be
+    debited."""
     assert exception.receipt is not None
     assert exception.moved_at is not None
     is_paid = await _is_paid(tx, payment)
@@ -211,20 +212,20 @@ async def require_unambiguous(tx: Tx, exception: ReconciliationException, paymen
 
 
 async def _is_paid(tx: Tx, payment: Transaction) -> bool:
-    """As its last correction says, or else its status."""
+    """Whether the payment was paid, by its last correction, or else by its status."""
     named = (payment.merchant_id, payment.id)
     correction = (await corrections.find(tx, [named])).get(named)
     return payment.status is Status.COMPLETED if correction is None else correction.is_paid
 
 
 async def require_no_other_named(tx: Tx, exception: ReconciliationException, payment: Transaction) -> None:
-    """No other payment has the key or the receipt of the line: that one would be left without a line, and paid again as
-    one that we have lost. It may have come, or got its receipt, since the last matching."""
+    """Refuse the match if another payment has the key or the receipt of the line: it would be left without a line, and
+    be adopted as a lost one. It may have come, or got its receipt, since the last matching."""
     assert exception.receipt is not None
     assert exception.moved_at is not None
     key = network_keys.key_in(exception.key or "")
     if key == payment.network_key:
-        return  # A receipt may be what somebody has typed.
+        return  # A receipt alone does not count, because a person may have typed it.
     by_key = None if key is None else await transactions.find_by_network_key(tx, key)
     by_receipt = await payments.find_by_receipt(tx, exception.receipt, since=exception.moved_at)
     named = {MatchRefusal.ANOTHER_HAS_KEY: by_key, MatchRefusal.ANOTHER_HAS_RECEIPT: by_receipt}
@@ -238,7 +239,7 @@ async def require_no_other_named(tx: Tx, exception: ReconciliationException, pay
 
 
 async def _let_go_of_keys(tx: Tx, exception: ReconciliationException) -> None:
-    """The line is not that of the adoptions that were undone: requests that give their keys are free again."""
+    """Free the network keys of undone adoptions of this line: the line is not theirs."""
     assert exception.receipt is not None
     paid_key = network_keys.key_in(exception.key or "")
     await adopted_payments.give_up_keys(tx, exception.receipt, abs(exception.line_amount or 0), paid_key=paid_key)
@@ -267,7 +268,7 @@ def _line(exception: ReconciliationException) -> int:
 
 
 async def _book(tx: Tx, decided: DecidedAction, moved: int, account: Account) -> str:
-    """What a line moved, in cents: whole shillings of it, and the house booking keeps the rest."""
+    """Book the amount of a line, in cents: whole shillings move, and the house booking keeps the rest."""
     exception, moved_at = decided.exception, decided.exception.moved_at
     assert moved_at is not None
     move, cents = house_bookings.move_of(moved, account, exception.channel)

@@ -1,4 +1,4 @@
-"""Approves what another operator has proposed about a payment, if the approver told no line of it."""
+"""Approves another operator's proposal about a payment, if the approver is not a teller of one of its lines."""
 
 from datetime import datetime
 
@@ -23,7 +23,7 @@ async def approve_case(
     expected: str | None = None,
     is_single_operator: bool = False,
 ) -> ResolutionResult:
-    """As `resolve.approve`. The proposer may have read of the payment in a line that the approver brought: then one
+    """As `resolve.approve`, with one more check. The proposer may rely on a line that the approver brought: then one
     operator's word would count as two."""
     transaction = (await resolve.lock_case(tx, id_or_reference)).transaction
     proposal = await cases.lock_proposal(tx, transaction)

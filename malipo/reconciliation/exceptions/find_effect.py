@@ -1,7 +1,7 @@
-"""Finds what a decision about an exception or an import would do: each account that changes, before and after it. It
+"""Computes the effect of a decision about an exception or an import: each account that changes, before and after. It
 only reads.
 
-Both persons see the same: who proposes it and who approves it, on the pages and at the command line.
+The proposer and the approver see the same effect, on the pages and at the command line.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,30 +27,30 @@ from malipo.reconciliation.exceptions.store import house_balances, resolutions
 from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.matching.store import matching, payments
 
-OWED = "owed"  # no account of the ledger: what a merchant must give back of its wallet
+OWED = "owed"  # a merchant's debt, which is no account of the ledger
 _OF_MERCHANTS = (Account.WALLET, Account.IN_FLIGHT)
-# What lies elsewhere, was charged or was borne is below zero in the ledger. People count it above zero.
+# These accounts are negative in the ledger. People count them as positive amounts.
 _COUNTED_OTHERWISE = (Account.FLOAT, Account.BANK, Account.NETWORK_FEES, Account.LOSSES)
 
 
 class AccountChange(msgspec.Struct, frozen=True):
-    """As people count: what lies at a network or the bank, what was charged and what was borne are above zero."""
+    """The change of an account, as people count: floats, bank, charges and losses are positive."""
 
     account: str  # an account of the ledger, or OWED
-    of: str  # which channel's float, or which merchant's; of the house, nothing
+    of: str  # the channel of a float, or the merchant; empty for an account of the house
     before: int
     after: int
 
 
 class Balances(msgspec.Struct, frozen=True):
-    """As the ledger has them now, read once for several decisions."""
+    """The balances in the ledger now, read once for several decisions."""
 
     house: Mapping[str, int]
-    floats: Mapping[str, int]  # what lies at each network
+    floats: Mapping[str, int]  # by channel
 
 
 class ImportNote(StrEnum):
-    """What withdrawing an import does beside the accounts."""
+    """Effects of withdrawing an import that are not changes of accounts."""
 
     ELSEWHERE = "elsewhere"
     CALLED_OTHERWISE = "called-otherwise"
@@ -60,19 +60,19 @@ class ImportNote(StrEnum):
 
 
 class ImportEffect(msgspec.Struct, frozen=True, kw_only=True):
-    """What withdrawing an import would do."""
+    """The effect of withdrawing an import."""
 
-    withdrawal: list[AccountChange]  # of all of it, with what other files book anew right afterwards
-    undos: dict[str, list[AccountChange]]  # of each booking that is not undone, by its id
-    elsewhere: int  # fees and sweeps that other files have too, and call so
-    called_otherwise: int = 0  # those that other files have, and call something else
-    awaiting_approval: int = 0  # of those files, fees and sweeps that are booked only when a second operator agrees
-    matches: int  # that a withdrawal undoes
+    withdrawal: list[AccountChange]  # of the whole file, with the bookings that other files get right afterwards
+    undos: dict[str, list[AccountChange]]  # the effect of undoing each booking alone, by its id
+    elsewhere: int  # fees and sweeps that other files have too
+    called_otherwise: int = 0  # lines that other files have, and do not call fees or sweeps
+    awaiting_approval: int = 0  # fees and sweeps of those files that wait for a second operator
+    matches: int  # that the withdrawal undoes
     stays: int  # payments that its lines have ended or corrected
 
     @property
     def notes(self) -> list[tuple[ImportNote, int]]:
-        """Each with its number."""
+        """The notes, each with its number."""
         others = [
             (ImportNote.ELSEWHERE, self.elsewhere),
             (ImportNote.CALLED_OTHERWISE, self.called_otherwise),
@@ -83,7 +83,8 @@ class ImportEffect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fingerprint_of(changes: Sequence[AccountChange]) -> str:
-    """What was shown, so that nobody decides about anything else. Balances may move meanwhile; changes may not."""
+    """A fingerprint of shown changes, so that operators approve what they saw. Balances may move meanwhile; changes may
+    not."""
     return ",".join(f"{each.account}:{each.of}:{each.after - each.before}" for each in changes)
 
 
@@ -99,7 +100,7 @@ async def find_facts(
     *,
     credits_automatically: bool,
 ) -> ActionFacts:
-    """What an effect depends on. A payment or merchant that is not there is refused."""
+    """The facts on which an effect depends. Refuses a payment or merchant that does not exist."""
     undone = await _find_undone(connection, exception, terms) if action is Action.UNDO else None
     booking_id = None if undone is None else undone.booking_id
     booking = None if booking_id is None else await house_bookings.find(connection, booking_id)
@@ -166,7 +167,7 @@ async def find_effect(
     *,
     credits_automatically: bool,
 ) -> list[AccountChange] | None:
-    """None: it cannot be told, because what it is about is not there."""
+    """The changes of a decision; None if the payment or merchant does not exist."""
     try:
         facts = await find_facts(connection, exception, action, terms, credits_automatically=credits_automatically)
     except Refusal:
@@ -206,7 +207,8 @@ async def _find_payment(
 
 
 async def _lost_payment(connection: Conn, exception: ReconciliationException, terms: Mapping[str, str]) -> Transaction:
-    """As far as its money goes: with the fee of the merchant's tariff."""
+    """The payment that an adoption would create, as far as its money is concerned: with the fee of the merchant's
+    tariff."""
     if not terms.get("merchant"):
         raise Missing(code=ExceptionRefusal.NEEDS_MERCHANT)
     lost = await find_lost_request(connection, exception, terms)

@@ -1,8 +1,8 @@
-"""Finds out what the merchant had asked for when the payment of a line was lost: its key, its number, its collection.
+"""Reconstructs the merchant's request for the lost payment of a line: its network key, its number, its collection.
 
-An adopted payment must be the one that a repeat of that request finds. So its network key is the one on the line, or
-follows from the merchant's Idempotency-Key, or from the collection that it refunds. Where none of these is known, a
-repeat is not recognized, and payouts like it wait for operators.
+A repeat of that request must find the adopted payment. So the adopted payment gets the network key on the line, or the
+key derived from the merchant's Idempotency-Key, or from the collection that it refunds. If none of these is known, a
+repeat is not recognized, and payouts that resemble the adopted one wait for operators.
 """
 
 import re
@@ -45,18 +45,19 @@ class LostRequest(msgspec.Struct, frozen=True, kw_only=True):
     network_key: str
     is_repeat_recognized: bool  # by its network key or its idempotency key
     idempotency_key: str | None = None
-    collection_id: str | None = None  # that it refunds
+    collection_id: str | None = None  # the collection that it refunds
     order_reference: str | None = None
 
     @property
     def scope(self) -> str:
-        """Of the idempotency key."""
+        """The scope of the idempotency key."""
         return self.type if self.collection_id is None else refund_network_keys.SCOPE
 
 
 async def find_lost_request(tx: Tx, exception: ReconciliationException, terms: Mapping[str, str]) -> LostRequest:
-    """By the line and what operators say. Refused if a payment of ours may be the line's."""
-    # Whatever the words of the line are: customers and merchants write some of them, and two operators decide.
+    """Reconstruct the request from the line and the operators' terms. Refused if a payment of ours may be the
+    line's."""
+    # The words of the line do not matter: customers and merchants write some of them, and two operators decide.
     if exception.line_amount is None:
         raise Invalid(code=AdoptRefusal.NO_LINE)
     if exception.takes_back:
@@ -88,7 +89,7 @@ async def find_lost_request(tx: Tx, exception: ReconciliationException, terms: M
 
 
 async def _channel(tx: Tx, exception: ReconciliationException, named: str | None) -> Channel:
-    """The line's; in the account of an aggregator, which serves several, the one that operators name."""
+    """The channel of the line. In an aggregator's account, which has several channels, the one that operators name."""
     profile = (await all_profiles(tx)).get(await statements.find_profile_of(tx, exception.file_id or ""))
     carrier = ("" if profile is None else profile.carrier) or carrier_named(exception.account)
     if not carrier:
@@ -103,7 +104,8 @@ async def _channel(tx: Tx, exception: ReconciliationException, named: str | None
 async def _find_in_batch(
     tx: Tx, key: str | None, merchant_id: str, type_: Type, channel: Channel, amount: int
 ) -> LostRequest | None:
-    """The line of a batch whose approval was lost. The batch has everything that was asked for."""
+    """The request of an item of a batch whose approval was lost; the batch has all of it. None if it is no such
+    item."""
     found = None if key is None else await items.find_by_network_key(tx, key)
     if found is None:
         return None
@@ -131,7 +133,7 @@ async def _with_key(
     if (refund := await _as_refund(tx, lost, refund_of, RefundKeys.of(standing), exception)) is not None:
         return refund
     if lost.idempotency_key is None:
-        # A key that is not on the line is made when the payment is. A key that is on it may be a random one.
+        # Without a key on the line, one is generated with the payment. The key on the line may be a random one.
         return lost
     derived = network_keys.derive(standing.key_secret, lost.merchant_id, lost.type, lost.idempotency_key)
     if has_line_key and derived != lost.network_key:
@@ -142,7 +144,7 @@ async def _with_key(
 async def _as_refund(
     tx: Tx, lost: LostRequest, refund_of: str | None, keys: RefundKeys, exception: ReconciliationException
 ) -> LostRequest | None:
-    """With the key, the number and the collection of a refund; None if it is none."""
+    """The request as a refund, with its key, number and collection; None if it is no refund."""
     if lost.type is Type.COLLECTION:
         if refund_of:
             raise Invalid(code=AdoptRefusal.NO_REFUND)
@@ -166,7 +168,7 @@ async def _as_refund(
                 raise Conflict(code=AdoptRefusal.COLLECTION_OPEN, payment=collection.reference)
             if (refusal := _why_no_refund(refunded, lost.amount)) is not None:
                 if named is None:
-                    return None  # A payout: the merchant gave back what they did not have.
+                    return None  # It is a payout: the merchant did not have this collection's money.
                 raise refusal
             is_recognized = lost.idempotency_key is not None
             return msgspec.structs.replace(
@@ -211,7 +213,7 @@ def _idempotency_key(terms: Mapping[str, str]) -> str | None:
 
 
 def _typed_phone(typed: str, on_line: str) -> str:
-    """The number in full, as operators typed it or as the line has it; empty if neither has."""
+    """The full number, as operators typed it or as the line has it; empty if neither has it."""
     number = phone_of(typed or on_line)
     if not phone.is_valid(number):
         if typed:
@@ -223,7 +225,7 @@ def _typed_phone(typed: str, on_line: str) -> str:
 
 
 def fits(number: str, masked: str) -> bool:
-    """Whether a number may be the one that a network wrote, with stars for some of its digits. Pure."""
+    """Whether a number fits the one in a network's text, which may have stars for some digits. Pure."""
     if not any(character.isdigit() for character in masked):
         return True
     first, _, last = _STARS.sub("*", masked.strip().removeprefix("+")).partition("*")
@@ -240,11 +242,11 @@ def _why_not_new(known: Transaction, exception: ReconciliationException) -> Conf
 
 
 async def require_new(tx: Tx, exception: ReconciliationException, lost: LostRequest) -> None:
-    """Refused if a payment has this key or this receipt, or may be the repeat of the request."""
+    """Refuse the adoption if a payment has this key or this receipt, or may be the repeat of the request."""
     for key in {lost.network_key, exception.key or ""} - {""}:
         if (known := await transactions.find_by_network_key(tx, key)) is not None:
             adopted = await adopted_payments.find(tx, known.merchant_id, known.id)
-            # The line may have been withdrawn and imported again: its receipt says that it is the same.
+            # A line that was withdrawn and imported again is recognized by its receipt.
             is_of_line = known.provider_reference == exception.receipt
             if adopted is None or not adopted.is_undone or not is_of_line:
                 raise _why_not_new(known, exception)
@@ -256,7 +258,7 @@ async def require_new(tx: Tx, exception: ReconciliationException, lost: LostRequ
         used = (lost.merchant_id, lost.scope, lost.idempotency_key)
         if (record := (await idempotency_keys.find(tx, [used])).get(used)) is not None:
             raise Conflict(code=AdoptRefusal.KEY_USED, payment=record[1].reference, header=idempotency.HEADER)
-    # A key on the line may be a random one, of a payout that was asked for without an Idempotency-Key.
+    # The key on the line may be random, because its request had no Idempotency-Key.
     may_be_repeated = lost.type is Type.DISBURSEMENT and not lost.is_repeat_recognized and lost.collection_id is None
     if may_be_repeated or network_keys.key_in(exception.key or "") is None:
         known = await payments.find_like(
@@ -268,7 +270,7 @@ async def require_new(tx: Tx, exception: ReconciliationException, lost: LostRequ
             lost.amount,
             receipt=exception.receipt,
             since=exception.moved_at - NEAR,
-            # With the merchant's Idempotency-Key it is known that one under another key is another request.
+            # If the merchant's Idempotency-Key is known, a payment under another key is another request.
             or_failed=lost.idempotency_key is None,
         )
         if known is not None:

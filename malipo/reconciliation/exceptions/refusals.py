@@ -1,4 +1,4 @@
-"""What operators are refused about an exception. The sentences are in `malipo/words/exceptions.py`."""
+"""Why an action about an exception is refused, as codes. The sentences are in `malipo/words/exceptions.py`."""
 
 from malipo.errors import Code
 

@@ -1,7 +1,7 @@
-"""Operators resolve exceptions: one proposes an action, and mostly another approves or rejects it. Each can be undone.
+"""Operators resolve exceptions: one proposes an action, and usually another approves or rejects it. Each can be undone.
 
-Each step is one commit with its note in the audit log. Nothing is changed in place: what was proposed, rejected and
-undone is kept, and money that was booked is booked back.
+Each step is one commit with its entry in the audit log. Nothing is changed in place: proposals, rejections and undone
+actions are kept, and booked money is booked back.
 """
 
 from collections.abc import Mapping
@@ -89,7 +89,7 @@ class ResolveExceptions:
         now: datetime,
         is_single_operator: bool = False,
     ) -> ReconciliationException:
-        """Propose an action. Where one operator is enough, it is done at once."""
+        """Propose an action. If one operator is enough, it is applied at once."""
         exception = await _lock(tx, exception_id, actor)
         await _require(tx, exception, action, terms, reason, actor)
         facts = await find_facts(tx, exception, action, terms, credits_automatically=self.credits_automatically)
@@ -133,7 +133,7 @@ class ResolveExceptions:
         now: datetime,
         is_single_operator: bool = False,
     ) -> ReconciliationException:
-        """Reverse what was last done about it: by two operators, if it took two."""
+        """Undo the last action: with two operators, if the action took two."""
         await _lock(tx, exception_id, actor)
         done = [each for each in await resolutions.find(tx, exception_id) if _is_done(each)]
         if not done:
@@ -162,7 +162,8 @@ class ResolveExceptions:
         seen: str | None = None,
         is_single_operator: bool = False,
     ) -> ReconciliationException:
-        """Agree with what another operator has proposed, and do it; `seen` is the code of what they were shown."""
+        """Approve and apply another operator's proposal. `seen` is the code of the facts that the approver was
+        shown."""
         exception = await _lock(tx, exception_id, actor)
         proposal = await decide.lock_open(tx, resolutions.ACTS, exception.id)
         if exception.state is not ExceptionState.PROPOSED:
@@ -186,8 +187,8 @@ class ResolveExceptions:
         return await self._apply(tx, DecidedAction(exception, resolution, actor, now, is_alone=is_alone))
 
     async def find_code(self, connection: Conn, proposal: Proposal) -> str:
-        """Of what an approver is shown: the proposal, the exception, what would change, and the payment, if it is about
-        one. Balances may move meanwhile; changes may not. It only reads."""
+        """The code of the facts that an approver is shown: the proposal, the exception, the changes, and the payment,
+        if there is one. Balances may move meanwhile; changes may not. It only reads."""
         exception, resolution = await _get(connection, proposal.subject), proposed_resolution(proposal)
         balances = await find_balances(connection)
         credits_ = self.credits_automatically
@@ -195,18 +196,19 @@ class ResolveExceptions:
         changes = await find_effect(connection, exception, action, terms, balances, credits_automatically=credits_)
         shown = None if changes is None else fingerprint_of(changes)
         payment = await _find_shown_payment(connection, exception, resolution)
-        line = (exception.line_kind, exception.key, exception.phone, exception.details)  # A later file may change it.
+        # A later file may change these.
+        line = (exception.line_kind, exception.key, exception.phone, exception.details)
         return decide.code_of(proposal, exception.state, exception.kind, exception.amount, line, shown, payment)
 
     async def reject(self, tx: Tx, exception_id: str, *, actor: Actor, now: datetime) -> ReconciliationException:
-        """Disagree with a proposal, or take one's own back."""
+        """Reject a proposal, or withdraw one's own."""
         exception = await _lock(tx, exception_id, actor)
         proposal = await decide.lock_open(tx, resolutions.ACTS, exception.id)
         resolution = proposed_resolution(proposal)
         details = _details(exception, resolution)
         await decide.reject(tx, proposal, "exception.rejected", details, actor=actor, now=now)
         if resolution.action is Action.RESOLVE and exception.reference is not None:
-            # It may have been decided among the cases meanwhile, and something else proposed.
+            # The case may have been decided meanwhile, or another proposal be open.
             with suppress(Missing, Conflict):
                 await resolve.reject(tx, exception.reference, actor=actor, now=now, expected=_seen(resolution))
         if exception.state is not ExceptionState.PROPOSED:
@@ -230,7 +232,7 @@ class ResolveExceptions:
         now: datetime,
         is_single_operator: bool,
     ) -> ReconciliationException:
-        """By the rules of payments, which say themselves whether it takes two."""
+        """Propose the outcome of the payment, by the rules of cases, which say whether it takes two operators."""
         assert exception.reference is not None
         finding = _finding(resolution)
         act = act_of(await resolve.lock_case(tx, exception.reference), finding.outcome)
@@ -276,7 +278,7 @@ class ResolveExceptions:
 async def _find_shown_payment(
     connection: Conn, exception: ReconciliationException, resolution: Resolution
 ) -> object | None:
-    """What is shown of the payment that it is about, if there is one."""
+    """The facts about the payment of the exception that an approver is shown, if there is one."""
     if resolution.action is Action.RESOLVE and exception.merchant_id and exception.transaction_id:
         finding = _finding(resolution)
         resolved = ProposedResolution(
@@ -307,7 +309,7 @@ async def _undo(tx: Tx, decided: DecidedAction) -> ReconciliationException:
 
 
 async def _insert(tx: Tx, decided: DecidedAction, booking_id: str | None) -> Resolution:
-    """Keep what was done."""
+    """Store a resolution that was applied."""
     done = replace(
         decided.resolution,
         decided_by=decided.actor.name,
@@ -324,7 +326,7 @@ async def _end(tx: Tx, decided: DecidedAction, booking_id: str | None) -> Reconc
     resolution = await _insert(tx, decided, booking_id)
     is_resolved = is_resolved_by(exception.kind, resolution)
     if resolution.action is Action.NOTE and exception.line_id is not None:
-        # The ledger lacks what a line moved that waits for a second operator, or that one has rejected.
+        # The ledger lacks the amount of a line that waits for a second operator, or was rejected.
         is_resolved &= not await evidence.is_waiting(tx, exception.line_id)
     state = ExceptionState.RESOLVED if is_resolved else ExceptionState.OPEN
     await exceptions.set_state(tx, exception.id, state, by=actor.name, why=resolution.reason, now=now)
@@ -334,8 +336,8 @@ async def _end(tx: Tx, decided: DecidedAction, booking_id: str | None) -> Reconc
 
 
 def is_resolved_by(kind: ExceptionKind, resolution: Resolution) -> bool:
-    """Not where shillings are still missing: a note moves none, nor does whoever says that an absent payment was paid.
-    Pure."""
+    """Whether this resolution ends the exception: not while shillings are missing in the ledger. A note moves none, and
+    neither does the statement that an absent payment was paid. Pure."""
     match resolution.action:
         case Action.NOTE:
             return kind in RESOLVED_BY_NOTE
@@ -409,7 +411,7 @@ def _term(terms: Mapping[str, str], name: str, code: ExceptionRefusal) -> str:
 
 
 async def _act_of(tx: Tx, exception: ReconciliationException, resolution: Resolution) -> Act:
-    """Which act of the table it is. What counts is what is moved, not what is at stake."""
+    """The act of `act_rules.py` that this resolution is. The moved amount counts, not the amount at stake."""
     match resolution.action:
         case Action.NOTE:
             return Act.NOTE
@@ -425,13 +427,14 @@ async def _act_of(tx: Tx, exception: ReconciliationException, resolution: Resolu
 
 
 def _counted(exception: ReconciliationException, resolution: Resolution) -> int:
-    """What it moves. Who books the rest of a line with another amount makes all of the line its payment's."""
+    """The amount that counts for the operator's limit. Booking the rest of a line makes the whole line its payment's,
+    so all of it counts."""
     is_match = resolution.action is Action.BOOK and exception.has_followed
     return max(resolution.amount, abs(exception.line_amount or 0)) if is_match else resolution.amount
 
 
 def _seen(resolution: Resolution) -> str:
-    """What is proposed about the payment of the exception, beside it."""
+    """The fingerprint of the proposal about the exception's payment that belongs to this resolution."""
     return resolve.fingerprint_of(resolution.requested_by, _finding(resolution))
 
 
@@ -450,7 +453,7 @@ def _is_done(resolution: Resolution) -> bool:
 
 
 async def _lock(tx: Tx, exception_id: str, actor: Actor) -> ReconciliationException:
-    """Nothing is matched meanwhile, and no other operator decides."""
+    """Lock an exception, and keep matching and other operators from deciding about it until the commit."""
     await matching.lock_for_decision(tx)
     await moved_alone.lock(tx, actor.name)
     exception = await exceptions.lock(tx, exception_id)

@@ -1,4 +1,4 @@
-"""Suggests which payments a line may be of. Only operators decide: equal amounts on one day prove nothing."""
+"""Suggests payments that a line may be of. Only operators decide, because equal amounts on one day prove nothing."""
 
 from datetime import timedelta
 
@@ -17,7 +17,7 @@ _MOST = 10
 
 
 async def suggest_payments(connection: Conn, exception: ReconciliationException) -> list[Suggestion]:
-    """The likeliest first; none for a line that has its place."""
+    """The suggestions, the likeliest first; none for a line that is matched or booked."""
     if exception.kind not in KINDS_WITHOUT_PLACE or exception.line_id is None or exception.moved_at is None:
         return []
     profiles = await all_profiles(connection)

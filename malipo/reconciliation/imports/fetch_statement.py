@@ -1,4 +1,4 @@
-"""Fetches a day's statement from a network's API, as a file: then it is imported as any file is.
+"""Fetches a day's statement from a network's API into a file, which is then imported like any other.
 
 The file is complete before anything is imported. A page that fails in the middle leaves nothing behind.
 """
@@ -26,7 +26,7 @@ class FetchRefusal(Code):
 
 @dataclass(frozen=True)
 class FetchableAccount:
-    """An account whose statement can be fetched. One of an aggregator is that of its first channel."""
+    """An account whose statement can be fetched. An aggregator's account counts as its first channel's."""
 
     connector: str
     channel: Channel
@@ -39,7 +39,7 @@ class FetchableAccount:
 
 
 def fetchable_accounts(networks: Networks) -> list[FetchableAccount]:
-    """One for each connected network that has such an API, and carries anything."""
+    """The accounts of connected networks that have such an API and carry a channel."""
     found = []
     for name, connector in networks.connectors.items():
         carried = {channel for channel, _ in networks.carried_by(name)}
@@ -50,10 +50,10 @@ def fetchable_accounts(networks: Networks) -> list[FetchableAccount]:
 
 
 def account_of(networks: Networks, channel: Channel) -> FetchableAccount:
-    """Whose statement has the payments of this channel."""
+    """The account whose statement has the payments of this channel."""
     carriers = {carrier for route, carrier in networks.routes.items() if route[0] is channel}
     found = [each for each in fetchable_accounts(networks) if each.connector in carriers]
-    # The channel's own network is asked before an aggregator that carries one way of it.
+    # The channel's own network comes before an aggregator that carries only collections or payouts of it.
     found.sort(key=lambda each: each.channel is not channel)
     if not found:
         raise CannotFetch(code=FetchRefusal.NO_API, channel=channel)
@@ -61,18 +61,18 @@ def account_of(networks: Networks, channel: Channel) -> FetchableAccount:
 
 
 def day_bounds(day: date) -> tuple[datetime, datetime]:
-    """In Dar es Salaam."""
+    """The begin and the end of a day in Dar es Salaam."""
     begins = datetime.combine(day, time(), clock.ZONE)
     return begins, begins + timedelta(days=1)
 
 
-# A day that could not be fetched is asked for again as long as it is one of so many.
+# A day that could not be fetched is tried again while it is one of the last so many.
 DAYS_TRIED = 7
 
 
 def missing_days(yesterday: date, fetched: Collection[date], *, first: date | None) -> list[date]:
-    """The days to fetch, the oldest first: those of the last seven that were not fetched, since the first that ever
-    was. An account of which nothing was fetched yet begins with yesterday."""
+    """The days to fetch, the oldest first: the days of the last seven that were not fetched, from the first day that
+    ever was. An account without any fetched day begins with yesterday."""
     days = [yesterday - timedelta(days=ago) for ago in range(DAYS_TRIED - 1, -1, -1)]
     return [day for day in days if day not in fetched and (day == yesterday or (first is not None and first <= day))]
 
@@ -83,7 +83,7 @@ def require_over(day: date, now: datetime) -> None:
 
 
 async def fetch_file(account: FetchableAccount, day: date, folder: Path) -> Path:
-    """The file of a day, in a folder that whoever asks throws away."""
+    """Fetch a day into a file in this folder, which the caller deletes."""
     begins, ends = day_bounds(day)
     path = folder / f"{account.connector}-{day}.csv"
     with path.open("w", newline="", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""What taking an import back would do to each account, before anybody proposes it. It only reads."""
+"""Computes the effect of withdrawing an import, before anybody proposes it. It only reads."""
 
 from datetime import datetime
 
@@ -16,7 +16,8 @@ from malipo.reconciliation.statements.statement_file import StatementFile
 async def find_import_effect(
     connection: Conn, file: StatementFile, *, approval_amount: int, now: datetime
 ) -> ImportEffect | None:
-    """None: it was withdrawn. What other files book anew may wait for a second operator by then: it is not booked."""
+    """The effect; None if the file was withdrawn. Bookings that other files would get, and that would then wait for a
+    second operator, are not in it."""
     if file.withdrawn_at is not None:
         return None
     balances = await find_balances(connection)

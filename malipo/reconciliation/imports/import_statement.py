@@ -1,8 +1,8 @@
 """Imports a statement: all of it in one commit, or nothing.
 
-The file is read line by line, and each goes to PostgreSQL at once, so memory stays flat. A file that does not add up is
-refused; an operator may accept it, and then it cannot show that a payment is missing. One that is doubted is refused
-before anything of it is booked.
+The file is read line by line, and each line goes to PostgreSQL at once, so memory stays flat. A file that does not add
+up is refused; an operator may accept it, and then it cannot show that a payment is missing. A file that conflicts with
+known files is refused before anything of it is booked (`refuse_conflicting_file.py`).
 """
 
 import hashlib
@@ -41,8 +41,8 @@ from malipo.reconciliation.statements.store import statement_lines as lines_stor
 from malipo.reconciliation.statements.store import statements as store
 from malipo.reconciliation.statements.stored_problems import stored_text
 
-_MOST_BAD_LINES = 20  # are told; more would not help anybody
-_LINES_A_REPORT = 1000  # Then whoever waits sees how far it is.
+_MOST_BAD_LINES = 20  # that are reported; more would not help
+_LINES_A_REPORT = 1000  # between two reports of progress
 
 
 Period = tuple[datetime, datetime]
@@ -63,7 +63,7 @@ class LineProblem(Code):
 
 
 class DoesNotAddUp(Refusal):
-    """Opening, lines and closing do not fit, or it does not follow the file before it."""
+    """Opening, lines and closing do not add up, or the file does not follow the file before it."""
 
 
 class BadLines(Refusal):
@@ -71,7 +71,7 @@ class BadLines(Refusal):
 
 
 class UnknownStatuses(Refusal):
-    """The layout does not say what words of the status column mean."""
+    """The layout does not define some words of the status column."""
 
     def __init__(self, name: str, profile: str, words: Sequence[UnknownWord]) -> None:
         super().__init__(
@@ -84,14 +84,14 @@ class UnknownStatuses(Refusal):
 
 
 class SaysItself(Refusal):
-    """The file says from when to when it is, and the operator says something else."""
+    """The operator gave another period than the file itself states."""
 
 
 class ImportResult(msgspec.Struct, frozen=True):
     file: StatementFile
-    is_repeat: bool = False  # the same file was imported before: nothing was done
-    uncovered: Problem | None = None  # the time before it that no statement covers
-    passed_over: Mapping[str, int] = {}  # rows that moved nothing, by their status
+    is_repeat: bool = False  # the same file was imported before, so nothing was done
+    uncovered: Problem | None = None  # the time before the file that no statement covers
+    passed_over: Mapping[str, int] = {}  # the number of rows that moved nothing, by status
     elsewhere: StatementFile | None = None  # an operator's file of another account that has most of its lines
 
 
@@ -103,18 +103,18 @@ async def import_statement(
     account: str,
     profile: StatementProfile,
     accepts_problems: bool,
-    is_new_account: bool = False,  # somebody knows that nothing of it is known here, and that it is right all the same
+    is_new_account: bool = False,  # the operator confirms that the account is new, so no line is known here
     actor: Actor,
     now: datetime,
-    period: Period | None = None,  # as the operator says, of a file that does not
-    progress: Callable[[int], None] = lambda lines: None,  # is told how many lines were read so far
+    period: Period | None = None,  # by the operator, for a file that states none
+    progress: Callable[[int], None] = lambda lines: None,  # called with the number of lines read so far
 ) -> ImportResult:
     carrier_by = await store.share_profile(tx, profile.name)
     sha256 = _sha256(path)
     await store.lock_content(tx, sha256)
     account = _known_name(account, await store.find_accounts(tx, channel))
     await store.lock_channel(tx, channel)
-    # No day is closed meanwhile: lines are in the close of their day, or come after it.
+    # Keeps days from being closed meanwhile, so that a line is either in the close of its day or comes after it.
     await first_open_day(tx)
     file = _unread_file(path.name, sha256, channel, account, profile, imported_by=actor.name, now=now)
     same = await _find_same(tx, file)
@@ -174,8 +174,8 @@ def _unread_file(
 async def _refuse_doubted(
     tx: Tx, file: StatementFile, profile: StatementProfile, *, is_new_account: bool
 ) -> StatementFile | None:
-    """Refuse a file that contradicts others, or seems to be of another account. An operator's file whose lines the
-    worker fetched as another account is returned instead: it is proposed to withdraw it."""
+    """Refuse a file that contradicts others, or seems to be another account's. If the worker fetched the lines of an
+    operator's file as another account's, that file is returned instead: malipo proposes to withdraw it."""
     elsewhere = await refuse_conflicting_file.refuse_content_of_another(tx, file)
     await refuse_conflicting_file.refuse_contradiction(tx, file)
     if not is_new_account:
@@ -213,19 +213,19 @@ async def _append_to_audit_log(
 def _authors(
     file: StatementFile, reading: "_FileReading", *, carrier_by: str, actor: Actor
 ) -> tuple[LayoutAuthor, ...]:
-    """Who said how the file was read, beside its importer. Nobody, of what the worker fetched: it is read by malipo's
-    own layout."""
+    """The authors of the layout that read the file, beside its importer. A fetched file has none: malipo's own layout
+    reads it."""
     if file.imported_by == store.FETCHED_BY:
         return ()
     statement = reading.statement
     found = authors_of(statement.profile, statement.statuses, carrier_by=carrier_by, imported_by=file.imported_by)
-    if actor.name != file.imported_by:  # who imports again what was imported in part
+    if actor.name != file.imported_by:  # who completes another operator's import
         found = (LayoutAuthor(by=actor.name, said=LayoutChoice.COLUMNS), *found)
     return (*file.authors, *(each for each in found if each not in file.authors))
 
 
 def with_period(heading: StatementHeading, period: Period | None) -> StatementHeading:
-    """What an operator says of the time is for files that do not say it themselves."""
+    """The heading with the operator's period, for a file that states none."""
     if period is None:
         return heading
     begins, ends = period
@@ -235,14 +235,14 @@ def with_period(heading: StatementHeading, period: Period | None) -> StatementHe
 
 
 def _split(said: int | None, computed: int | None) -> tuple[int | None, int]:
-    """A balance as the heading says it, else as the lines do: shillings, and the cents beside them."""
+    """A balance from the heading, else from the lines: shillings, and the cents beside them."""
     cents = computed if said is None else said
     return (None, 0) if cents is None else money.split(cents)
 
 
 def _known_name(account: str, known: Sequence[str]) -> str:
-    """As the account is called already, or as its aggregator's connector is: "ClickPesa" and "clickpesa" are one, also
-    at the first import."""
+    """The name by which the account is known, or its aggregator's connector: "ClickPesa" and "clickpesa" are one
+    account, also at the first import."""
     account, carrier = account.strip(), carrier_named(account)
     same = (
         each for each in known if each.casefold() == account.casefold() or (carrier and carrier_named(each) == carrier)
@@ -251,7 +251,7 @@ def _known_name(account: str, known: Sequence[str]) -> str:
 
 
 async def find_same_elsewhere(connection: Conn, path: Path, channel: Channel, account: str) -> StatementFile | None:
-    """The same bytes as the statement of another account: nobody need say how they are read here."""
+    """A file with the same bytes that was imported as another account's statement, to refuse the import early."""
     account = _known_name(account, await store.find_accounts(connection, channel))
     found = [each for each in await store.find_same(connection, _sha256(path)) if each.line_count]
     if any((each.channel, each.account) == (channel, account) for each in found):
@@ -260,10 +260,10 @@ async def find_same_elsewhere(connection: Conn, path: Path, channel: Channel, ac
 
 
 async def _find_same(tx: Tx, file: StatementFile) -> StatementFile | None:
-    """The import of the same bytes. A file without lines says nothing of an account, so others may be equal to it.
+    """The import of the same bytes. A file without lines may be equal to another account's, so it is ignored.
 
-    What the worker fetches is the network's own word, read by the network's own layout: an operator's import of the
-    same bytes does not stand for it.
+    A fetched file is the network's own statement, read by the network's own layout: an operator's import of the same
+    bytes does not replace it.
     """
     found = await store.find_same(tx, file.sha256)
     if file.imported_by == store.FETCHED_BY:
@@ -282,7 +282,7 @@ def _sha256(path: Path) -> bytes:
 
 
 class _FileReading:
-    """A file that is read, once."""
+    """The reading of a file, once."""
 
     def __init__(
         self, path: Path, profile: StatementProfile, period: Period | None, progress: Callable[[int], None]
@@ -295,7 +295,7 @@ class _FileReading:
         self._bad: list[BadLine] = []
 
     def lines(self) -> Iterator[StatementLine]:
-        """The good ones, until there were too many bad ones."""
+        """The readable lines, until there are too many unreadable ones."""
         for line in self.statement.lines:
             if isinstance(line, BadLine):
                 self._bad.append(line)
@@ -319,10 +319,10 @@ class _FileReading:
 async def _store_lines(
     tx: Tx, file: StatementFile, read: Callable[[], _FileReading]
 ) -> tuple[_FileReading, StatementFile]:
-    """How the file was read, and the file with how many of its lines are new.
+    """Store the lines. Returns how the file was read, and the file with the number of its new lines.
 
-    Nearly always all of them are, and then they are stored as they are read. If one is not, the file is read again and
-    its lines are compared with those that are known.
+    Nearly always all lines are new, and are stored as they are read. If one is known, the file is read again, and its
+    lines are compared with the known ones.
     """
     await lines_store.begin(tx)
     reading = read()
@@ -345,7 +345,7 @@ async def _store_lines(
 def _described(file: StatementFile, reading: _FileReading, *, new_count: int) -> StatementFile:
     heading, chain = reading.heading, reading.chain
     problems = [*chain.problems(heading)]
-    # What was fetched cannot show that a payment is missing, so it does not matter where its times end.
+    # A fetched file cannot show that a payment is missing, so lines outside of its period do not matter.
     if not reading.statement.profile.is_fetched and (outside := chain.outside_of(heading)):
         problems.append(outside)
     opening, opening_cents = _split(heading.opening, chain.opening)

@@ -1,4 +1,4 @@
-"""Doubts a statement before anything of it is booked: it may be another account's, or contradict one that is there."""
+"""Refuses a statement before anything of it is booked, if it may be another account's or contradicts a known file."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ class DoubtRefusal(Code):
 
 
 class Difference(Code):
-    """What two files say differently of the same time."""
+    """How two files differ about the same time."""
 
     OPENING = "difference_opening"
     CLOSING = "difference_closing"
@@ -34,7 +34,7 @@ class Difference(Code):
 
 
 class Stranger(Code):
-    """Why nothing of a file is known, and what that can mean."""
+    """Why no line of a file is known here, and what that can mean."""
 
     NO_PAYMENT = "stranger_no_payment"
     ANOTHER_ACCOUNT = "stranger_another_account"
@@ -42,7 +42,7 @@ class Stranger(Code):
 
 
 class AgainstAnother(Conflict):
-    """It does not go together with a file that is there."""
+    """The file conflicts with a known file."""
 
     def __init__(
         self, code: DoubtRefusal, other: StatementFile, *, name: str, problems: Sequence[Problem] = ()
@@ -54,15 +54,15 @@ class AgainstAnother(Conflict):
 
 
 class ImportedElsewhere(AgainstAnother):
-    """A file, or what it says, belongs to one account."""
+    """The same file, or the same lines, were imported as another account's statement."""
 
 
 class Disagrees(AgainstAnother):
-    """Another file of the account says something else of the same time."""
+    """Another file of the account differs about the same time."""
 
 
 class NothingKnown(Refusal):
-    """No line of it is known here, so it may be the file of another account."""
+    """No line of the file is known here, so it may be another account's."""
 
 
 def refuse_same_elsewhere(other: StatementFile) -> NoReturn:
@@ -70,9 +70,9 @@ def refuse_same_elsewhere(other: StatementFile) -> NoReturn:
 
 
 async def refuse_content_of_another(tx: Tx, file: StatementFile) -> StatementFile | None:
-    """The same lines with other bytes, given to another account: their fees would be booked again. What the worker
-    fetches is of the account whose credentials fetched it, so only another fetched file keeps it out; an operator's is
-    the answer."""
+    """Refuse a file whose lines another account has, in a file with other bytes: their fees would be booked again. A
+    file that the worker fetches belongs to the account whose credentials fetched it, so only another fetched file
+    refuses it; if an operator's file has its lines, that file is returned."""
     is_fetched = file.imported_by == FETCHED_BY
     only_by = FETCHED_BY if is_fetched else None
     if other := await store.find_with_a_line_of(tx, file, imported_by=only_by):
@@ -85,7 +85,8 @@ async def refuse_content_of_another(tx: Tx, file: StatementFile) -> StatementFil
 
 
 async def refuse_contradiction(tx: Tx, file: StatementFile) -> None:
-    """Of the time that two files cover they must say the same. Nothing is said of a file without balances."""
+    """Refuse a file that differs from another file about the time that both cover. Files without balances are not
+    compared."""
     if file.opening is None or file.closing is None or file.begins_at is None or file.ends_at is None:
         return
     for other in await store.find_overlapping(tx, file):
@@ -100,7 +101,7 @@ async def _differences(tx: Tx, file: StatementFile, other: StatementFile) -> lis
     if file.begins_at == other.begins_at and file.opening != other.opening:
         balances = {"opening": file.opening_words, "other": other.opening_words}
         found.append(Problem(Difference.OPENING, name=other.name, **balances))
-    # Without seconds, a file that ends in the minute in which it begins may be one of several of that minute.
+    # In a layout without seconds, a file that begins and ends in one minute may be one of several of that minute.
     is_of_a_minute = file.begins_at == file.ends_at
     are_complete = _is_complete(file) and _is_complete(other) and not is_of_a_minute
     if are_complete and file.ends_at == other.ends_at and file.closing != other.closing:
@@ -122,8 +123,8 @@ async def _differences(tx: Tx, file: StatementFile, other: StatementFile) -> lis
 
 
 async def _other_balance(tx: Tx, early: StatementFile, late: StatementFile) -> list[Problem]:
-    """Where the later one begins, the earlier one must have the balance that it opens with, also if no line is in both.
-    Files that only meet there are compared when they are read."""
+    """Compare the opening balance of the later file with the earlier file's balance at that time, also if they share no
+    line. Files that only meet are compared when they are read."""
     assert early.ends_at is not None
     assert late.opening is not None
     moment = _begin(late)
@@ -142,7 +143,7 @@ def _begin(file: StatementFile) -> datetime:
 
 
 def _is_complete(file: StatementFile) -> bool:
-    """A statement of a day that is not over says that it ends when the day does."""
+    """Whether the file covers all the time that it names. A statement of today names the end of the day as its end."""
     return file.ends_at is not None and file.ends_at <= file.imported_at
 
 
@@ -153,8 +154,8 @@ async def _known_until(tx: Tx, file: StatementFile) -> datetime:
 
 
 async def refuse_stranger(tx: Tx, file: StatementFile, profile: StatementProfile) -> None:
-    """One that has no line of ours, and does not continue another one: fees would be booked that are not ours. A
-    statement that was fetched is that of the account whose credentials fetched it."""
+    """Refuse a file without any known payment that does not continue another file: fees would be booked that are not
+    ours. A fetched statement belongs to the account whose credentials fetched it, and is not refused."""
     if profile.is_fetched or file.new_count < file.line_count or file.line_count == 0:
         return
     if await store.continues_another(tx, file):

@@ -1,8 +1,9 @@
 """Operators withdraw a statement, or undo one of its bookings: one proposes, and another approves or rejects it.
 
-What a withdrawn file booked is booked back, its matches are taken away, and its lines no longer count, except those
-that another file has. Payments that its lines have ended or corrected stay as they are, because merchants were told:
-they are listed, and looked for in other statements. A closed day does not change: all of it is dated when it happens.
+The bookings of a withdrawn file are reversed, its matches are undone, and its lines no longer count, except lines that
+another file has. Payments that its lines have ended or corrected stay so, because merchants were notified: they are
+listed, and searched in other statements. A closed day does not change, because the withdrawal has the date on which it
+happens.
 """
 
 from collections.abc import Sequence
@@ -85,7 +86,7 @@ class WithdrawStatements:
         now: datetime,
         is_single_operator: bool = False,
     ) -> StatementProposal:
-        """Undo the booking of a file's fees or sweeps of a day. At once, if it is small."""
+        """Propose to undo the booking of a file's fees or sweeps of a day. A small one is undone at once."""
         await matching.lock_for_decision(tx)
         await moved_alone.lock(tx, actor.name)
         _require(reason, actor)
@@ -120,9 +121,9 @@ class WithdrawStatements:
         seen: str | None = None,
         is_single_operator: bool = False,
     ) -> StatementProposal:
-        """Agree with what another operator, or malipo itself, has proposed about a file or a booking, and do it; `seen`
-        is the code of what they were shown. Above the amount malipo's own proposal becomes that of the operator who
-        agrees with it, and waits for another one."""
+        """Approve and apply a proposal of another operator or of malipo itself. `seen` is the code of the facts that
+        the approver was shown. Above the approval amount, malipo's own proposal becomes that of the operator who
+        approves it, and waits for another one."""
         await matching.lock_for_decision(tx)
         await moved_alone.lock(tx, actor.name)
         proposal, file = await _lock_open(tx, subject)
@@ -133,7 +134,7 @@ class WithdrawStatements:
                 if seen is not None:
                     decide.require_seen(seen, await self._find_code(tx, proposal, file, now=now))
                 return await _take_over(tx, proposal, file, actor=actor, now=now)
-            is_single_operator = False  # It was looked at whether somebody else could agree.
+            is_single_operator = False  # It was already checked whether somebody else could approve.
         decided = await decide.approve(
             tx,
             proposal,
@@ -152,8 +153,8 @@ class WithdrawStatements:
     async def _deciders(
         self, tx: Tx, file: StatementFile, *, actor: Actor, now: datetime, is_single_operator: bool
     ) -> Deciders:
-        """Of malipo's own proposal. Who imported the file, or said how it is read, would otherwise take back alone what
-        two have approved of it."""
+        """How many operators must agree with malipo's own proposal. Its importer and the authors of its layout are not
+        enough alone: they would undo alone what two operators have approved."""
         require_operator(actor)
         act = Act.WITHDRAW_DOUBTED
         if is_single_operator:
@@ -175,7 +176,7 @@ class WithdrawStatements:
         )
 
     async def reject(self, tx: Tx, subject: str, *, actor: Actor, now: datetime) -> StatementProposal:
-        """Disagree with a proposal, or take one's own back."""
+        """Reject a proposal, or withdraw one's own."""
         proposal, file = await _lock_open(tx, subject)
         proposed = proposals.of(proposal)
         note, details = f"statement.{proposed.action}_rejected", _details(proposed, file)
@@ -183,8 +184,8 @@ class WithdrawStatements:
 
 
 async def propose_by_system(tx: Tx, file: StatementFile, *, reason: str, now: datetime) -> None:
-    """The network's own statement says that this one is wrong: an operator agrees who has no part in it, and above the
-    amount another one too. Nothing, if it is proposed."""
+    """Propose to withdraw a file that the network's own statement contradicts. An operator without a part in the file
+    must approve, above the approval amount two. Does nothing if it is proposed already."""
     if await approvals.lock_open(tx, WITHDRAWALS, file.id):
         return
     system = Actor(SYSTEM_NAME, "worker")
@@ -196,8 +197,8 @@ async def propose_by_system(tx: Tx, file: StatementFile, *, reason: str, now: da
 
 
 def code_of(proposal: Proposal, effect: ImportEffect | None) -> str:
-    """Of what an approver is shown: the proposal, and what it would change. Balances may move meanwhile; changes may
-    not. Pure."""
+    """The code of the facts that an approver is shown: the proposal and the changes. Balances may move meanwhile;
+    changes may not. Pure."""
     booking_id = proposals.of(proposal).booking_id
     if effect is None:  # It was withdrawn.
         return decide.code_of(proposal)
@@ -208,12 +209,12 @@ def code_of(proposal: Proposal, effect: ImportEffect | None) -> str:
 
 
 def answerable_for(file: StatementFile) -> set[str]:
-    """Who imported it, and who said how it is read. Pure."""
+    """The operators who answer for the file: its importer and the authors of its layout. Pure."""
     return {file.imported_by, *(each.by for each in file.authors)}
 
 
 async def _booked(tx: Tx, file: StatementFile) -> int:
-    """What its bookings have moved."""
+    """The amount that the file's bookings have moved."""
     found = await withdrawals.find_bookings(tx, file.id)
     return sum(abs(each.amount) for each in found if not each.is_undone)
 
@@ -221,7 +222,7 @@ async def _booked(tx: Tx, file: StatementFile) -> int:
 async def _take_over(
     tx: Tx, proposal: Proposal, file: StatementFile, *, actor: Actor, now: datetime
 ) -> StatementProposal:
-    """malipo's own proposal is this operator's from now on, and waits for another one."""
+    """Make malipo's own proposal this operator's; it then waits for another operator."""
     await approvals.set_proposer(tx, proposal.id, actor.name, now=now)
     taken = proposals.of(replace(proposal, requested_by=actor.name, requested_at=now))
     await audit_log.append(tx, actor, "statement.withdraw_proposed", now=now, **_details(taken, file))
@@ -237,7 +238,8 @@ async def _apply(
         for booking_id in await withdrawal_effects.find_bookings_to_undo(tx, file.id):
             await _undo(tx, booking_id, proposal, actor=actor, now=now)
         payments = await withdrawals.withdraw_lines(tx, file.id, proposal.id, now=now)
-        # Its payment is in the float already, or was never paid: booked by its words, it would be there once more.
+        # Its payment is in the float already, or was never paid. Booked by its words, the line would be in the float
+        # again.
         await exceptions.insert_all(
             tx, [each.as_exception(ExceptionKind.THEIRS_ONLY, now=now) for each in payments], now=now
         )
@@ -285,8 +287,8 @@ async def _undo(tx: Tx, booking_id: str, proposal: StatementProposal, *, actor: 
 
 
 async def _open_lines(tx: Tx, file: StatementFile, booking: HouseBooking, *, now: datetime) -> None:
-    """The lines that were booked have no place again. An exception each says so, and keeps them from being booked by
-    themselves."""
+    """Put the booked lines back into the queue. Each gets an exception, which keeps it from being booked
+    automatically."""
     kind = _LINE_KINDS[booking.kind]
     lines = await withdrawals.find_days_lines(tx, file.id, kind=kind, day=booking.reference)
     await booked_lines.reopen_lines(tx, [line_id for line_id, _ in lines])
@@ -346,7 +348,7 @@ def _details(
 
 
 async def _lock(tx: Tx, file_id: str) -> StatementFile:
-    """Nothing is matched or imported meanwhile, no day is closed, and no other operator decides."""
+    """Lock the file, and keep matching, imports, closes and other operators away until the commit."""
     await matching.lock_for_decision(tx)
     file = await statements.get(tx, file_id)
     if file is None:
@@ -376,8 +378,8 @@ async def _find_booking(tx: Tx, booking_id: str) -> HouseBooking:
 
 
 async def _require_undecided(tx: Tx, file: StatementFile) -> None:
-    """What operators have decided is undone by the same rules, with its own two operators: a withdrawal does not do it
-    for them."""
+    """Refuse a withdrawal while operators' decisions about its lines stand: each must be undone first, by its own
+    rules."""
     hindrances = await withdrawals.find_hindrances(tx, file)
     if hindrances.decided:
         raise Conflict(code=WithdrawRefusal.DECIDED, count=hindrances.decided)

@@ -50,7 +50,7 @@ _SELECT = """
 async def page(
     connection: Conn, endpoint_id: str, *, state: DeliveryState | None, before: str | None, limit: int
 ) -> list[DeliveryHistory]:
-    """The latest first; `before` is the last one that was seen. A snapshot keeps deliveries and attempts in step."""
+    """Deliveries, the latest first; `before` is the last one of the page before. The connection is in a snapshot."""
     rows = await connection.fetch(
         f"""
         {_SELECT}
@@ -107,9 +107,9 @@ async def _find_attempts(
 
 
 async def count_exhausted(connection: Conn, merchant_id: str, *, since: datetime, most: int) -> dict[str, int]:
-    """How many events of since a time each endpoint was given up on, by the endpoint's id; at most so many of each.
+    """The number of exhausted deliveries of events since a time, by the endpoint's id; each counted up to `most`.
 
-    Tests do not count (they have their body with them): somebody has seen what became of each.
+    Tests do not count, because a person has seen the result of each. (A test's delivery has a body of its own.)
     """
     rows = await connection.fetch(
         """
@@ -142,7 +142,7 @@ async def find_states(connection: Conn, keys: Collection[tuple[str, str]]) -> di
 
 
 async def prune(tx: Tx, *, before: datetime, most: int) -> int:
-    """Delete deliveries of events of before a time, with their attempts; how many."""
+    """Delete deliveries of events before a time, with their attempts. Returns their number."""
     bound = ids.first_of("evt_", clock.milliseconds(before))
     rows = await tx.fetch(
         """

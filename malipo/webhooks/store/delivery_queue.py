@@ -74,7 +74,7 @@ async def find_waiting(connection: Conn, *, now: datetime) -> list[str]:
 async def claim(
     tx: Tx, room: Mapping[str, int], claim_id: str, *, lease_seconds: float, now: datetime
 ) -> list[WebhookMessage]:
-    """Claim what is due, for each endpoint as many as there is room for, the longest due first."""
+    """Claim due deliveries, for each endpoint as many as it has slots, the longest due first."""
     rows = await tx.fetch(
         """
         WITH taken AS (

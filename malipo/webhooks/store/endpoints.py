@@ -17,7 +17,7 @@ def from_row(row: Row) -> Endpoint:
 
 
 async def lock_all(tx: Tx, merchant_id: str) -> int:
-    """How many endpoints the merchant has, under a lock: another transaction that adds one waits for this commit."""
+    """Lock the merchant's endpoints, and return their number. A transaction that adds one waits for this commit."""
     await tx.execute("SELECT FROM merchants WHERE id = $1 FOR UPDATE", merchant_id)
     count = await tx.fetchval(
         "SELECT count(*) FROM webhook_endpoints WHERE merchant_id = $1 AND deleted_at IS NULL", merchant_id
@@ -115,7 +115,7 @@ async def delete(tx: Tx, id_: str, *, now: datetime) -> None:
 
 
 async def note_success(tx: Tx, ids: Sequence[str]) -> None:
-    """Almost always it has nothing to write."""
+    """Clear the failing time of endpoints. Almost always there is nothing to write."""
     await tx.execute(
         """
         UPDATE webhook_endpoints SET failing_since = NULL WHERE id IN (
@@ -128,7 +128,7 @@ async def note_success(tx: Tx, ids: Sequence[str]) -> None:
 
 
 async def note_failure(tx: Tx, ids: Sequence[str], *, now: datetime) -> dict[str, datetime]:
-    """Since when each of these has been failing."""
+    """Note a failure of endpoints. Returns since when each of them has been failing."""
     await tx.execute(
         """
         UPDATE webhook_endpoints SET failing_since = $2 WHERE id IN (
@@ -143,7 +143,7 @@ async def note_failure(tx: Tx, ids: Sequence[str], *, now: datetime) -> dict[str
 
 
 async def disable(tx: Tx, id_: str, reason: str, *, now: datetime) -> str | None:
-    """Disable an endpoint. Returns its merchant; None if it was disabled already."""
+    """Disable an endpoint. Returns the id of its merchant; None if it was disabled already."""
     merchant_id: str | None = await tx.fetchval(
         """
         UPDATE webhook_endpoints SET is_active = false, disabled_at = $3, disabled_reason = $2
@@ -157,7 +157,7 @@ async def disable(tx: Tx, id_: str, reason: str, *, now: datetime) -> str | None
 
 
 async def find_encrypted(tx: Tx) -> list[tuple[str, bytes, bytes | None]]:
-    """Every secret there is, locked."""
+    """Lock all endpoints with a secret, and return their encrypted secrets."""
     rows = await tx.fetch(
         "SELECT id, secret, next_secret FROM webhook_endpoints WHERE deleted_at IS NULL ORDER BY id FOR UPDATE"
     )

@@ -12,7 +12,7 @@ async def recover(
 ) -> tuple[int, str | None]:
     """Make due the events since a time that the endpoint subscribes to and has not accepted.
 
-    How many, and the last event that was looked at if there may be more: the next part begins after it.
+    Returns their number, and the last event that was read if there may be more: the next part begins after it.
     """
     events = await tx.fetch(
         """

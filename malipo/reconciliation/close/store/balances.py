@@ -14,7 +14,7 @@ from malipo.reconciliation.statements.store.statements import find_files_of
 
 
 async def find_routes_before(tx: Tx, day: date, begins: datetime) -> list[Route]:
-    """All moves before the first day that is closed. This reads the whole ledger, once."""
+    """All moves before the first closed day. This reads the whole ledger, once."""
     return await _routes(
         tx,
         f"""
@@ -30,7 +30,7 @@ async def find_routes_before(tx: Tx, day: date, begins: datetime) -> list[Route]
 
 
 async def find_routes(tx: Tx, begins: datetime, ends: datetime) -> list[Route]:
-    """The moves of merchants in a time, as they are now."""
+    """The moves of merchants between two times, as they are stored now."""
     return await _routes(
         tx,
         f"""
@@ -54,8 +54,8 @@ async def _routes(tx: Tx, sums: str, *values: object) -> list[Route]:
 
 
 async def find_wallets(tx: Tx, ends: datetime) -> tuple[int, int, int]:
-    """What the stored wallets held at that moment: without what moved since. And what was owed then, by the corrections
-    that were booked until then: what the wallet must give back and has not, and nobody bears."""
+    """The balances of the stored wallets at that moment (without later moves), and the debts at that moment, by the
+    corrections until then: amounts that a wallet must still give back, and that were not written off."""
     row = await tx.fetchrow(
         f"""
         SELECT (w.available - coalesce(since.wallet, 0))::bigint, (w.in_flight - coalesce(since.in_flight, 0))::bigint,
@@ -84,7 +84,7 @@ async def find_wallets(tx: Tx, ends: datetime) -> tuple[int, int, int]:
 
 
 async def find_accounts(tx: Tx, ends: datetime) -> dict[str, dict[str, list[StatementFile]]]:
-    """The files of each account of each channel that begin before this moment, and the first one after it."""
+    """The files of each channel and account that begin before this moment, and the first one after it."""
     found: dict[str, dict[str, list[StatementFile]]] = {}
     for file in await find_files_of(tx, until=ends):
         found.setdefault(file.channel, {}).setdefault(file.account, []).append(file)
@@ -94,8 +94,8 @@ async def find_accounts(tx: Tx, ends: datetime) -> dict[str, dict[str, list[Stat
 async def find_readings(
     tx: Tx, begins: datetime, ends: datetime, files: Mapping[str, Mapping[str, Sequence[StatementFile]]]
 ) -> dict[str, dict[str, CloseReading]]:
-    """The last reading of the day that is not a statement's own, of each channel and account, beside what the account's
-    statement says for the same moment."""
+    """For each channel and account: the last reading of the day that does not come from a statement, beside the
+    statement's balance at that moment."""
     rows = await tx.fetch(
         """
         SELECT DISTINCT ON (channel, account) channel, account, amount, read_at FROM float_readings
@@ -107,13 +107,13 @@ async def find_readings(
     found: dict[str, dict[str, CloseReading]] = {}
     for channel, account, amount, read_at in rows:
         file = covering(files.get(channel, {}).get(account, ()), read_at)
-        stated = None if file is None else await held_at(tx, file, read_at)
+        stated = None if file is None else await balance_at(tx, file, read_at)
         found.setdefault(channel, {})[account] = CloseReading(amount=amount, read_at=read_at, stated=stated)
     return found
 
 
-async def held_at(tx: Tx, file: StatementFile, moment: datetime) -> int:
-    """What an account held at a moment, by a file that begins before it."""
+async def balance_at(tx: Tx, file: StatementFile, moment: datetime) -> int:
+    """The balance of an account at a moment, by a file that begins before it."""
     assert file.opening is not None
     assert file.closing is not None
     if file.ends_at is not None and file.ends_at <= moment:

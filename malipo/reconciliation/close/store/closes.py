@@ -1,4 +1,4 @@
-"""The SQL of closed days; and what is proposed: to close one that does not add up."""
+"""The SQL of closed days, and of proposals to close a day that does not add up."""
 
 from datetime import date, datetime
 
@@ -15,11 +15,11 @@ _NAMES = ", ".join(_COLUMNS)
 
 
 class CloseTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What a proposal to close a day keeps, beside its reason."""
+    """The terms of a proposal to close a day; its reason is stored beside them."""
 
-    hash: str  # of what was seen: if it is another one by then, it is proposed again
+    hash: str  # of the proposed close: if it differs at the approval, the close must be proposed again
     without: tuple[str, ...]  # channels without a statement
-    differences: tuple[str, ...] = ()  # what the proposer was shown, in lines; empty: an earlier version proposed it
+    differences: tuple[str, ...] = ()  # the lines that the proposer was shown; empty if an earlier version proposed it
 
 
 class ProposedClose(CloseTerms, frozen=True, kw_only=True):
@@ -48,13 +48,13 @@ async def find_first_day(connection: Conn) -> date | None:
 
 
 async def find_latest(connection: Conn, *, limit: int) -> list[ClosedDay]:
-    """The latest first."""
+    """The latest closed days, newest first."""
     rows = await connection.fetch(f"SELECT {_NAMES} FROM day_closes ORDER BY day DESC LIMIT $1", limit)
     return [_closed(row) for row in rows]
 
 
 async def find_after(connection: Conn, day: date | None, *, limit: int) -> list[ClosedDay]:
-    """The next ones in the order of the chain."""
+    """The closed days after this one, in the order of the chain."""
     rows = await connection.fetch(
         f"SELECT {_NAMES} FROM day_closes WHERE $1::date IS NULL OR day > $1 ORDER BY day LIMIT $2", day, limit
     )
@@ -62,7 +62,7 @@ async def find_after(connection: Conn, day: date | None, *, limit: int) -> list[
 
 
 async def find_noted(connection: Conn) -> list[tuple[date, str]]:
-    """The days that the audit log says were closed, and their hashes."""
+    """The closed days in the audit log, with their hashes."""
     rows = await connection.fetch(
         """
         SELECT details ->> 'day' AS day, details ->> 'hash' AS hash FROM audit_log WHERE action = 'day.closed'
@@ -73,12 +73,12 @@ async def find_noted(connection: Conn) -> list[tuple[date, str]]:
 
 
 async def find_proposal(connection: Conn, day: date) -> ProposedClose | None:
-    """The open one."""
+    """The open proposal for this day."""
     return next((each for each in await find_proposals(connection) if each.day == day), None)
 
 
 async def find_proposals(connection: Conn) -> list[ProposedClose]:
-    """The open ones, the oldest first."""
+    """The open proposals, oldest first."""
     found = [proposed_close(each) for each in await proposals.find_open(connection, [Act.CLOSE_WITH_DIFFERENCE])]
     return sorted(found, key=lambda each: each.day)
 

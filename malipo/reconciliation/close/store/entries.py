@@ -1,7 +1,7 @@
 """The SQL of a day's entries: each thing that changed a network's account, by its statement or by the ledger.
 
-Entries of one subject, such as a payment and its lines, cancel each other. What is left is open. All of it happens in a
-table of the transaction, so memory stays flat however long the day was.
+Entries of one subject, such as a payment and its lines, cancel each other; the rest is open. The entries are in a
+temporary table of the transaction, so memory stays flat however long the day was.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class CountedStatements(msgspec.Struct, frozen=True):
 
     until: datetime
     line_id: int
-    withdrawn: int = 0  # up to which number withdrawn lines were taken back
+    withdrawn: int = 0  # the number of the last withdrawn line that was taken back
 
 
 class LineSum(msgspec.Struct, frozen=True):
@@ -45,13 +45,13 @@ class LineSum(msgspec.Struct, frozen=True):
     account: str
     change_kind: str
     is_of_closed_day: bool
-    amount: int  # as it is booked: in whole shillings
-    cents: int  # what the lines say beyond that
+    amount: int  # in whole shillings, as it is booked
+    cents: int  # the cents of the lines beyond that
 
 
 async def begin(tx: Tx, before: date) -> None:
-    """Begin with what was open at the end of the day before."""
-    # A day may be a large part of all there is: with all kinds of joins, and as long as it takes.
+    """Create the table of entries, with the open entries of the day before."""
+    # A day may be a large part of all data, so all kinds of joins are allowed, and there is no timeout.
     await tx.execute(
         """
         SET LOCAL work_mem = '128MB'; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on;
@@ -75,7 +75,7 @@ async def begin(tx: Tx, before: date) -> None:
 
 
 async def add_moves(tx: Tx, day: date, begins: datetime, ends: datetime) -> list[Route]:
-    """The day's moves of merchants, in one look at them; those of the house count by their value date."""
+    """Add the day's moves of merchants, read once. (House bookings count by their value date: `add_house_bookings`.)"""
     rows = await tx.fetch(
         f"""
         WITH todays AS MATERIALIZED (
@@ -103,7 +103,7 @@ async def add_moves(tx: Tx, day: date, begins: datetime, ends: datetime) -> list
 
 
 async def add_house_bookings(tx: Tx, day: date) -> list[Route]:
-    """What is undone, and what undoes it, are one subject."""
+    """Add house bookings of this value date. A booking and the one that undoes it are one subject."""
     rows = await tx.fetch(
         f"""
         WITH todays AS MATERIALIZED (
@@ -137,7 +137,7 @@ async def add_house_bookings(tx: Tx, day: date) -> list[Route]:
 
 
 async def add_lines(tx: Tx, day: date, ends: datetime, counted: dict[str, CountedStatements]) -> list[LineSum]:
-    """The lines of these channels that no close has counted: of the time since then, and those that came later."""
+    """Add the lines of these channels that no close has counted: of this day, and late lines of earlier days."""
     if not counted:
         return []
     rows = await tx.fetch(
@@ -181,10 +181,10 @@ async def add_lines(tx: Tx, day: date, ends: datetime, counted: dict[str, Counte
 
 
 async def add_withdrawn(tx: Tx, day: date, first: datetime, counted: dict[str, CountedStatements]) -> list[LineSum]:
-    """Take back lines that a close has counted, and that were withdrawn since: a closed day does not change.
+    """Take back lines that a close has counted and that were withdrawn since, because a closed day does not change.
 
-    `first` is when the first closed day began. What lay before it, and was there at the channel's first close, was
-    never counted.
+    `first` is when the first closed day began. Lines before it that were there at the channel's first close were never
+    counted.
     """
     rows = await tx.fetch(
         f"""
@@ -231,7 +231,7 @@ async def add_withdrawn(tx: Tx, day: date, first: datetime, counted: dict[str, C
 
 
 async def add(tx: Tx, what: str, changes: Sequence[tuple[str, str, int]], *, day: date, moment: datetime) -> None:
-    """Balances that do not follow from the lines, and moves that were written late: by channel and account."""
+    """Add balances that do not follow from the lines, or moves that were written late, by channel and account."""
     await tx.executemany(
         "INSERT INTO close_entries VALUES ($1, $2, $3, NULL, NULL, NULL, NULL, $4, $5, $6)",
         [(channel, account, what, amount, moment, day) for channel, account, amount in changes if amount],
@@ -239,10 +239,10 @@ async def add(tx: Tx, what: str, changes: Sequence[tuple[str, str, int]], *, day
 
 
 async def last_line_id(tx: Tx) -> int:
-    """The lock of the close is held, so all lines up to this one are committed or will never be."""
+    """The id of the last line. The close is locked, so all lines up to this one are committed or never will be."""
     return int(await tx.fetchval("SELECT coalesce(max(id), 0) FROM statement_lines"))
 
 
 async def last_withdrawn_number(tx: Tx) -> int:
-    """In the same way: withdrawals hold the open day open too."""
+    """The number of the last withdrawn line, in the same way: a withdrawal also takes the lock of the open day."""
     return int(await tx.fetchval("SELECT coalesce(max(withdrawal_number), 0) FROM withdrawn_lines"))

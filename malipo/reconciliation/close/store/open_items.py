@@ -1,7 +1,8 @@
 """The SQL of what is open at the end of a day: subjects whose entries do not cancel each other, and why."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime
+from typing import NamedTuple
 
 from malipo import clock
 from malipo.audit_log.actor import SYSTEM_NAME
@@ -11,38 +12,50 @@ from malipo.reconciliation.close.signed_content import MOST_ITEMS, ItemKind, Ope
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
 
-# Entries of one subject cancel each other. A subject has a kind, an owner (a merchant, or an account at the network),
-# and an id (of the payment, the booking, the line or the file).
-# Lines that match a payment belong to it, also if they were counted before they did, or were withdrawn since.
-_SUBJECT = f"""
-    CASE WHEN m.line_id IS NOT NULL OR w.transaction_id IS NOT NULL THEN {{of_payment}}
-         WHEN e.what = 'rounding' THEN {{of_account}}
-         WHEN e.what IN ('fee', 'sweep') THEN {{of_file}}
-         WHEN e.line_id IS NOT NULL AND ({SUMMED} OR w.kind = 'sweep' OR w.kind = 'fee' AND w.amount < 0)
-             THEN {{of_summed_line}}
-         WHEN e.line_id IS NOT NULL THEN {{of_line}}
-         WHEN e.cause_id IS NOT NULL THEN {{of_payment}}
-         ELSE {{of_account}} END
-"""
 _WHOSE = "coalesce(m.merchant_id, w.merchant_id, e.merchant_id)"
 _WHICH = "coalesce(m.transaction_id, w.transaction_id, e.cause_id)"
-_SUBJECT_KIND = _SUBJECT.format(
-    of_payment=f"CASE {_WHOSE} WHEN '{HOUSE}' THEN '{ItemKind.BOOKING}' ELSE '{ItemKind.PAYMENT}' END",
-    of_line=f"'{ItemKind.LINE}'",
-    of_summed_line="coalesce(l.kind, w.kind)",
-    of_file="e.what",
-    of_account="e.what",
+
+
+class _Subject(NamedTuple):
+    """What an entry `e` is about. Entries of one subject cancel each other."""
+
+    when: str  # a condition; the first one that holds decides
+    kind: str
+    owner: str  # a merchant, or an account at the network
+    id: str  # of the payment, the booking, the line or the file
+
+
+_PAYMENT = f"CASE {_WHOSE} WHEN '{HOUSE}' THEN '{ItemKind.BOOKING}' ELSE '{ItemKind.PAYMENT}' END"
+_IS_SUMMED_LINE = f"({SUMMED} OR w.kind = 'sweep' OR w.kind = 'fee' AND w.amount < 0)"
+_SUBJECTS = (
+    # A line that matches a payment is about it, also if it was counted before it did, or was withdrawn since.
+    _Subject("m.line_id IS NOT NULL OR w.transaction_id IS NOT NULL", _PAYMENT, owner=_WHOSE, id=_WHICH),
+    _Subject("e.what = 'rounding'", "e.what", owner="e.account", id="''"),
+    _Subject("e.what IN ('fee', 'sweep')", "e.what", owner="e.account", id="e.file_id"),
+    _Subject(
+        f"e.line_id IS NOT NULL AND {_IS_SUMMED_LINE}\n            ",
+        "coalesce(l.kind, w.kind)",
+        owner="e.account",
+        id="coalesce(l.file_id, w.file_id)",
+    ),
+    _Subject("e.line_id IS NOT NULL", f"'{ItemKind.LINE}'", owner="''", id="e.line_id::text"),
+    _Subject("e.cause_id IS NOT NULL", _PAYMENT, owner=_WHOSE, id=_WHICH),
 )
-_SUBJECT_OWNER = _SUBJECT.format(
-    of_payment=_WHOSE, of_line="''", of_summed_line="e.account", of_file="e.account", of_account="e.account"
-)
-_SUBJECT_ID = _SUBJECT.format(
-    of_payment=_WHICH,
-    of_line="e.line_id::text",
-    of_summed_line="coalesce(l.file_id, w.file_id)",
-    of_file="e.file_id",
-    of_account="''",
-)
+_OF_ACCOUNT = _Subject("true", "e.what", owner="e.account", id="''")
+
+
+def _subject_sql(column: Callable[[_Subject], str]) -> str:
+    """One column of the subject of an entry `e`, with its match `m`, its line `l` and its withdrawn line `w`."""
+    cases = "\n         ".join(f"WHEN {each.when} THEN {column(each)}" for each in _SUBJECTS)
+    return f"""
+    CASE {cases}
+         ELSE {column(_OF_ACCOUNT)} END
+"""
+
+
+_SUBJECT_KIND = _subject_sql(lambda each: each.kind)
+_SUBJECT_OWNER = _subject_sql(lambda each: each.owner)
+_SUBJECT_ID = _subject_sql(lambda each: each.id)
 _SAME_SUBJECT = """
     (e.channel, e.subject_kind, e.subject_owner, e.subject_id)
         = (o.channel, o.subject_kind, o.subject_owner, o.subject_id)
@@ -55,7 +68,7 @@ def _order_of_subjects(of: str) -> str:
     return f"""({kind}) COLLATE "C", ({of}.subject_owner || ' ' || {of}.subject_id) COLLATE "C" """
 
 
-# Operators see it, or have decided. One whose cause has gone explains nothing any more.
+# Operators see the exception, or have decided about it. One whose cause has gone explains nothing any more.
 _IS_KNOWN = f"(x.state <> 'resolved' OR x.resolved_by <> '{SYSTEM_NAME}')"
 _CHANGE_OF_FLOAT = "CASE 'float' WHEN b.source THEN b.amount WHEN b.target THEN -b.amount ELSE 0 END"
 
@@ -63,8 +76,8 @@ _CHANGE_OF_FLOAT = "CASE 'float' WHEN b.source THEN b.amount WHEN b.target THEN 
 async def build_open_items(
     tx: Tx, *, expected_since: datetime, transfers_since: datetime, stated: Sequence[str]
 ) -> None:
-    """Put them into a table of the transaction, each with its reason. `stated` are the connectors of which there is any
-    statement."""
+    """Put the open items into a table of this transaction, each with its reason: the first one in the order of
+    `OpenReason` that applies. `stated` are the connectors of which there is any statement."""
     await tx.execute(
         f"""
         CREATE TEMPORARY TABLE close_subjects ON COMMIT DROP AS
@@ -161,7 +174,7 @@ _IN_LEDGER = f"""
 
 
 async def set_without_statement(tx: Tx, channels: list[str]) -> None:
-    """Of a channel without a statement nothing can be told."""
+    """Give unexplained items of channels without a statement that reason."""
     await tx.execute(
         f"UPDATE close_open SET reason = '{OpenReason.NO_STATEMENT}' WHERE channel = ANY($1) AND reason = $2",
         channels,
@@ -180,7 +193,7 @@ async def find_sums(tx: Tx) -> dict[str, dict[OpenReason, Sum]]:
 
 
 async def find_items(tx: Tx) -> dict[str, list[OpenItem]]:
-    """The biggest of each channel, by names that are the same if a statement is imported anew."""
+    """The largest items of each channel. Their names stay the same if a statement is imported again."""
     rows = await tx.fetch(
         f"""
         SELECT o.channel, o.amount, o.reason, o.side, o.account, o.since,
@@ -211,7 +224,8 @@ async def find_items(tx: Tx) -> dict[str, list[OpenItem]]:
 
 
 async def keep(tx: Tx, day: date) -> None:
-    """Keep the entries of what is open, for the close of the next day. What is unexplained now was accepted."""
+    """Keep the entries of open items for the close of the next day. Operators have accepted those that are
+    unexplained."""
     await tx.execute(
         f"""
         INSERT INTO day_close_entries
@@ -227,7 +241,7 @@ async def keep(tx: Tx, day: date) -> None:
 
 
 async def digest_of(connection: Conn, day: date) -> bytes:
-    """Of the entries that a day has kept."""
+    """A digest of the entries that a day has kept."""
     digest: bytes = await connection.fetchval(
         """
         SELECT coalesce(sha256(string_agg(hash, '' ORDER BY entry_number)), '') FROM (

@@ -12,7 +12,7 @@ async def find_all(connection: Conn) -> list[tuple[str, bytes]]:
 
 
 async def find_public(connection: Conn) -> dict[str, bytes]:
-    """By their ids, the oldest first."""
+    """The public keys by their ids, the oldest first."""
     rows = await connection.fetch("SELECT id, public_key FROM close_signing_keys ORDER BY id")
     return {row["id"]: row["public_key"] for row in rows}
 

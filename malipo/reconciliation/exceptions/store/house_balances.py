@@ -4,10 +4,10 @@ from malipo.db import Conn
 
 
 async def find(connection: Conn) -> dict[str, int]:
-    """Of every account that is no merchant's and no float: bank, fees, suspense, losses, what networks charged.
+    """The balance of each account that is neither a merchant's nor a float: bank, fees, suspense, losses, network fees.
 
-    From what is short beside the moves: bookings, corrections, and the daily totals with what no worker has added to
-    them yet.
+    They are computed from tables that are short compared with the moves: bookings, corrections, and the daily totals
+    with the payments that no worker has added to them yet.
     """
     rows = await connection.fetch(
         """

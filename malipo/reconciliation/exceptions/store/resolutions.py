@@ -1,4 +1,4 @@
-"""The SQL of what operators have done about exceptions; and what they propose, as a resolution that is not done yet."""
+"""The SQL of resolutions of exceptions. An open proposal is a resolution that is not applied yet."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ _COLUMNS = ", ".join(Resolution.__struct_fields__)
 
 
 async def insert(tx: Tx, resolution: Resolution) -> None:
-    """What was done."""
+    """Store a resolution that was applied."""
     await tx.execute(
         """
         INSERT INTO exception_resolutions (id, exception_id, action, terms, reason, amount, requested_by, requested_at,
@@ -44,7 +44,7 @@ async def set_undone(tx: Tx, resolution_id: str, *, by: str) -> None:
 
 
 async def find(connection: Conn, exception_id: str) -> list[Resolution]:
-    """All that was ever proposed or done about it, the oldest first."""
+    """All proposals and resolutions of an exception, the oldest first."""
     rows = await connection.fetch(f"SELECT {_COLUMNS} FROM exception_resolutions WHERE exception_id = $1", exception_id)
     done = [msgspec.convert(dict(row) | {"terms": _decode(row["terms"])}, Resolution) for row in rows]
     proposed = [each for each in await proposals.find_of(connection, ACTS, exception_id) if not each.is_approved]
@@ -52,13 +52,13 @@ async def find(connection: Conn, exception_id: str) -> list[Resolution]:
 
 
 async def find_open(connection: Conn) -> list[Resolution]:
-    """Those that wait for another operator, the oldest first."""
+    """Resolutions that wait for another operator, the oldest first."""
     found = await proposals.find_open(connection, ACTS)
     return [proposed_resolution(each) for each in found if each.subject.startswith(ID_PREFIX)]
 
 
 async def find_proposal(connection: Conn, exception_id: str) -> Proposal | None:
-    """What waits about an exception."""
+    """The open proposal about an exception."""
     found = await proposals.find_of(connection, ACTS, exception_id)
     return next((each for each in found if each.decided_at is None), None)
 

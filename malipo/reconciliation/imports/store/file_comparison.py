@@ -12,24 +12,24 @@ from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store.statements import FILE, file_of
 
-_SAMPLE = 1000  # lines that are looked for in other accounts
-_LEAST_RECEIPT = 6  # characters of a receipt that one line is recognized by
-# Layouts without seconds, and headings that say "to 23:59": near an end of a file nothing is compared.
+_SAMPLE = 1000  # lines that are searched in other accounts
+_LEAST_RECEIPT = 6  # characters of a receipt that identifies a line
+# Near the begin and the end of a file nothing is compared: layouts may have no seconds, and headings say "to 23:59".
 _MARGIN = timedelta(minutes=1)
 
 
 class FileDifference(msgspec.Struct, frozen=True):
-    """What two files say differently of the time that both cover."""
+    """The differences between two files in the time that both cover."""
 
     only_new: int  # lines
     only_new_amount: int
     only_other: int
     only_other_amount: int
-    offset: int  # by which every balance after a common line differs; 0 if they do not differ alike
+    offset: int  # by which all balances after common lines differ; 0 if they do not all differ by the same
 
 
 async def find_apart(tx: Tx, file: StatementFile, *, last_line: datetime | None) -> list[str]:
-    """Files of the account that share no line with this one: both are whole, and cover times that do not overlap.
+    """Files of the account that cannot share a line with this one: both are complete, and their times do not overlap.
 
     By the minute, because a layout may have no seconds: a file that ends within a minute, or has a line in it, covers
     all of it. One that covers less than a minute is apart from none.
@@ -84,9 +84,9 @@ _OTHER_ACCOUNTS = """
 
 
 async def find_with_a_line_of(tx: Tx, file: StatementFile, *, imported_by: str | None = None) -> StatementFile | None:
-    """A file of another account of the same network that has one of the lines which are new with this one: the same
-    receipt, amount and kind. A transfer between two accounts has another sign in each. Short receipts are numbers that
-    any account may have."""
+    """A file of another account of the same network with one of this file's new lines: the same receipt, amount and
+    kind. (A transfer between two accounts has opposite signs in them. Short receipts do not count, because they are
+    numbers that any account may have.)"""
     row = await tx.fetchrow(
         f"""
         WITH {_OTHER_ACCOUNTS}
@@ -111,8 +111,8 @@ async def find_with_a_line_of(tx: Tx, file: StatementFile, *, imported_by: str |
 
 
 async def find_elsewhere(tx: Tx, file: StatementFile, *, imported_by: str | None = None) -> StatementFile | None:
-    """A file of another account that has most of the lines which are new with this one, of the time that files of that
-    account have."""
+    """A file of another account that has most of this file's new lines, of the time that the other account's files
+    cover."""
     row = await tx.fetchrow(
         f"""
         WITH {_OTHER_ACCOUNTS}, sampled AS MATERIALIZED (
@@ -177,7 +177,7 @@ async def find_last_line(tx: Tx, file_id: str) -> datetime | None:
 
 
 async def compare(tx: Tx, file_id: str, other_id: str, begins: datetime, ends: datetime) -> FileDifference:
-    """What a file that was just stored and another one say of the time that both cover. Its new lines are in no other
+    """Compare a file that was just stored with another one, in the time that both cover. New lines are in no other
     file."""
     row = await tx.fetchrow(
         """
@@ -211,8 +211,8 @@ async def compare(tx: Tx, file_id: str, other_id: str, begins: datetime, ends: d
 
 
 async def find_balance_at(tx: Tx, file: StatementFile, moment: datetime) -> int | None:
-    """What a file that adds up has as the balance at a moment of its time, in cents. None if it has lines of about that
-    moment: layouts without seconds may put them on either side."""
+    """The balance of a file that adds up at a moment, in cents. None if it has lines near that moment: in a layout
+    without seconds they may be on either side."""
     assert file.opening is not None
     row = await tx.fetchrow(
         """
@@ -237,8 +237,8 @@ async def find_balance_at(tx: Tx, file: StatementFile, moment: datetime) -> int 
 
 
 async def continues_another(tx: Tx, file: StatementFile) -> bool:
-    """Whether it opens with what a file of the account closes with, or closes with what one opens with. Many accounts
-    hold nothing, so nothing says nothing."""
+    """Whether the file opens with the closing balance of another file of the account, or the other way round. A balance
+    of zero does not count, because many accounts are empty."""
     return bool(
         await tx.fetchval(
             """

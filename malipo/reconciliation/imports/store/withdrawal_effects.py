@@ -1,4 +1,5 @@
-"""The SQL of what a withdrawal would change: what is booked back, and what other files book anew. It only reads."""
+"""The SQL of the effects of a withdrawal: bookings to undo, and bookings that other files get instead. It only
+reads."""
 
 from collections.abc import Collection
 
@@ -9,8 +10,8 @@ from malipo.reconciliation.imports.store.withdrawals import DAY_OF_LINE, HEIR, U
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, ChargeSum, summed, untold
 from malipo.reconciliation.statements.store.statements import AUTHORS
 
-# Fees and sweeps of the file that another file has: they become that file's, and what that one calls them. A line that
-# two files have has a copy of each, so a file that shares nothing is one look.
+# Fees and sweeps of the file that another file has too: they become that file's, of the kind that it calls them. A line
+# that two files have has a copy of each.
 _GIVEN = f"""
     given AS MATERIALIZED (
         SELECT l.id AS line_id, heir.kind, {DAY_OF_LINE} AS day, heir.file_id AS heir
@@ -21,7 +22,8 @@ _GIVEN = f"""
 
 
 async def find_bookings_to_undo(connection: Conn, file_id: str) -> list[str]:
-    """The file's own, and those of files that get fees or sweeps of the same day from it: their sums change."""
+    """The bookings of the file, and of files that get fees or sweeps of the same day from it, because their sums
+    change."""
     rows = await connection.fetch(
         f"""
         WITH {_GIVEN}
@@ -38,8 +40,8 @@ async def find_bookings_to_undo(connection: Conn, file_id: str) -> list[str]:
 
 
 async def sum_lines_of_heirs(connection: Conn, file_id: str) -> list[ChargeSum]:
-    """What the matching after a withdrawal books anew: the fees or sweeps of those files and days, with what they
-    get. What operators have decided about one of the others' lines stays so."""
+    """The sums that the matching after a withdrawal books again: fees or sweeps of those files and days, with the lines
+    that they get. Lines that operators have decided about are not in them."""
     rows = await connection.fetch(
         f"""
         WITH {_GIVEN}, booked AS (
@@ -61,8 +63,8 @@ async def sum_lines_of_heirs(connection: Conn, file_id: str) -> list[ChargeSum]:
 
 
 async def count_lines_of_heirs(connection: Conn, file_id: str, waiting_files: Collection[str]) -> tuple[int, int]:
-    """The fees and sweeps of the file that other files have: those that are fees and sweeps there too, without the
-    files that wait for a second operator, and those that are called something else."""
+    """How many fees and sweeps of the file other files call so too (without files that wait for a second operator), and
+    how many they call something else."""
     row = await connection.fetchrow(
         f"""
         WITH {_GIVEN} SELECT count(*) FILTER (WHERE kind IN ('fee', 'sweep') AND heir <> ALL($2)),
@@ -76,8 +78,8 @@ async def count_lines_of_heirs(connection: Conn, file_id: str, waiting_files: Co
 
 
 async def count_matches(connection: Conn, file_id: str) -> int:
-    """Those of lines that only this file has: payments, payments taken back, and transfers to and from the bank; and
-    those that were made by what only this file says of a line."""
+    """The number of matches that a withdrawal undoes: of lines that only this file has (payments, reversals, bank
+    transfers), and matches by facts that only this file tells."""
     return int(
         await connection.fetchval(
             f"""

@@ -1,4 +1,4 @@
-"""What operators propose about a statement: to withdraw it, or to undo one of its bookings."""
+"""Proposals about a statement: to withdraw it, or to undo one of its bookings."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -17,7 +17,7 @@ class ProposedAction(StrEnum):
 
 
 class StatementTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What such a proposal keeps, beside its reason."""
+    """The terms of a proposal; its reason is stored beside them."""
 
     file_id: str
     booking_id: str | None = None
@@ -36,23 +36,23 @@ class StatementProposal(StatementTerms, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> str:
-        """What it is about: the id of a file, or of a booking."""
+        """The subject: the id of a file, or of a booking."""
         return self.booking_id or self.file_id
 
 
 async def find(connection: Conn, file_id: str) -> list[StatementProposal]:
-    """All that was ever proposed about a file and its bookings, the oldest first."""
+    """All proposals about a file and its bookings, the oldest first."""
     return [of(each) for each in await proposals.find_with_term(connection, STATEMENT_UNDOS, "file_id", file_id)]
 
 
 async def find_waiting(connection: Conn, file_id: str) -> list[Proposal]:
-    """Those about a file and its bookings that wait for another operator."""
+    """The open proposals about a file and its bookings."""
     found = await proposals.find_with_term(connection, STATEMENT_UNDOS, "file_id", file_id)
     return [each for each in found if each.decided_at is None]
 
 
 async def find_open(connection: Conn) -> list[StatementProposal]:
-    """Those that wait for another operator, the oldest first."""
+    """All open proposals, the oldest first."""
     return [of(each) for each in await proposals.find_open(connection, STATEMENT_UNDOS)]
 
 

@@ -1,4 +1,6 @@
-"""The SQL of withdrawing a statement: its lines leave, and those that another file has stay as that file's."""
+"""The SQL of withdrawing a statement: its lines are removed, except lines that another file has, which become that
+file's (its heir's).
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,7 +18,7 @@ from malipo.reconciliation.statements.store.statement_lines import merge_copies_
 
 WHY_RESOLVED = "The statement was withdrawn."
 DAY_OF_LINE = clock.day_sql("l.moved_at")
-# The other file that has a line `l` of the file $1, and that it belongs to once that one is withdrawn.
+# The heir: the other file that has a line `l` of the file $1, and gets it when that file is withdrawn.
 HEIR = """
     LATERAL (
         SELECT c.file_id, c.row, c.kind FROM statement_line_copies c JOIN statement_files f ON f.id = c.file_id
@@ -25,8 +27,8 @@ HEIR = """
 """
 
 
-# Matches by what only the file $1 says of a line that stays: its key, or that it is a reversal. With those that
-# operators made, two have agreed.
+# Matches by a fact that only the file $1 tells of a line that stays: its key, or that it is a reversal. Not matches
+# that two operators have made.
 UNTOLD = f"""
     m.how <> 'operator' AND m.role IN ('payment', 'reversal') AND NOT EXISTS (
         SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
@@ -35,14 +37,14 @@ UNTOLD = f"""
 
 
 class Hindrances(msgspec.Struct, frozen=True):
-    """What must be decided before."""
+    """Decisions that must be undone or made before a withdrawal."""
 
-    decided: int  # lines that operators have matched, booked or adopted
+    decided: int  # lines that operators have matched, booked or adopted: to be undone first
     proposed: int  # exceptions that wait for a second operator
 
 
 class RemainingPayment(msgspec.Struct, frozen=True):
-    """A payment that a withdrawn line has ended or corrected. It stays as it is."""
+    """A payment that a withdrawn line has ended or corrected. It stays so."""
 
     receipt: str
     amount: int
@@ -53,7 +55,7 @@ class RemainingPayment(msgspec.Struct, frozen=True):
 
 
 class FileBooking(msgspec.Struct, frozen=True):
-    """The fees or the sweeps of a file and a day, as they are booked."""
+    """The booking of a file's fees or sweeps of a day."""
 
     id: str
     kind: str
@@ -63,7 +65,7 @@ class FileBooking(msgspec.Struct, frozen=True):
 
 
 async def sort_lines(tx: Tx, file_id: str) -> None:
-    """Sort the file's lines in a table of this transaction: which go, and which file those that stay belong to."""
+    """Sort the file's lines into a temporary table: which are removed, and which file gets each of the others."""
     await tx.execute(
         """
         CREATE TEMPORARY TABLE leaving_lines (
@@ -103,7 +105,7 @@ async def find_hindrances(tx: Tx, file: StatementFile) -> Hindrances:
 
 
 async def find_ended(connection: Conn, file_id: str) -> list[RemainingPayment]:
-    """Payments that lines of a file have ended or corrected, as long as it is not withdrawn."""
+    """Payments that lines of a file have ended or corrected, before the file is withdrawn."""
     rows = await connection.fetch(
         f"""
         SELECT l.receipt, l.amount, t.reference, t.id AS transaction_id, t.merchant_id, t.status
@@ -117,7 +119,7 @@ async def find_ended(connection: Conn, file_id: str) -> list[RemainingPayment]:
 
 
 async def find_remaining(connection: Conn, file_id: str) -> list[RemainingPayment]:
-    """The same payments, after the file was withdrawn."""
+    """The same payments, after the file is withdrawn."""
     rows = await connection.fetch(
         """
         SELECT w.content ->> 'receipt' AS receipt, w.amount, t.reference, t.id AS transaction_id, t.merchant_id,
@@ -130,7 +132,7 @@ async def find_remaining(connection: Conn, file_id: str) -> list[RemainingPaymen
     return [RemainingPayment(**dict(row)) for row in rows]
 
 
-# A line is reported under its own id, and only to a payment that needs it.
+# Whether a line was reported: an answer with the line's id is stored for a payment that needed the report.
 _IS_TOLD = f"""
     m.role IN ('payment', 'reversal') AND EXISTS (
         SELECT FROM network_answers a
@@ -153,10 +155,11 @@ async def find_bookings(connection: Conn, file_id: str) -> list[FileBooking]:
 
 
 async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetime) -> list[UnbookedLine]:
-    """Take the file's lines away. Fees and sweeps that another file has become new lines of that file, because they are
-    booked by file; others keep their places, unless only this file said what they were matched by.
+    """Remove the file's lines. Fees and sweeps that another file has become new lines of that file, because they are
+    booked by file. Other shared lines keep their matches, unless only this file told the fact that they were matched
+    by.
 
-    The lines that stay, were payments', and would be booked by their words now.
+    Returns the lines that stay, were matched with payments, and would now be booked by their words.
     """
     await _reopen_fees_of_heirs(tx)
     goes = "(g.heir IS NULL OR g.kind IN ('fee', 'sweep'))"
@@ -201,7 +204,7 @@ async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetim
 
 
 async def _find_payments_by_words(tx: Tx, untold: list[int]) -> list[UnbookedLine]:
-    """Of lines whose match was undone, and of those that other files got."""
+    """Lines that would now be booked by their words: their match was undone, or another file got them."""
     rows = await tx.fetch(
         f"""
         SELECT l.id AS line_id, l.channel, l.account, l.amount FROM statement_lines l
@@ -215,8 +218,9 @@ async def _find_payments_by_words(tx: Tx, untold: list[int]) -> list[UnbookedLin
 
 
 async def _undo_untold(tx: Tx, file_id: str) -> list[int]:
-    """Lines that stay look for their places again, by what the other files say. So does the reversal of a payment
-    whose line does, because it found the payment through it. Which lines."""
+    """Undo the matches by facts that only this file tells, so that the lines are matched again by the other files'
+    facts. The reversal of such a payment is undone too, because it found the payment by that line. Returns the
+    lines."""
     untold = f"""
         FROM touched_lines t JOIN statement_lines l ON l.id = t.line_id JOIN statement_matches m ON m.line_id = l.id
         WHERE {UNTOLD}
@@ -241,8 +245,9 @@ async def _undo_untold(tx: Tx, file_id: str) -> list[int]:
 
 
 async def _reopen_fees_of_heirs(tx: Tx) -> None:
-    """Their sums of those days are booked anew, with what they get. What operators have decided about stays so, and so
-    does a payment whose words are those of a fee."""
+    """Put the heirs' fees and sweeps of those days back into the queue, so that their sums are booked again with the
+    lines that they get. Lines that operators have decided about are not, nor payments whose words are those of a
+    fee."""
     await tx.execute(
         f"""
         INSERT INTO open_statement_lines (line_id, channel)
@@ -267,8 +272,8 @@ async def _give_to_heirs(tx: Tx) -> None:
         CREATE TEMPORARY TABLE given_lines (old_id bigint, new_id bigint, channel text, amount bigint) ON COMMIT DROP
         """
     )
-    # A new id: the close of a day has counted the old one, and takes it back by that. It is what the heir calls it:
-    # nobody answers for the word of a file that is gone.
+    # The line gets a new id, because a close has counted the old id and takes that back. Its kind is the heir's,
+    # because nobody answers for the word of a withdrawn file.
     await tx.execute(
         """
         WITH called AS (
@@ -302,7 +307,7 @@ async def _give_to_heirs(tx: Tx) -> None:
 
 
 async def withdraw_file(tx: Tx, file: StatementFile, *, now: datetime) -> None:
-    """It covers nothing any more, and what it closed with is no reading of the float."""
+    """Mark the file as withdrawn: it covers no time any more, and its closing balance is no reading of the float."""
     await tx.execute("UPDATE statement_files SET withdrawn_at = $2 WHERE id = $1", file.id, now)
     if file.closing is not None and file.ends_at is not None and not file.problems:
         await tx.execute(
@@ -321,8 +326,8 @@ async def withdraw_file(tx: Tx, file: StatementFile, *, now: datetime) -> None:
 async def look_for_absent_again(
     tx: Tx, file: StatementFile, channels: Sequence[str], *, first: str, last: str, now: datetime
 ) -> None:
-    """Payments of its time, by their ids, that are absent from statements: where others still cover it, they are found
-    again."""
+    """Resolve the exceptions of absent payments of the file's time, and search them again: other files may still cover
+    that time."""
     await tx.execute(
         f"""
         UPDATE reconciliation_exceptions
@@ -348,8 +353,8 @@ async def look_for_absent_again(
 
 
 async def find_days_lines(tx: Tx, file_id: str, *, kind: str, day: str) -> list[tuple[int, int]]:
-    """The lines that a booking of fees or sweeps is the sum of, with their amounts: not those that operators decided
-    about, one by one, and no payments whose words are those of a fee."""
+    """The lines, with their amounts, of which a booking of fees or sweeps is the sum: without lines that operators
+    decided about one by one, and without payments whose words are those of a fee."""
     rows = await tx.fetch(
         f"""
         SELECT l.id, l.amount FROM statement_lines l
