@@ -44,7 +44,7 @@ async def number(tx: Tx, *, most: int, condition: str = "true") -> list[AnyEvent
 
 
 async def lock_numbering(tx: Tx) -> None:
-    """Until the commit."""
+    """Keep other transactions from numbering events until the commit."""
     await tx.execute(f"SELECT pg_advisory_xact_lock({_NUMBERER})")
 
 

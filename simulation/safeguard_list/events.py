@@ -8,7 +8,7 @@ SAFEGUARDS = (
     Safeguard(
         "one-numberer",
         "Events get their numbers from one worker at a time, so that a feed has no gaps.",
-        (InFunction(feed_numbers.number, "SELECT pg_advisory_xact_lock({_NUMBERER})", "SELECT {_NUMBERER}"),),
+        (InFunction(feed_numbers.lock_numbering, "SELECT pg_advisory_xact_lock({_NUMBERER})", "SELECT {_NUMBERER}"),),
     ),
     Safeguard(
         "delivery-lease",

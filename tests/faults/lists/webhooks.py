@@ -186,7 +186,7 @@ FAULTS = (
     ),
     Fault(
         "events are numbered by two workers at once",
-        "number",
+        "lock_numbering",
         'await tx.execute(f"SELECT pg_advisory_xact_lock({_NUMBERER})")',
         "pass",
         "A reader of the feed misses an event for ever.",
