@@ -30,6 +30,9 @@ class Refused(Exception):
     """It is not true, or cannot be told."""
 
 
+WRONG = (Refused, ValueError, KeyError, TypeError, AttributeError, IndexError)  # what something forged may raise
+
+
 def require(condition, why):
     if not condition:
         raise Refused(why)
@@ -248,15 +251,25 @@ def verify_receipt(receipt, trusted):
     require(first["fact"] != "refunded" and receipt["id"] == first["payment"], differs)
     require([receipt.get(name) for name in names] == [first[name] for name in names], differs)
     require(receipt.get("providerReference") == first.get("networkReceipt"), differs)
-    require(first["fact"] == "corrected" or receipt.get("completedAt") == first["at"], differs)
+    if first["fact"] == "completed":
+        require((receipt["completedAt"], receipt["status"]) == (first["at"], "COMPLETED"), differs)
     require(receipt["merchant"].get("tin") in (None, first.get("merchantTin")), differs)
     for fact, _, _ in found:
         same = all(fact[name] == first[name] for name in ("payment", "merchant"))
         require(same, "the receipt has facts of another payment")
     refunded = sum(fact["amount"] for fact, _, _ in found if fact["fact"] == "refunded")
-    is_corrected = any(fact["fact"] == "corrected" for fact, _, _ in found)
-    require(is_corrected or receipt.get("refundedAmount", 0) >= refunded, "the receipt hides a refund")
+    corrections = [fact for fact, _, _ in found if fact["fact"] == "corrected"]
+    require(corrections or receipt.get("refundedAmount", 0) >= refunded, "the receipt hides a refund")
+    is_corrected = any("refund" not in fact for fact in corrections)
+    require(not is_corrected or "correction" in receipt, "the receipt hides a correction")
     return found
+
+
+def verify_consistency(found, older, proof, trusted):
+    """That the receipt's latest checkpoint extends an older one."""
+    old, new = open_checkpoint(older, trusted), max((head for _, head, _ in found), key=lambda head: head[1])
+    require(old[0] == new[0], "the two checkpoints are of two logs")
+    consistent(old[1], old[2], new[1], new[2], [decode(each, 32) for each in proof])
 
 
 def main():
@@ -280,14 +293,9 @@ def main():
             return 2
         found = verify_receipt(receipt, trusted)
         if given.older:
-            with open(given.older, encoding="utf-8") as file:
-                old = open_checkpoint(file.read(), trusted)
-            with open(given.consistency, encoding="utf-8") as file:
-                path = [decode(line, 32) for line in file.read().split()]
-            new = max((head for _, head, _ in found), key=lambda head: head[1])
-            require(old[0] == new[0], "the two checkpoints are of two logs")
-            consistent(old[1], old[2], new[1], new[2], path)
-    except (Refused, ValueError, KeyError, TypeError, AttributeError, IndexError, OSError) as error:
+            with open(given.older, encoding="utf-8") as older, open(given.consistency, encoding="utf-8") as proof:
+                verify_consistency(found, older.read(), proof.read().split(), trusted)
+    except (*WRONG, OSError) as error:
         print(f"REFUSED: {error}")
         return 1
     for fact, (origin, size, _, time), _ in found:
