@@ -92,6 +92,7 @@ final class Client
 
     public readonly Payments $payments;
     public readonly Batches $batches;
+    public readonly Links $links;
     public readonly Wallet $wallet;
     public readonly Channels $channels;
     public readonly Recipients $recipients;
@@ -113,6 +114,7 @@ final class Client
             ?: throw new MalipoError('No address: set MALIPO_URL, or pass baseUrl.');
         $this->payments = new Payments($this);
         $this->batches = new Batches($this);
+        $this->links = new Links($this);
         $this->wallet = new Wallet($this);
         $this->channels = new Channels($this);
         $this->recipients = new Recipients($this);
@@ -122,12 +124,12 @@ final class Client
 
     /**
      * The event in a webhook, if malipo signed it within the last five minutes: its id, event and transaction. batch.completed,
-     * which an endpoint gets that subscribes to it or to "*", has a batch in place of the transaction.
+     * which an endpoint gets that subscribes to it or to "*", has a batch in place of the transaction; link.paid and link.late a link.
      * Look at event first.
      * $body: as it came, file_get_contents('php://input') or $request->getContent(). $headers: getallheaders(), $_SERVER or
      * $request->headers->all(). $secret: the whsec_… of the endpoint; while it is being changed both, with a comma or as a list.
      *
-     * @return array{id: string, event: string, transaction?: array<string, mixed>, batch?: array<string, mixed>}
+     * @return array{id: string, event: string, transaction?: array<string, mixed>, batch?: array<string, mixed>, link?: array<string, mixed>}
      */
     public static function verifyWebhook(
         string $body, array $headers, #[\SensitiveParameter] string|array $secret, int $tolerance = 300,
@@ -160,10 +162,10 @@ final class Client
             throw new InvalidWebhook(401, 'the webhook\'s signature is wrong');
         }
         $told = json_decode($body, true);
-        $about = isset($told['batch']) && !isset($told['transaction']) ? 'batch' : 'transaction';
+        $about = current(array_filter(['transaction', 'batch', 'link'], fn ($each) => isset($told[$each]))) ?: 'transaction';
         [$event, $subject] = [$told['event'] ?? null, $told[$about] ?? null];
-        $texts = [$event, $subject[$about === 'batch' ? 'id' : 'reference'] ?? null, $subject['status'] ?? null];
-        if (array_filter($texts, 'is_string') !== $texts || !is_int($subject['amount'] ?? null)) {
+        $texts = [$event, $subject[$about === 'transaction' ? 'reference' : 'id'] ?? null, $subject['status'] ?? null];
+        if (array_filter($texts, 'is_string') !== $texts || !is_int($subject[$about === 'link' ? 'paidAmount' : 'amount'] ?? null)) {
             throw new InvalidWebhook(400, 'the webhook\'s body is no event');
         }
         return ['id' => $id, 'event' => $event, $about => $subject];
@@ -479,6 +481,42 @@ final class Batches
     }
 }
 
+/** Addresses that you send to customers, who pay on their pages. */
+final class Links
+{
+    public function __construct(private readonly Client $client) {}
+
+    /** Send its url to the customer. Without an amount the customer types it. */
+    public function create(
+        string $description, ?int $amount = null, ?int $minAmount = null, ?int $maxAmount = null, ?string $orderReference = null,
+        ?bool $reusable = null, ?int $maxPayments = null, ?string $expiresAt = null, ?string $returnUrl = null,
+        ?string $currency = null, ?string $idempotencyKey = null,
+    ): array {
+        $fields = compact('description', 'amount', 'minAmount', 'maxAmount', 'orderReference', 'reusable', 'maxPayments', 'expiresAt', 'returnUrl', 'currency');
+        $key = $idempotencyKey ?? bin2hex(random_bytes(16));
+        return $this->client->request('POST', '/v1/links', $fields, [], $key, 'link');
+    }
+
+    /** Its status at this moment, and what has come by it. */
+    public function get(string $id): array
+    {
+        return $this->client->request('GET', path('/v1/links/{id}', $id), gives: 'link');
+    }
+
+    /** Every link, the newest first. */
+    public function list(?string $status = null, int $pageSize = 100): \Generator
+    {
+        $page = fn (array $query) => $this->client->request('GET', '/v1/links', null, $query, gives: 'links');
+        return pages($page, $pageSize, compact('status'), fn ($each, $last) => $each['id'] < $last['id']);
+    }
+
+    /** No new attempt begins. Money that still comes is in latePayments. */
+    public function cancel(string $id): array
+    {
+        return $this->client->request('POST', path('/v1/links/{id}/cancel', $id), gives: 'link', isRepeatable: true);
+    }
+}
+
 final class Wallet
 {
     public function __construct(private readonly Client $client) {}
@@ -534,7 +572,7 @@ final class Events
 
     /**
      * One page, the oldest first: its events, and next, the cursor to read on after. after: 'latest' has no events, and the
-     * cursor at the end. types are the only events to read, or '*' for every one: batch.completed comes only then.
+     * cursor at the end. types are the only events to read, or '*' for every one: batch.completed and link.… come only then.
      */
     public function read(?string $after = null, int $limit = 100, int $wait = 0, array|string|null $types = null): array
     {

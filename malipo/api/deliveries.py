@@ -97,6 +97,8 @@ def _shown(told: DeliveryHistory) -> dict[str, Any]:
         shown["transactionId"] = told.transaction_id
     if told.batch_id is not None:
         shown["batchId"] = told.batch_id
+    if told.link_id is not None:
+        shown["linkId"] = told.link_id
     if told.state is DeliveryState.PENDING:
         shown["nextAttemptAt"] = clock.iso(told.due_at)
     return shown | {"attempts": [_try(each) for each in told.attempts]}

@@ -10,6 +10,7 @@ from malipo.app.health import Health
 from malipo.app.long_polls import LongPolls
 from malipo.clock import Clock
 from malipo.db.queries import Queries
+from malipo.links.links import Links
 from malipo.merchants.authenticate import Authentication, KnownKeys
 from malipo.metrics.process_metrics import Metrics
 from malipo.networks.routing import Networks
@@ -34,6 +35,7 @@ class ApiParts:
     accounts: Accounts
     payments: Payments
     batches: Batches
+    links: Links
     network_work: NetworkWork
     networks: Networks
     recipients: RecipientNames
@@ -54,6 +56,7 @@ class ApiParts:
             accounts=service.accounts,
             payments=service.payments,
             batches=service.batches,
+            links=service.links,
             network_work=service.network_work,
             networks=service.networks,
             recipients=RecipientNames.of(service.settings, service.networks, service.queries, service.clock),

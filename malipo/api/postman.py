@@ -13,7 +13,7 @@ from starlette.responses import Response
 from malipo.api import openapi
 from malipo.api.docs import postman
 from malipo.api.parts import ApiParts
-from malipo.api.urls import base_url
+from malipo.http.public_url import base_url
 
 FILE_NAME = "malipo.postman_collection.json"
 _HEADERS = {

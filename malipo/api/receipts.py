@@ -8,7 +8,7 @@ from starlette.responses import Response
 from malipo.api.parts import ApiParts
 from malipo.api.payments import name_in
 from malipo.api.responses import success
-from malipo.api.urls import base_url
+from malipo.http.public_url import public_url
 from malipo.merchants.authenticate import Caller
 from malipo.receipts import public_files
 from malipo.receipts.find_receipt import find_receipt
@@ -21,7 +21,7 @@ _SHORTLY = "public, max-age=10"
 async def retrieve(parts: ApiParts, caller: Caller, request: Request) -> Response:
     name = name_in(request)
     receipt = await parts.queries.read_snapshot(lambda connection: find_receipt(connection, caller.merchant_id, name))
-    url = f"{base_url(parts.settings, request)}/receipt/{receipt.token}"
+    url = f"{public_url(parts.settings, request)}/receipt/{receipt.token}"
     return success({"receipt": receipt_view(receipt, url=url)})
 
 

@@ -25,6 +25,7 @@ from malipo.db.readiness import ReadinessCheck
 from malipo.db.standby import Standby
 from malipo.encryption import Encryption
 from malipo.http.client_address import UntrustedProxies
+from malipo.links.links import Links
 from malipo.merchants.authenticate import Authentication
 from malipo.merchants.invitations import Invitations
 from malipo.merchants.login import Login
@@ -65,6 +66,7 @@ class Service:
     accounts: Accounts
     payments: Payments
     batches: Batches
+    links: Links
     network_work: NetworkWork
     networks: Networks
     webhooks: Webhooks
@@ -104,6 +106,7 @@ def assemble(
     long_polls = LongPolls.on(database, people)
     commits = GroupCommits(database, metrics, patience_seconds=settings.database_patience_seconds)
     terms, signals = Terms.of(settings), StatusSignals(notifier, metrics)
+    payments = Payments(commits, terms, signals, clock=clock)
     webhooks = Webhooks(
         client=webhook_client or client_of(settings),
         encryption=encryption,
@@ -122,12 +125,13 @@ def assemble(
         people_queries=people_queries,
         authenticate=Authentication(commits, limits=_rate_limits(settings), clock=clock),
         accounts=_accounts(settings, people, keys, encryption, clock),
-        payments=Payments(commits, terms, signals, clock=clock),
+        payments=payments,
         network_work=NetworkWork(commits, settings, signals, clock=clock),
         networks=connect(settings, http_client),
         webhooks=webhooks,
         attempts=Attempts(commits, webhooks.client, encryption, metrics, settings, clock),
         batches=Batches(commits, terms, signals, clock=clock),
+        links=Links(commits, payments, settings, clock=clock),
         health=health,
         fence=FenceInstallation(queries, clock),
         long_polls=long_polls,

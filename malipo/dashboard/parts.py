@@ -11,6 +11,7 @@ from malipo.db.long_poll import LongPoll
 from malipo.db.notify import Notifier
 from malipo.db.queries import Queries
 from malipo.encryption import Encryption
+from malipo.links.links import Links
 from malipo.metrics.process_metrics import Metrics
 from malipo.networks.routing import Networks
 from malipo.payments.batches.batches import Batches
@@ -34,6 +35,7 @@ class PageParts:
     accounts: Accounts
     payments: Payments
     batches: Batches
+    links: Links
     networks: Networks
     recipients: RecipientNames
     webhooks: Webhooks
@@ -55,6 +57,7 @@ class PageParts:
             accounts=service.accounts,
             payments=service.payments,
             batches=service.batches,
+            links=service.links,
             networks=service.networks,
             recipients=RecipientNames.of(settings, service.networks, queries, service.clock),
             webhooks=service.webhooks,

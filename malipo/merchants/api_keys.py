@@ -31,6 +31,7 @@ class Permission(StrEnum):
     EVENTS_READ = "events.read"
     WEBHOOKS_MANAGE = "webhooks.manage"
     PAYOUTS_APPROVE = "payouts.approve"
+    LINKS_MANAGE = "links.manage"
 
 
 # Each of these opens the routes that take money in, or those that pay it out. A refund pays out.

@@ -1,4 +1,5 @@
-"""The types of events. Collections have `payment.…` events, disbursements only `payout.…`, batches `batch.…`. Pure."""
+"""The types of events. Collections have `payment.…` events, disbursements only `payout.…`, batches `batch.…`, payment
+links `link.…`. Pure."""
 
 from enum import StrEnum
 
@@ -18,6 +19,8 @@ class Event(StrEnum):
     PAYOUT_CANCELLED = "payout.cancelled"
     PAYOUT_CORRECTED = "payout.corrected"
     BATCH_COMPLETED = "batch.completed"
+    LINK_PAID = "link.paid"
+    LINK_LATE = "link.late"
 
 
 # The events that report the end of a payment. Each ended payment has exactly one; numbering that event counts the
@@ -33,12 +36,14 @@ ENDS = frozenset(
     }
 )
 # The same as a condition in SQL: a list of the other events, so that a small partial index suffices. (Events of batches
-# are in a table of their own.)
+# and of links are in tables of their own.)
 IS_END = "event NOT IN ('payment.pending', 'payment.corrected', 'payment.refunded', 'payout.corrected')"
 
 
-# Those of batches are in the feed only for readers who ask for them by name: who reads payments is told nothing else.
+# Those of batches and links are in the feed only for readers who ask for them by name: who reads payments is told
+# nothing else.
 OF_BATCHES = frozenset({Event.BATCH_COMPLETED})
+OF_LINKS = frozenset({Event.LINK_PAID, Event.LINK_LATE})
 
 # Sent to an endpoint to test it. Nothing happened to a payment, so it is not in the feed.
 TEST_EVENT = "webhook.test"

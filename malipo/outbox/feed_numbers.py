@@ -8,36 +8,39 @@ from collections.abc import Mapping, Sequence
 
 from malipo.db import Tx
 from malipo.outbox.event import Event
-from malipo.outbox.store import AnyEvent, BatchEvent, OutboxEvent
+from malipo.outbox.store import AnyEvent, BatchEvent, LinkEvent, OutboxEvent
 
 # The advisory lock of the numbering: any number that no other lock uses.
 _NUMBERER = 0x6D616C69
-_MOST_OF_BATCHES = 100  # numbered at once
+_MOST_OF_OTHERS = 100  # events of batches, and of links, that are numbered at once
+_TABLES = ("events", "batch_events", "link_events")
 
 
 async def number(tx: Tx, *, most: int, condition: str = "true") -> list[AnyEvent]:
     """Give the oldest events without a number the next numbers of their merchant's feed. Returns them in that order.
-    An event of a batch comes after the events of its payouts.
+    An event of a batch or a link comes after the events of its payments.
 
     One transaction numbers at a time, until its commit. So numbers become visible in order, and a reader who has seen a
     number has seen all before it. The lock is a statement of its own, because the next statement must see what the
     last transaction wrote. (As one statement it would be planned for a row or two, as nearly every event has a number.)
     """
     await lock_numbering(tx)
-    events, batch_ids = await _find_unnumbered(tx, condition, most=most)
+    events, others = await _find_unnumbered(tx, condition, most=most)
+    batch_ids, link_ids = (None, None) if others is None else others
     of_batches = [] if batch_ids == [] else await _find_batch_events(tx, condition, batch_ids)
-    if of_batches and batch_ids is None:
-        # Their payouts may have ended since the first look, which found nothing.
+    of_links = [] if link_ids == [] else await _find_link_events(tx, condition, link_ids)
+    if (of_batches or of_links) and others is None:
+        # Their payments may have ended since the first look, which found nothing.
         events, _ = await _find_unnumbered(tx, condition, most=most)
     if len(events) == most:
-        of_batches = []  # Events of their payouts may be among those that are left.
-    numbered: list[AnyEvent] = [*events, *of_batches]
+        of_batches, of_links = [], []  # Events of their payments may be among those that are left.
+    numbered: list[AnyEvent] = [*events, *of_batches, *of_links]
     if not numbered:
         return []
     counts = Counter(each.merchant_id for each in numbered)
     last = await _reserve_numbers(tx, counts)
     places = {merchant_id: itertools.count(last[merchant_id] - count + 1) for merchant_id, count in counts.items()}
-    for table, told in (("events", events), ("batch_events", of_batches)):
+    for table, told in (("events", events), ("batch_events", of_batches), ("link_events", of_links)):
         if told:
             await _write_numbers(tx, table, told, [next(places[each.merchant_id]) for each in told])
     return numbered
@@ -65,16 +68,20 @@ def has_unnumbered_sql(seconds: str) -> str:
     """Whether events wait for their numbers, as a condition: at all if `seconds` is 0, else for so long, by the clocks
     of the hosts that wrote them."""
     waits = f"feed_number IS NULL AND ({seconds} = 0 OR created_at <= now() - {seconds} * interval '1 second')"
-    return f"(EXISTS (SELECT FROM events WHERE {waits}) OR EXISTS (SELECT FROM batch_events WHERE {waits}))"
+    return f"({' OR '.join(f'EXISTS (SELECT FROM {table} WHERE {waits})' for table in _TABLES)})"
 
 
-async def _find_unnumbered(tx: Tx, condition: str, *, most: int) -> tuple[list[OutboxEvent], list[str] | None]:
+async def _find_unnumbered(
+    tx: Tx, condition: str, *, most: int
+) -> tuple[list[OutboxEvent], tuple[list[str], list[str]] | None]:
     """The oldest first. Of the events of one transaction at the same moment, its creation comes first. And the ids of
-    those of batches at the same moment, so that nearly always one statement is enough; None: there is no row to say."""
+    those of batches, and of links, at the same moment, so that nearly always one statement is enough; None: there is no
+    row to say."""
     rows = await tx.fetch(
         f"""
         SELECT id, merchant_id, transaction_id, event, body, created_at, ordinal,
-               ARRAY (SELECT id FROM batch_events WHERE feed_number IS NULL LIMIT {_MOST_OF_BATCHES}) AS of_batches
+               ARRAY (SELECT id FROM batch_events WHERE feed_number IS NULL LIMIT {_MOST_OF_OTHERS}) AS of_batches,
+               ARRAY (SELECT id FROM link_events WHERE feed_number IS NULL LIMIT {_MOST_OF_OTHERS}) AS of_links
         FROM events
         WHERE feed_number IS NULL AND {condition}
         ORDER BY created_at, event <> 'payment.pending', event LIKE '%.corrected', ordinal, id LIMIT $1
@@ -93,7 +100,7 @@ async def _find_unnumbered(tx: Tx, condition: str, *, most: int) -> tuple[list[O
         )
         for row in rows
     ]
-    return events, rows[0]["of_batches"] if rows else None
+    return events, (rows[0]["of_batches"], rows[0]["of_links"]) if rows else None
 
 
 async def _find_batch_events(tx: Tx, condition: str, ids: Sequence[str] | None) -> list[BatchEvent]:
@@ -102,12 +109,36 @@ async def _find_batch_events(tx: Tx, condition: str, ids: Sequence[str] | None) 
         f"""
         SELECT id, merchant_id, batch_id, event, body, created_at FROM batch_events
         WHERE feed_number IS NULL AND ($1::text[] IS NULL OR id = ANY($1)) AND {condition}
-        ORDER BY created_at, id LIMIT {_MOST_OF_BATCHES}
+        ORDER BY created_at, id LIMIT {_MOST_OF_OTHERS}
         """,
         ids,
     )
     return [
         BatchEvent(row["id"], row["merchant_id"], row["batch_id"], Event(row["event"]), row["body"], row["created_at"])
+        for row in rows
+    ]
+
+
+async def _find_link_events(tx: Tx, condition: str, ids: Sequence[str] | None) -> list[LinkEvent]:
+    """The oldest first; those with these ids, or any."""
+    rows = await tx.fetch(
+        f"""
+        SELECT id, merchant_id, link_id, transaction_id, event, body, created_at FROM link_events
+        WHERE feed_number IS NULL AND ($1::text[] IS NULL OR id = ANY($1)) AND {condition}
+        ORDER BY created_at, id LIMIT {_MOST_OF_OTHERS}
+        """,
+        ids,
+    )
+    return [
+        LinkEvent(
+            row["id"],
+            row["merchant_id"],
+            row["link_id"],
+            row["transaction_id"],
+            Event(row["event"]),
+            row["body"],
+            row["created_at"],
+        )
         for row in rows
     ]
 

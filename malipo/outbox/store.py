@@ -37,7 +37,19 @@ class BatchEvent(msgspec.Struct, frozen=True):
     created_at: datetime
 
 
-AnyEvent = OutboxEvent | BatchEvent
+class LinkEvent(msgspec.Struct, frozen=True):
+    """An event of a payment link, as it is stored."""
+
+    id: str
+    merchant_id: str
+    link_id: str
+    transaction_id: str  # the payment that it is about
+    event: Event
+    body: str
+    created_at: datetime
+
+
+AnyEvent = OutboxEvent | BatchEvent | LinkEvent
 
 
 def document_of(events: Sequence[OutboxEvent]) -> str:
@@ -62,6 +74,18 @@ async def insert_batch_events(tx: Tx, events: Sequence[BatchEvent]) -> None:
         SELECT id, merchant_id, batch_id, event, body, created_at
         FROM json_to_recordset($1) AS new (
             id text, merchant_id text, batch_id text, event text, body text, created_at timestamptz)
+        """,
+        _encode(events).decode(),
+    )
+
+
+async def insert_link_events(tx: Tx, events: Sequence[LinkEvent]) -> None:
+    await tx.execute(
+        """
+        INSERT INTO link_events (id, merchant_id, link_id, transaction_id, event, body, created_at)
+        SELECT id, merchant_id, link_id, transaction_id, event, body, created_at
+        FROM json_to_recordset($1) AS new (
+            id text, merchant_id text, link_id text, transaction_id text, event text, body text, created_at timestamptz)
         """,
         _encode(events).decode(),
     )

@@ -93,6 +93,8 @@ def _add_origin(shown: View, transaction: Transaction) -> None:
         shown["refundOf"] = transaction.refund_of
     if transaction.batch_id is not None:
         shown["batchId"] = transaction.batch_id
+    if transaction.link_id is not None:
+        shown["link"] = transaction.link_id
 
 
 def _correction(told: CorrectionNotice) -> View:

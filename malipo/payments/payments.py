@@ -22,9 +22,9 @@ class Payments:
         self._signals = signals
         self._derived_keys = DerivedKeys(commits.database, terms)
         tariffs = KnownTariffs()
-        self._initiate = commits.group(
-            "initiate", Initiate(clock=clock, tariffs=tariffs), fast_path=InitiateByFastPath(tariffs, clock=clock)
-        )
+        # For whoever writes payments within a commit of its own, such as the attempts of a link.
+        self.act = Initiate(clock=clock, tariffs=tariffs)
+        self._initiate = commits.group("initiate", self.act, fast_path=InitiateByFastPath(tariffs, clock=clock))
         self._cancel = commits.group("cancel", Cancel(clock=clock))
 
     def derived_key(self, merchant_id: str, type_: Type, key: str) -> str | None:

@@ -22,7 +22,15 @@ from malipo.outbox.store import OutboxEvent
 from malipo.payments import payment_json
 from malipo.payments.correction_moves import CorrectionChange
 from malipo.payments.status_effects import CORRECTED, EVENTS, event_of, posting_of
-from malipo.payments.store import collection_fast_path, corrections, refunds, retries, status_writes, transactions
+from malipo.payments.store import (
+    collection_fast_path,
+    corrections,
+    link_attempts,
+    refunds,
+    retries,
+    status_writes,
+    transactions,
+)
 from malipo.payments.transaction import Cause, Status, Transaction, Type, next_status
 
 _encode = msgspec.json.Encoder().encode
@@ -191,6 +199,8 @@ async def write(
     if corrected:
         kept = {each.transaction.id: (each.transaction, each.change.correction) for each in corrected}
         await corrections.write(tx, list(kept.values()), now=now)
+    if of_links := [each.transaction for each in corrected if each.transaction.link_id is not None]:
+        await link_attempts.count_again(tx, of_links)
 
 
 def after_change(before: Transaction, change: StatusChange, now: datetime) -> Transaction | None:

@@ -148,6 +148,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     order_reference: str | None = None  # the merchant's own number for it
     refund_of: str | None = None  # of a payout: the id of the collection that it gives back
     batch_id: str | None = None  # of a payout: the batch that it is a line of
+    link_id: str | None = None  # of a collection: the payment link that the customer paid it by
     retry_of: str | None = None  # of a draft: the failed payout that it pays again
     network_id: str | None = None  # the network's own id of the payment, if its query needs that
     refund_ordinal: int = 0  # of a draft that is a refund: its place among those of the collection

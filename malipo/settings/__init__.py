@@ -31,9 +31,10 @@ class Settings(
     AzampaySettings,
     RouteSettings,
 ):
-    # Where it listens, and where its files are.
+    # Where it listens, where customers find it, and where its files are.
     host: str = setting("127.0.0.1", parse.text)
     port: int = setting(8080, parse.PORT)
+    public_url: str | None = setting(None, parse.base_url)
     data_dir: Path = setting(Path("var"), parse.path)
     state_dir: str | None = setting(None, parse.text)
     log_level: str = setting("info", parse.one_of("debug", "info", "warning", "error"))
@@ -133,6 +134,9 @@ class Settings(
             r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,199}", "an address without https://, such as pay.example.com/log"
         ),
     )
+
+    # Payment links: how long a customer may answer a prompt. Afterwards, another number may be tried with a warning.
+    link_prompt_seconds: int = setting(120, parse.whole(10, 3600))
 
     # Statements: whether workers fetch those of the day before, from networks that have an API for it.
     statement_fetch: bool = setting(False, parse.boolean)

@@ -95,6 +95,7 @@ class World:
     database_url: str
     batches: list[str]
     numbers: Iterator[int] = field(default_factory=itertools.count)
+    links: list[str] = field(default_factory=list)
     collected: str = ""  # a collection that is COMPLETED, and that no random request speaks of
     # Connections are kept, and the environment is not searched for a proxy at each of thousands of requests.
     session: requests.Session = field(default_factory=requests.Session)
@@ -116,6 +117,8 @@ class World:
         }.get(operation)
         if operation in ("getBatch", "listBatchItems", "approveBatch", "cancelBatch"):
             names = self.batches
+        if operation in ("getLink", "cancelLink"):
+            names = self.links
         if operation.removesuffix("ByKey") in ABOUT_AN_ENDPOINT:
             names = self.endpoints
         if names is not None:
@@ -187,6 +190,9 @@ async def _furnish(running: Any, database_url: str) -> World:
         batches = await _batches(running.url, service, merchant)
         endpoint, deliveries = await _tell(service, merchant, database_url)
         async with aiohttp.ClientSession() as http:
+            linked = Client(http, running.url, merchant.key)
+            made = [await linked("POST", "/v1/links", {"description": "Order", "amount": 1000}) for _ in range(2)]
+            links = [str(each.body["link"]["id"]) for each in made]
             collected = str((await created(Client(http, running.url, merchant.key), COLLECTION))["id"])
         await bring(service, merchant, collected, Status.COMPLETED)
         await service.finish()
@@ -197,6 +203,7 @@ async def _furnish(running: Any, database_url: str) -> World:
     )
     world.token = world.log_in("owner@duka.example")
     world.collected = collected
+    world.links = links
     return world
 
 

@@ -42,9 +42,14 @@ TABLE = """
     POST /v1/payments/disburse/batches/{id}/cancel                 401  401     401     401     403        403  200    403  200    403    403    404   401     401    401   401   401      401   401
     POST /v1/payments/quote                                        401  401     401     401     403        200  403    403  403    403    403    200   401     401    401   401   401      401   401
     GET /v1/payments/{id}                                          401  401     401     401     403        200  403    403  403    403    403    404   401     401    401   401   401      401   401
+    GET /v1/payments/{id}/receipt                                  401  401     401     401     403        404  403    403  403    403    403    404   401     401    401   401   401      401   401
     POST /v1/payments/{id}/cancel                                  401  401     401     401     403        403  200    200  403    403    403    404   401     401    401   401   401      401   401
     POST /v1/payments/{id}/refund                                  401  401     401     401     403        403  409    403  409    403    403    404   401     401    401   401   401      401   401
     POST /v1/recipients/lookup                                     401  401     401     401     403        403  403    403  403    403    403    409   401     401    401   401   401      401   401
+    POST /v1/links                                                 401  401     401     401     403        403  403    403  403    403    403    201   401     401    401   401   401      401   401
+    GET /v1/links                                                  401  401     401     401     403        403  403    403  403    403    403    200   401     401    401   401   401      401   401
+    GET /v1/links/{id}                                             401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/links/{id}/cancel                                     401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
     GET /v1/channels                                               401  401     401     401     403        200  403    403  403    403    403    200   401     401    401   401   401      401   401
     GET /v1/wallet                                                 401  401     401     401     403        403  403    403  403    200    403    200   401     401    401   401   401      401   401
     GET /v1/wallet/entries                                         401  401     401     401     403        403  403    403  403    200    403    200   401     401    401   401   401      401   401
@@ -93,6 +98,8 @@ HEADER, *ROWS = [line.split() for line in TABLE.strip().splitlines()]
 CALLERS = HEADER[1:]
 
 
+LINK = {"amount": 25_000, "description": "Order 1042"}
+
 # What the names in the path stand for, and the body.
 Prepared = tuple[Mapping[str, str], Any]
 
@@ -111,6 +118,12 @@ async def _by_batch(world: World) -> Prepared:
     key = await world.key(world.merchant_id, [Permission.PAYMENTS_CREATE])
     made = await world.client.as_(key.text)("POST", "/v1/payments/disburse/batches", {"items": [PAYOUT]})
     return {"id": str(made.body["batch"]["id"])}, None
+
+
+async def _by_link(world: World) -> Prepared:
+    key = await world.key(world.merchant_id, [Permission.LINKS_MANAGE])
+    made = await world.client.as_(key.text)("POST", "/v1/links", LINK)
+    return {"id": str(made.body["link"]["id"])}, None
 
 
 async def _by_key(world: World) -> Prepared:
@@ -182,6 +195,9 @@ PREPARE: dict[str, Callable[[World], Awaitable[Prepared]]] = {
     "POST /v1/payments": _body(COLLECTION),
     "POST /v1/payments/disburse": _body(PAYOUT),
     "POST /v1/payments/disburse/batches": _body({"items": [PAYOUT]}),
+    "POST /v1/links": _body(LINK),
+    "GET /v1/links/{id}": _by_link,
+    "POST /v1/links/{id}/cancel": _by_link,
     "GET /v1/payments/disburse/batches/{id}": _by_batch,
     "GET /v1/payments/disburse/batches/{id}/items": _by_batch,
     "POST /v1/payments/disburse/batches/{id}/approve": _by_batch,
@@ -189,6 +205,7 @@ PREPARE: dict[str, Callable[[World], Awaitable[Prepared]]] = {
     "POST /v1/payments/quote": _body({"type": "COLLECTION", "amount": 1000, "channel": "MPESA"}),
     "POST /v1/recipients/lookup": _body({"channel": "AIRTEL_MONEY", "phone": "+255684000001"}),  # nobody tells names
     "GET /v1/payments/{id}": _by_transaction,
+    "GET /v1/payments/{id}/receipt": _by_transaction,
     "POST /v1/payments/{id}/cancel": _by_transaction,
     "POST /v1/payments/{id}/refund": _by_transaction,  # which was not paid
     "POST /merchant/auth/login": _log_in,

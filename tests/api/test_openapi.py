@@ -73,6 +73,10 @@ BEYOND_SHAPE = {
     "disburse": PAYMENT,
     # Which characters can be printed is a table of Unicode's.
     "createBatch": f"{AMOUNT}|name must be printable|orderReference must be text",
+    # What fields say together, and what is an address, is not for a schema to say.
+    "createLink": f"{AMOUNT}|{ORDER}|at most|printable characters on one line|description must not be empty"
+    "|must be in the future|expiresAt must be a date|is for links without amount|must not be above maxAmount"
+    "|is for reusable links|maxPayments must be a whole number|returnUrl must be an address",
     "quote": AMOUNT,
     # How much of a payment is left is not for a schema to say.
     "refund": f"{AMOUNT}|{ORDER}|amount must be at most|at least 500",
@@ -211,6 +215,7 @@ def _pay(do: Story, world: World) -> None:
     receipt = do("GET", f"{payment}/receipt", at=f"/v1/payments/{world.collected}/receipt")["receipt"]
     assert (receipt["id"], receipt["facts"]) == (world.collected, [])
     _pay_many(do, world)
+    _link(do)
     for status, id_ in world.payments.items():
         if status is not Status.PENDING:  # The random requests may have cancelled it.
             assert do("GET", payment, at=f"/v1/payments/{id_}")["transaction"]["status"] == status
@@ -239,6 +244,17 @@ def _pay_many(do: Story, world: World) -> None:
     assert do("POST", f"{path}/{{id}}/cancel", at=f"{at}/cancel")["batch"]["counts"]["CANCELLED"] == 2
     do("GET", f"{path}/{{id}}", at=at)
     assert do("GET", path)["batches"]
+
+
+def _link(do: Story) -> None:
+    link = do("POST", "/v1/links", {"amount": 25_000, "description": "Order 1042", "orderReference": "A-1042"})["link"]
+    open_ = {"description": "Roof", "minAmount": 1000, "maxAmount": 9000, "reusable": True, "maxPayments": 3}
+    more = {"expiresAt": "2999-01-01", "returnUrl": "https://duka.example/done", "currency": "TZS"}
+    do("POST", "/v1/links", open_ | more)
+    at = f"/v1/links/{link['id']}"
+    assert do("GET", "/v1/links/{id}", at=at)["link"]["paidCount"] == 0
+    assert do("POST", "/v1/links/{id}/cancel", at=f"{at}/cancel")["link"]["status"] == "CANCELLED"
+    assert do("GET", "/v1/links", status="CANCELLED")["links"]
 
 
 def _meet(do: Story, world: World) -> None:

@@ -12,7 +12,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from malipo import clock
-from malipo.outbox.event import TEST_EVENT, Event
+from malipo.outbox.event import OF_BATCHES, OF_LINKS, TEST_EVENT, Event
 from malipo.payments.transaction import Status, Type
 from tests.api.conftest import Desk, bring, place
 from tests.api.published_contract import CONTRACT, SENT, examples_of, faults, loose, resolved
@@ -20,12 +20,16 @@ from tests.conftest import make_merchant
 from tests.journeys.full_stack import until
 from tests.journeys.in_process_api import InProcessApi
 from tests.journeys.webhook_receivers import Got, Receiver
+from tests.links.link_steps import LinkSteps
 from tests.payments.batches.batch_steps import BatchSteps
 from tests.payments.payment_steps import PaymentSteps
 from tests.payments.refunds.refund_steps import RefundSteps
 
 # What HTTP itself needs.
 PLAIN = {"host", "user-agent", "content-type", "content-length", "accept"}
+
+# What an example of a link has, and not every link.
+ONLY_SOME_LINKS = ("orderReference", "expiresAt", "paidAt", "cancelledAt")
 
 
 def body_of(event: str) -> Any:
@@ -92,6 +96,13 @@ async def test_what_is_sent_is_what_the_contract_says(gate: InProcessApi, shop: 
         assert line.payout is not None
         await bring(service, desk.merchant, line.payout.id, Status.COMPLETED)
 
+    links = LinkSteps(service, desk.merchant.id)
+    once, cancelled = await links.make(), await links.make()
+    pressed = [(await links.press(each)).transaction for each in (once, cancelled)]
+    await links.cancel(cancelled)
+    for each in pressed:
+        await bring(service, desk.merchant, each.id, Status.COMPLETED)
+
     async with gate.webhook_stack.a_worker():
         await until(lambda: have_come(shop, set(Event)), pause=0.02)
         assert (await desk("POST", f"/{endpoint['id']}/rotate-secret")).status == 200
@@ -101,10 +112,11 @@ async def test_what_is_sent_is_what_the_contract_says(gate: InProcessApi, shop: 
     for got in shop.got:
         body = json.loads(got.body)
         assert faults(body, body_of(got.event)["schema"]) == []
-        subject = "batch" if got.event == Event.BATCH_COMPLETED else "transaction"
+        subject = "link" if got.event in OF_LINKS else "batch" if got.event in OF_BATCHES else "transaction"
         assert list(body) == ["event", subject]
-        shown = [name for name in body[subject] if name not in ("refundOf", "batchId")]  # Only some have these.
-        assert shown == list(body_of(got.event)["example"][subject])
+        shown = [name for name in body[subject] if name not in ("refundOf", "batchId", "link")]  # Only some have these.
+        example = [name for name in body_of(got.event)["example"][subject] if name not in ONLY_SOME_LINKS]
+        assert [name for name in shown if name not in ONLY_SOME_LINKS] == example
         check_headers(got, is_rotating=got.event == TEST_EVENT)
 
 

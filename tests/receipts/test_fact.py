@@ -55,6 +55,8 @@ KINDS = {
     Event.PAYOUT_CANCELLED: None,
     Event.PAYOUT_CORRECTED: Kind.CORRECTED,
     Event.BATCH_COMPLETED: None,
+    Event.LINK_PAID: None,
+    Event.LINK_LATE: None,
 }
 
 

@@ -5,6 +5,7 @@ import { Webhooks } from "./webhook_endpoints.js";
 export declare class Malipo {
     readonly payments: Payments;
     readonly batches: Batches;
+    readonly links: Links;
     readonly wallet: Wallets;
     readonly channels: Channels;
     readonly recipients: Recipients;
@@ -58,6 +59,21 @@ declare class Batches {
     /** As far as nothing was sent. */
     cancel(id: string): Promise<t.Batch>;
 }
+/** Addresses that you send to customers, who pay on their pages. */
+declare class Links {
+    private readonly http;
+    constructor(http: Http);
+    /** Send its `url` to the customer. Without an amount the customer types it. */
+    create({ idempotencyKey, ...body }: t.NewLink): Promise<t.NewlyMadeLink>;
+    /** Its status at this moment, and what has come by it. */
+    get(id: string): Promise<t.Link>;
+    /** Every link, the newest first. */
+    list({ pageSize, ...filters }?: {
+        status?: t.LinkStatus;
+    } & t.Paged): AsyncGenerator<t.Link, void, undefined>;
+    /** No new attempt begins. Money that still comes is in `latePayments`. */
+    cancel(id: string): Promise<t.Link>;
+}
 declare class Wallets {
     private readonly http;
     constructor(http: Http);
@@ -89,7 +105,7 @@ declare class Events {
     constructor(http: Http);
     /**
      * One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. `types` are the only
-     * events to read, or "*" for every one: `batch.completed` comes only then.
+     * events to read, or "*" for every one: `batch.completed` and `link.…` come only then.
      */
     read(query?: {
         after?: string;

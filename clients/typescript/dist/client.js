@@ -9,6 +9,7 @@ const LONGEST_WAIT_SECONDS = 25;
 export class Malipo {
     payments;
     batches;
+    links;
     wallet;
     channels;
     recipients;
@@ -18,6 +19,7 @@ export class Malipo {
         const http = new Http(options);
         this.payments = new Payments(http);
         this.batches = new Batches(http);
+        this.links = new Links(http);
         this.wallet = new Wallets(http);
         this.channels = new Channels(http);
         this.recipients = new Recipients(http);
@@ -122,6 +124,30 @@ class Batches {
         return this.http.call(ROUTES.cancelBatch, { ids: { id } });
     }
 }
+/** Addresses that you send to customers, who pay on their pages. */
+class Links {
+    http;
+    constructor(http) {
+        this.http = http;
+    }
+    /** Send its `url` to the customer. Without an amount the customer types it. */
+    create({ idempotencyKey, ...body }) {
+        return this.http.call(ROUTES.createLink, { body, idempotencyKey });
+    }
+    /** Its status at this moment, and what has come by it. */
+    get(id) {
+        return this.http.call(ROUTES.getLink, { ids: { id } });
+    }
+    /** Every link, the newest first. */
+    list({ pageSize, ...filters } = {}) {
+        const page = (query) => this.http.call(ROUTES.listLinks, { query });
+        return pages(async (number) => (await page({ ...filters, ...number })).links, pageSize, (each, last) => each.id < last.id);
+    }
+    /** No new attempt begins. Money that still comes is in `latePayments`. */
+    cancel(id) {
+        return this.http.call(ROUTES.cancelLink, { ids: { id } });
+    }
+}
 class Wallets {
     http;
     constructor(http) {
@@ -167,7 +193,7 @@ class Events {
     }
     /**
      * One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. `types` are the only
-     * events to read, or "*" for every one: `batch.completed` comes only then.
+     * events to read, or "*" for every one: `batch.completed` and `link.…` come only then.
      */
     read(query = {}) {
         return this.http.call(ROUTES.listEvents, { query: { limit: PAGE, ...query }, waitSeconds: query.wait });

@@ -23,6 +23,10 @@ export declare const ROUTES: {
     listBatchItems: Route;
     approveBatch: Route;
     cancelBatch: Route;
+    createLink: Route;
+    getLink: Route;
+    listLinks: Route;
+    cancelLink: Route;
     getWallet: Route;
     listWalletEntries: Route;
     listChannels: Route;

@@ -40,12 +40,13 @@ async function isSigned(signed, signatures, keys) {
 }
 function eventIn(id, bytes) {
     try {
-        const { event, transaction, batch } = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-        const isOfBatch = batch !== undefined && transaction === undefined;
-        const { status, amount } = isOfBatch ? batch : transaction;
-        const texts = [event, isOfBatch ? batch.id : transaction.reference, status];
+        const told = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+        const about = ["transaction", "batch", "link"].find((each) => told[each] !== undefined) ?? "transaction";
+        const { event, [about]: subject } = told;
+        const texts = [event, about === "transaction" ? subject.reference : subject.id, subject.status];
+        const amount = about === "link" ? subject.paidAmount : subject.amount;
         if (texts.every((each) => typeof each === "string" && each) && Number.isInteger(amount)) {
-            return (isOfBatch ? { id, event, batch } : { id, event, transaction });
+            return { id, event, [about]: subject };
         }
     }
     catch {

@@ -12,6 +12,7 @@ const LONGEST_WAIT_SECONDS = 25;
 export class Malipo {
   readonly payments: Payments;
   readonly batches: Batches;
+  readonly links: Links;
   readonly wallet: Wallets;
   readonly channels: Channels;
   readonly recipients: Recipients;
@@ -22,6 +23,7 @@ export class Malipo {
     const http = new Http(options);
     this.payments = new Payments(http);
     this.batches = new Batches(http);
+    this.links = new Links(http);
     this.wallet = new Wallets(http);
     this.channels = new Channels(http);
     this.recipients = new Recipients(http);
@@ -136,6 +138,32 @@ class Batches {
   }
 }
 
+/** Addresses that you send to customers, who pay on their pages. */
+class Links {
+  constructor(private readonly http: Http) {}
+
+  /** Send its `url` to the customer. Without an amount the customer types it. */
+  create({ idempotencyKey, ...body }: t.NewLink): Promise<t.NewlyMadeLink> {
+    return this.http.call(ROUTES.createLink, { body, idempotencyKey });
+  }
+
+  /** Its status at this moment, and what has come by it. */
+  get(id: string): Promise<t.Link> {
+    return this.http.call(ROUTES.getLink, { ids: { id } });
+  }
+
+  /** Every link, the newest first. */
+  list({ pageSize, ...filters }: { status?: t.LinkStatus } & t.Paged = {}): AsyncGenerator<t.Link, void, undefined> {
+    const page = (query: object) => this.http.call<{ links: t.Link[] }>(ROUTES.listLinks, { query });
+    return pages(async (number) => (await page({ ...filters, ...number })).links, pageSize, (each, last) => each.id < last.id);
+  }
+
+  /** No new attempt begins. Money that still comes is in `latePayments`. */
+  cancel(id: string): Promise<t.Link> {
+    return this.http.call(ROUTES.cancelLink, { ids: { id } });
+  }
+}
+
 class Wallets {
   constructor(private readonly http: Http) {}
 
@@ -178,7 +206,7 @@ class Events {
 
   /**
    * One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. `types` are the only
-   * events to read, or "*" for every one: `batch.completed` comes only then.
+   * events to read, or "*" for every one: `batch.completed` and `link.…` come only then.
    */
   read(query: { after?: string; limit?: number; wait?: number; types?: t.EventTypes } = {}): Promise<t.EventPage> {
     return this.http.call(ROUTES.listEvents, { query: { limit: PAGE, ...query }, waitSeconds: query.wait });

@@ -36,6 +36,11 @@ export const ROUTES = {
   approveBatch: ask(`${BATCHES}/{id}/approve`, "batch"),
   cancelBatch: ask(`${BATCHES}/{id}/cancel`, "batch"),
 
+  createLink: pay("/v1/links", "link"),
+  getLink: read("/v1/links/{id}", "link"),
+  listLinks: read("/v1/links"),
+  cancelLink: ask("/v1/links/{id}/cancel", "link"),
+
   getWallet: read("/v1/wallet", "wallet"),
   listWalletEntries: read("/v1/wallet/entries"),
   listChannels: read("/v1/channels", "channels"),

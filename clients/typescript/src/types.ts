@@ -111,6 +111,8 @@ export interface Transaction {
   /** The network's own code or word, if its answer ended the payment. */
   networkCode?: string;
   batchId?: string;
+  /** The payment link that the customer paid it by. */
+  link?: string;
   createdAt: string;
   completedAt?: string;
   correction?: Correction;
@@ -266,6 +268,56 @@ export interface BatchItem {
   completedAt?: string;
 }
 
+export type LinkStatus = "ACTIVE" | "PAID" | "EXPIRED" | "CANCELLED";
+
+export interface NewLink extends Keyed {
+  /** What the customer pays. Without it, the customer types it. */
+  amount?: number;
+  minAmount?: number;
+  maxAmount?: number;
+  /** What it is for, as the customer reads it. */
+  description: string;
+  orderReference?: string;
+  /** Whether it may be paid more than once, by anybody. */
+  reusable?: boolean;
+  maxPayments?: number;
+  expiresAt?: Moment;
+  returnUrl?: string;
+  currency?: "TZS";
+}
+
+/** A payment that came by a link after its end, or beside another one. The money is in the wallet. */
+export interface LatePayment {
+  id: string;
+  reason: "already_paid" | "expired" | "cancelled";
+  amount: number;
+  paidAt: string;
+}
+
+export interface Link {
+  id: string;
+  /** Not in events. */
+  url: string;
+  status: LinkStatus;
+  amount?: number;
+  minAmount?: number;
+  maxAmount?: number;
+  description: string;
+  orderReference?: string;
+  reusable: boolean;
+  maxPayments?: number;
+  expiresAt?: string;
+  returnUrl?: string;
+  paidCount: number;
+  paidAmount: number;
+  latePayments?: LatePayment[];
+  createdAt: string;
+  paidAt?: string;
+  cancelledAt?: string;
+}
+
+export type NewlyMadeLink = Omit<Link, "paidCount" | "paidAmount"> & Replayable<LinkStatus>;
+
 export interface Wallet {
   currency: "TZS";
   available: number;
@@ -331,7 +383,9 @@ export type EventName =
   | "payout.failed"
   | "payout.cancelled"
   | "payout.corrected"
-  | "batch.completed";
+  | "batch.completed"
+  | "link.paid"
+  | "link.late";
 
 /** Which events to read; "*": every one. */
 export type EventTypes = EventName[] | EventName | "*";
@@ -340,12 +394,13 @@ export type EventTypes = EventName[] | EventName | "*";
 export interface PaymentEvent {
   /** The same in the feed and in the webhook: deduplicate on it. */
   id: string;
-  event: Exclude<EventName, "batch.completed"> | "webhook.test";
+  event: Exclude<EventName, "batch.completed" | "link.paid" | "link.late"> | "webhook.test";
   /** Only in the feed. */
   createdAt?: string;
   /** The payment as it was at that moment. */
   transaction: Transaction;
   batch?: undefined;
+  link?: undefined;
 }
 
 /** What happened to a batch. It comes only to who asks for it: an endpoint with "*", a reader of the feed by `types`. */
@@ -355,10 +410,22 @@ export interface BatchEvent {
   createdAt?: string;
   batch: Batch;
   transaction?: undefined;
+  link?: undefined;
 }
 
-/** Look at `event` first: `batch.completed` has a `batch` and no `transaction`. */
-export type MalipoEvent = PaymentEvent | BatchEvent;
+/** What became of a payment link. It comes only to who asks for it, as events of batches do. */
+export interface LinkEvent {
+  id: string;
+  event: "link.paid" | "link.late";
+  createdAt?: string;
+  /** `payment` is the id of the payment that the event is about. */
+  link: Omit<Link, "url"> & { payment: string };
+  transaction?: undefined;
+  batch?: undefined;
+}
+
+/** Look at `event` first: `batch.completed` has a `batch`, `link.…` a `link`, and neither has a `transaction`. */
+export type MalipoEvent = PaymentEvent | BatchEvent | LinkEvent;
 
 export interface EventPage {
   events: MalipoEvent[];
@@ -400,6 +467,7 @@ export interface Delivery {
   state: DeliveryState;
   transactionId?: string;
   batchId?: string;
+  linkId?: string;
   nextAttemptAt?: string;
   attempts: Attempt[];
 }

@@ -17,8 +17,9 @@ from starlette.responses import Response
 
 from malipo.api.docs.pages import EXAMPLE_SIMULATOR_URL, EXAMPLE_URL, DocsInstallation
 from malipo.api.parts import ApiParts
-from malipo.api.urls import base_url, simulator_url
+from malipo.api.urls import simulator_url
 from malipo.http.public_files import PublicFile, answer, answer_by_name
+from malipo.http.public_url import base_url
 from malipo.rate_limit.sliding_window import RateClass
 
 _CONTENT_POLICY = (

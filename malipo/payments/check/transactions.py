@@ -41,6 +41,7 @@ async def check_merchants(
     return [
         *await _wrong_feeds(connection, within),
         *await _wrong_batch_events(connection, within),
+        *await _wrong_link_events(connection, within),
         *await corrections_check.wrong_debts(connection, within),
         *await counts_check.check(connection, differs, within),
     ]
@@ -138,7 +139,8 @@ async def _wrong_feeds(connection: Conn, within: KeyRange) -> list[LedgerFinding
         FROM (SELECT * FROM feeds WHERE {within.holds("merchant_id")}) f FULL JOIN (
             SELECT merchant_id, count(*) AS size, min(feed_number) AS first, max(feed_number) AS last
             FROM (SELECT merchant_id, feed_number FROM events UNION ALL
-                  SELECT merchant_id, feed_number FROM batch_events) AS told
+                  SELECT merchant_id, feed_number FROM batch_events UNION ALL
+                  SELECT merchant_id, feed_number FROM link_events) AS told
             WHERE feed_number IS NOT NULL AND {within.holds("merchant_id")} GROUP BY merchant_id
         ) e USING (merchant_id)
         WHERE coalesce(e.size, 0) <> coalesce(f.last_number - f.pruned_to, 0)
@@ -161,6 +163,21 @@ async def _wrong_batch_events(connection: Conn, within: KeyRange) -> list[Ledger
         *within.values,
     )
     return [LedgerFinding("batch.completed was told and is not true", row["batch_id"], None, None) for row in rows]
+
+
+async def _wrong_link_events(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
+    """What is told of a link is about a payment that has ended and is an attempt of that link."""
+    rows = await connection.fetch(
+        f"""
+        SELECT e.event, e.link_id FROM link_events e
+        LEFT JOIN link_attempts a ON a.merchant_id = e.merchant_id AND a.link_id = e.link_id
+                                 AND a.transaction_id = e.transaction_id
+        LEFT JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id AND t.ended_at IS NOT NULL
+        WHERE t.id IS NULL AND {within.holds("e.merchant_id")} ORDER BY 2 LIMIT 100
+        """,
+        *within.values,
+    )
+    return [LedgerFinding(f"{row['event']} was told and is not true", row["link_id"], None, None) for row in rows]
 
 
 async def lost_keys(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:

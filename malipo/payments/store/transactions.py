@@ -15,7 +15,7 @@ COLUMNS = """
     t.merchant_id, t.id, t.reference, t.network_key, t.type, t.channel, t.status, t.amount, t.fee, t.phone, t.name,
     t.description, t.metadata, t.created_at, t.provider_reference, t.failure_code, t.failure_reason,
     t.failure_detail, t.network_code,
-    t.processing_at, t.ended_at, t.order_reference, t.refund_of, t.batch_id, t.network_id
+    t.processing_at, t.ended_at, t.order_reference, t.refund_of, t.batch_id, t.network_id, t.link_id
 """
 
 # The refunds of a collection, in their order; null if there are none.
@@ -69,6 +69,7 @@ def transaction_of(row: Row) -> Transaction:
         refund_of=row["refund_of"],
         batch_id=row["batch_id"],
         network_id=row["network_id"],
+        link_id=row["link_id"],
     )
 
 
@@ -86,13 +87,15 @@ def insert_transactions_sql(transactions: str) -> str:
     return f"""
         INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
                                   phone, name, description, metadata, search_text, created_at, created_by,
-                                  order_reference, refund_of, batch_id)
+                                  order_reference, refund_of, batch_id, link_id)
         SELECT merchant_id, id, reference, network_key, type, channel, status, amount, fee, phone, name,
-               description, metadata, search_text, created_at, created_by, order_reference, refund_of, batch_id
+               description, metadata, search_text, created_at, created_by, order_reference, refund_of, batch_id,
+               link_id
         FROM json_to_recordset({transactions}) AS new (
             merchant_id text, id text, reference text, network_key text, type text, channel text, status text,
             amount bigint, fee bigint, phone text, name text, description text, metadata json, search_text text,
-            created_at timestamptz, created_by text, order_reference text, refund_of text, batch_id text)
+            created_at timestamptz, created_by text, order_reference text, refund_of text, batch_id text,
+            link_id text)
         ON CONFLICT (merchant_id, id) DO NOTHING
         RETURNING merchant_id, id, channel, type, batch_id, phone, amount, refund_of, network_key
     """

@@ -19,6 +19,8 @@ async def recover(
         SELECT id, event FROM events WHERE merchant_id = $1 AND id > $2 AND feed_number IS NOT NULL
         UNION ALL
         SELECT id, event FROM batch_events WHERE merchant_id = $1 AND id > $2
+        UNION ALL
+        SELECT id, event FROM link_events WHERE merchant_id = $1 AND id > $2
         ORDER BY id LIMIT $3
         """,
         endpoint.merchant_id,

@@ -37,6 +37,11 @@ NEEDS: list[tuple[str, str, set[Permission], RateClass, int]] = [
     ("POST", "/v1/payments/quote", {Permission.PAYMENTS_READ}, RateClass.OTHER, 200),
     # No network that tells names is connected.
     ("POST", "/v1/recipients/lookup", {Permission.RECIPIENTS_LOOKUP}, RateClass.OTHER, 409),
+    ("GET", "/v1/links", {Permission.LINKS_MANAGE}, RateClass.LIST, 200),
+    # Without a body; and the id that the others are called with is a payment's.
+    ("POST", "/v1/links", {Permission.LINKS_MANAGE}, RateClass.OTHER, 400),
+    ("GET", "/v1/links/{id}", {Permission.LINKS_MANAGE}, RateClass.OTHER, 404),
+    ("POST", "/v1/links/{id}/cancel", {Permission.LINKS_MANAGE}, RateClass.OTHER, 404),
     ("GET", "/v1/channels", {Permission.PAYMENTS_READ}, RateClass.OTHER, 200),
     ("GET", "/v1/wallet", {Permission.WALLET_READ}, RateClass.OTHER, 200),
     ("GET", "/v1/wallet/entries", {Permission.WALLET_READ}, RateClass.OTHER, 200),

@@ -41,11 +41,17 @@ ORDER = {
 SECRET = "whsec_2DHZtIFOw2G+tINnRoVxGCLoaCKCNats2lBHBXcqZdY="
 # What a receiver of "*" gets: events of payments, of a batch, and some that it does not know.
 BODIES = tuple(
-    json.dumps({"event": name, about: {"id": "x_1", "reference": "MLP-1", "status": "COMPLETED", "amount": 1000}})
+    json.dumps(
+        {
+            "event": name,
+            about: {"id": "x_1", "reference": "MLP-1", "status": "COMPLETED", "amount": 1000, "paidAmount": 1000},
+        }
+    )
     for name, about in (
         ("payment.completed", "transaction"),
         ("payout.failed", "transaction"),
         ("batch.completed", "batch"),
+        ("link.paid", "link"),
         ("wallet.low", "transaction"),
     )
 )

@@ -110,6 +110,11 @@ async def test_everything_else_that_a_key_may_do(stack: FullStack, malipo: Malip
         with pytest.raises(NotFound):
             malipo.batches.approve("bat_none")
         assert malipo.batches.cancel(batch.id).status == "CANCELLED"
+        link = malipo.links.create(amount=25_000, description="Order 1042", idempotency_key="link-1")
+        assert malipo.links.create(amount=25_000, description="Order 1042", idempotency_key="link-1").url == link.url
+        assert (malipo.links.get(link.id).paid_count, malipo.links.get(link.id).late_payments) == (0, None)
+        assert malipo.links.cancel(link.id).status == "CANCELLED"
+        assert [each.id for each in malipo.links.list(status="CANCELLED")] == [link.id]
         assert [each.id for each in malipo.batches.list()] == [malipo.batches.get(batch.id).id]
         with pytest.raises(InvalidRequest) as refused:
             malipo.payments.collect(amount=1, channel="MPESO", buyer_phone="123")  # type: ignore[arg-type]

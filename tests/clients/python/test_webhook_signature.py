@@ -40,6 +40,14 @@ def test_a_webhook_of_ours_is_an_event(change: Change) -> None:
     assert told.created_at is None
 
 
+def test_an_event_of_a_link_has_a_link_and_no_transaction() -> None:
+    body = json.dumps({"event": "link.paid", "link": {"id": "lnk_1", "status": "PAID", "payment": "txn_1"}}).encode()
+    told = verify_webhook(body, signed(body), OLD)
+    assert told.link is not None
+    assert (told.event, told.link.id, told.link.payment) == ("link.paid", "lnk_1", "txn_1")
+    assert told.transaction is None
+
+
 def test_the_end_of_a_batch_is_an_event_without_a_transaction() -> None:
     body = json.dumps({"event": "batch.completed", "batch": {"id": "bat_1", "counts": {"FAILED": 1}}}).encode()
     told = verify_webhook(body, signed(body), OLD)

@@ -104,6 +104,8 @@ ANSWERS = {
     "Quote": ["Quote"],
     "Batch": ["Batch"],
     "BatchItem": ["BatchItem"],
+    "Link": ["Link"],
+    "LatePayment": ["LatePayment"],
     "Wallet": ["Wallet"],
     "WalletEntry": ["WalletEntry"],
     "ChannelProfile": ["ChannelProfile"],
@@ -121,6 +123,7 @@ REQUESTS = {
     "NewQuote": "NewQuote",
     "NewBatch": "NewBatch",
     "NewBatchItem": "NewBatchItem",
+    "NewLink": "NewLink",
     "NewWebhook": "NewWebhook",
     "WebhookChange": "WebhookChange",
 }
@@ -128,7 +131,7 @@ REQUESTS = {
 OPTIONAL_TOO = {"Webhook": {"createdAt"}, "PaymentEvent": {"createdAt"}, "Transaction": {"statusLogs"}}
 
 # In place of the transaction, in an event that only who asks for it gets.
-IN_OTHER_EVENTS = {"PaymentEvent": {"batch"}}
+IN_OTHER_EVENTS = {"PaymentEvent": {"batch", "link"}}
 
 
 def fields_of(interface: str) -> tuple[set[str], set[str]]:
@@ -160,6 +163,7 @@ VALUES = {
     "TransactionType": SCHEMAS["Type"]["enum"],
     "Status": SCHEMAS["Status"]["enum"],
     "BatchStatus": SCHEMAS["BatchStatus"]["enum"],
+    "LinkStatus": SCHEMAS["LinkStatus"]["enum"],
     "EntryKind": SCHEMAS["EntryKind"]["enum"],
     "EventName": SCHEMAS["Event"]["enum"],
     "DeliveryState": SCHEMAS["DeliveryState"]["enum"],

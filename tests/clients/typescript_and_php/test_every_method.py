@@ -51,6 +51,7 @@ async def ask(
 async def test_every_method_works_at_the_service(ask: Calls) -> None:
     await _payments(ask)
     await _batches(ask)
+    await _links(ask)
     await _wallet_and_networks(ask)
     ask.start_worker()  # Now that nothing needs to be PENDING any longer: it numbers events, and sends webhooks.
     await _events(ask)
@@ -127,6 +128,17 @@ async def _batches(ask: Calls) -> None:
     assert (await ask("batches.itemsCsv", first["id"])).startswith("amount,channel,recipientPhone")
     assert (await ask("batches.cancel", second["id"]))["status"] == "CANCELLED"
     assert [each["id"] for each in await ask("batches.list", status="CANCELLED")] == [second["id"]]
+
+
+async def _links(ask: Calls) -> None:
+    first = await ask("links.create", amount=25_000, description="Order 1042", idempotencyKey="link-1")
+    again = await ask("links.create", amount=25_000, description="Order 1042", idempotencyKey="link-1")
+    assert (again["id"], again["url"], again["isReplay"]) == (first["id"], first["url"], True)
+    second = await ask("links.create", description="Roof", minAmount=1000, reusable=True, maxPayments=9)
+    assert [each["id"] for each in await ask("links.list", pageSize=1)] == [second["id"], first["id"]]
+    assert (await ask("links.get", second["id"]))["paidCount"] == 0
+    assert (await ask("links.cancel", first["id"]))["status"] == "CANCELLED"
+    assert [each["id"] for each in await ask("links.list", status="CANCELLED")] == [first["id"]]
 
 
 async def _wallet_and_networks(ask: Calls) -> None:

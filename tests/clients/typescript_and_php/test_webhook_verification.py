@@ -85,6 +85,13 @@ def test_a_test_of_the_endpoint_is_an_event(program: Program) -> None:
     assert verify(program, body, signed(body))["event"] == "webhook.test"
 
 
+def test_an_event_of_a_link_has_a_link_and_no_transaction(program: Program) -> None:
+    link = {"id": "lnk_1", "status": "PAID", "paidCount": 1, "paidAmount": 3000, "payment": "txn_1"}
+    body = json.dumps({"event": "link.paid", "link": link}).encode()
+    told = verify(program, body, signed(body))
+    assert (told["event"], told["link"], "transaction" in told) == ("link.paid", link, False)
+
+
 def test_the_end_of_a_batch_is_an_event_without_a_transaction(program: Program) -> None:
     batch = {"id": "bat_1", "status": "COMPLETED", "amount": 3000, "counts": {"COMPLETED": 1, "FAILED": 1}}
     body = json.dumps({"event": "batch.completed", "batch": batch}).encode()

@@ -12,6 +12,7 @@ from malipo_client.operation import Async, Flow, Mode, Sync
 from malipo_client.request import Answer, Page, Request
 from malipo_client.resources.batches import Batches
 from malipo_client.resources.events import Events
+from malipo_client.resources.links import Links
 from malipo_client.resources.payments import Payments
 from malipo_client.resources.wallet import Channels, Recipients, Wallets
 from malipo_client.resources.webhooks import Webhooks
@@ -47,6 +48,7 @@ class _Client(Generic[Mode]):
         self._prepare(timeout, tls)
         self.payments: Payments[Mode] = Payments(self)
         self.batches: Batches[Mode] = Batches(self)
+        self.links: Links[Mode] = Links(self)
         self.wallet: Wallets[Mode] = Wallets(self)
         self.channels: Channels[Mode] = Channels(self)
         self.recipients: Recipients[Mode] = Recipients(self)

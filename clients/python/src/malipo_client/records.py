@@ -14,6 +14,7 @@ ChannelName = Literal["MPESA", "TIGO_PESA", "AIRTEL_MONEY", "HALOPESA"]
 PaymentType = Literal["COLLECTION", "DISBURSEMENT"]
 Status = Literal["PENDING", "PROCESSING", "COMPLETED", "FAILED", "CANCELLED"]
 BatchStatus = Literal["AWAITING_APPROVAL", "RUNNING", "COMPLETED", "CANCELLED"]
+LinkStatus = Literal["ACTIVE", "PAID", "EXPIRED", "CANCELLED"]
 _ENDED = ("COMPLETED", "FAILED", "CANCELLED")
 
 
@@ -182,6 +183,7 @@ class Transaction(Created, nested={"correction": Correction, "status_logs": Stat
     failure_detail: str | None
     network_code: str | None
     batch_id: str | None
+    link: str | None
     created_at: str
     completed_at: str | None
     correction: Correction | None
@@ -300,11 +302,46 @@ class WalletEntry(Record):
     created_at: str
 
 
-class Event(Record, nested={"transaction": Transaction, "batch": Batch}):
-    """What happened to a payment, or to a batch. `id` is the same in the feed and in every webhook: deduplicate on it.
+class LatePayment(Record):
+    """A payment that came by a link after its end, or beside another one. The money is in the wallet."""
 
-    Look at `event` first: `batch.completed` has a `batch`, and its `transaction` is None. It comes only to who asks for
-    it: an endpoint that subscribes to it or to "*", a reader of the feed by `types`.
+    id: str
+    reason: str
+    amount: int
+    paid_at: str
+
+
+class Link(Created, nested={"late_payments": LatePayment}):
+    """A payment link, with what has come by it."""
+
+    id: str
+    url: str | None  # Not in events.
+    status: LinkStatus
+    amount: int | None
+    min_amount: int | None
+    max_amount: int | None
+    description: str
+    order_reference: str | None
+    reusable: bool
+    max_payments: int | None
+    expires_at: str | None
+    return_url: str | None
+    paid_count: int | None  # Not in the answer to its creation; nor are the next ones.
+    paid_amount: int | None
+    late_payments: list[LatePayment] | None
+    created_at: str
+    paid_at: str | None
+    cancelled_at: str | None
+    payment: str | None  # Only in events: the payment that they are about.
+
+
+class Event(Record, nested={"transaction": Transaction, "batch": Batch, "link": Link}):
+    """What happened to a payment, a batch or a link. `id` is the same in the feed and in every webhook: deduplicate on
+    it.
+
+    Look at `event` first: `batch.completed` has a `batch`, `link.paid` and `link.late` a `link`, and their
+    `transaction` is None. They come only to who asks for them: an endpoint that subscribes to them or to "*", a reader
+    of the feed by `types`.
     """
 
     id: str
@@ -312,6 +349,7 @@ class Event(Record, nested={"transaction": Transaction, "batch": Batch}):
     created_at: str | None  # Only in the feed.
     transaction: Transaction | None
     batch: Batch | None
+    link: Link | None
 
 
 class EventPage(Record, nested={"events": Event}):
@@ -356,5 +394,6 @@ class Delivery(Record, nested={"attempts": Attempt}):
     state: str
     transaction_id: str | None
     batch_id: str | None
+    link_id: str | None
     next_attempt_at: str | None
     attempts: list[Attempt]

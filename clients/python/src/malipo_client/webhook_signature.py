@@ -69,7 +69,8 @@ def _event(event_id: str, body: bytes) -> Event:
     try:
         told: Any = json.loads(body.decode())
         name = told["event"]
-        subject = told["batch"] if "batch" in told and "transaction" not in told else told["transaction"]
+        about = next((each for each in ("transaction", "batch", "link") if each in told), "transaction")
+        subject = told[about]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InvalidWebhook("What was signed is no event.") from None
     if not isinstance(name, str) or not isinstance(subject, dict):

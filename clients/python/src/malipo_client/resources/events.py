@@ -26,8 +26,8 @@ class Events(Resource[Mode]):
         """One page: the events behind the cursor `after`, or from the oldest that is kept.
 
         `after="latest"` gives no events and the cursor at the end. `types` are the only ones to read, or "*" for every
-        one: `batch.completed` comes only then. A page of some types may be empty before the end: go on with its `next`
-        as long as that is another one.
+        one: `batch.completed` and `link.…` come only then. A page of some types may be empty before the end: go on with
+        its `next` as long as that is another one.
         """
         return _read(after, limit, wait, types)
 

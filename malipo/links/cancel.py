@@ -1,0 +1,57 @@
+"""Cancels links: no new attempt begins. A prompt that a phone shows may still be answered, and that money is taken."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.clock import Clock
+from malipo.db import Tx
+from malipo.errors import Conflict, Refusal
+from malipo.links.link import Link, LinkStatus, NoSuchLink
+from malipo.links.store import links
+
+
+class LinkNotCancellable(Conflict):
+    code = "link_not_cancellable"
+
+    def __init__(self, status: LinkStatus) -> None:
+        super().__init__(f"Only an ACTIVE link can be cancelled; this one is {status}.")
+
+
+class LinkCancellation(msgspec.Struct, frozen=True):
+    merchant_id: str
+    link_id: str
+    by: str  # the id of an API key, or the email of a person
+    actor: Actor | None = None
+
+
+class CancelLinks:
+    def __init__(self, *, clock: Clock) -> None:
+        self._clock = clock
+
+    async def __call__(self, tx: Tx, asked: Sequence[LinkCancellation], /, *, again: bool) -> list[Link | Refusal]:
+        # In the order in which links are always locked.
+        done: dict[int, Link | Refusal] = {}
+        for place in sorted(range(len(asked)), key=lambda place: (asked[place].merchant_id, asked[place].link_id)):
+            done[place] = await self._cancel(tx, asked[place])
+        return [done[place] for place in range(len(asked))]
+
+    async def _cancel(self, tx: Tx, asked: LinkCancellation) -> Link | Refusal:
+        if not await links.lock(tx, asked.merchant_id, asked.link_id):
+            return NoSuchLink()
+        link = await links.get(tx, asked.merchant_id, asked.link_id)
+        assert link is not None
+        # Cancelling what is already cancelled is no error: the merchant has what they want.
+        if link.status is LinkStatus.CANCELLED:
+            return link
+        if link.status is not LinkStatus.ACTIVE:
+            return LinkNotCancellable(link.status)
+        cancelled_at = await links.cancel(tx, link, by=asked.by)
+        if asked.actor is not None:
+            await audit_log.append(
+                tx, asked.actor, "link.cancelled", now=self._clock(), merchant_id=link.merchant_id, link=link.id
+            )
+        return replace(link, cancelled_at=cancelled_at)

@@ -1,0 +1,112 @@
+"""Counts attempts whose payments have ended into their links, and writes the events of what that changes.
+
+A worker does it a moment after the payment's end, under the lock of the link's row. An attempt whose payment is
+corrected later is counted again. An attempt is counted as its network last reported it.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from malipo import ids, log
+from malipo.db import Tx
+from malipo.links import views
+from malipo.links.link import Late, LatePayment, Link, why_late
+from malipo.links.store import attempts, links
+from malipo.links.store.attempts import EndedAttempt
+from malipo.links.store.links import Key
+from malipo.outbox import store as outbox
+from malipo.outbox.event import Event
+from malipo.outbox.store import LinkEvent
+
+_encode = msgspec.json.Encoder().encode
+
+
+async def count(tx: Tx, *, most: int, now: datetime) -> tuple[int, int]:
+    """How many links were looked at, and how many events were written."""
+    keys = await attempts.lock_links_to_count(tx, most=most)
+    events: list[LinkEvent] = []
+    for key in keys:
+        events += await _count_link(tx, key, now=now)
+    if events:
+        # Their ids follow one another, so that they are told in this order.
+        first = ids.first_of_series("evt_", now)
+        named = [replace(each, id=ids.in_series(first, place)) for place, each in enumerate(events)]
+        await outbox.insert_link_events(tx, named)
+    return len(keys), len(events)
+
+
+async def _count_link(tx: Tx, key: Key, *, now: datetime) -> list[LinkEvent]:
+    uncounted = await attempts.lock_uncounted(tx, key)
+    ended = await attempts.find_ended(tx, key, uncounted)
+    before = await links.get_counted(tx, *key)
+    tally = Tally(before)
+    counted = [tally.add(each) for each in ended]
+    await attempts.write_counted(tx, key, counted)
+    await links.write_counts(tx, before, count=tally.count, amount=tally.amount, paid_at=tally.filled_at)
+    if not tally.told:
+        return []
+    after = await links.get(tx, *key)
+    assert after is not None
+    late = (await links.find_late(tx, [key])).get(key, [])
+    for event, payment_id in tally.told:
+        log.info(event, link=after.id, transaction=payment_id)
+    return [_event(event, payment_id, after, late, now) for event, payment_id in tally.told]
+
+
+class Tally:
+    """What is added to a link's counts by attempts that have ended. Pure."""
+
+    def __init__(self, link: Link) -> None:
+        """`link`: as far as it was counted."""
+        self._link = link
+        self.count = 0
+        self.amount = 0
+        self.filled_at: datetime | None = None  # when it was paid as often as it may be, if that is new
+        self.told: list[tuple[Event, str]] = []  # the events, each with its payment
+
+    @property
+    def _is_full(self) -> bool:
+        """By what is counted now: if the payment that has filled a link was taken back, the next one is not late."""
+        places = self._link.places
+        return places is not None and self._link.paid_count + self.count >= places
+
+    def add(self, attempt: EndedAttempt) -> EndedAttempt:
+        """The attempt as it is counted now."""
+        was_counted = attempt.was_paid and attempt.late is None
+        if not attempt.is_paid:
+            if was_counted:
+                self._change(-1, attempt)
+            return attempt
+        late = attempt.late
+        if not attempt.was_paid and late is None:
+            late = self._why_late(attempt)
+            if late is not None:
+                self.told.append((Event.LINK_LATE, attempt.transaction_id))
+        if late is None and not was_counted:
+            self._change(1, attempt)
+            self._note_full(attempt)
+        return attempt._replace(late=late)
+
+    def _change(self, change: int, attempt: EndedAttempt) -> None:
+        self.count += change
+        self.amount += change * attempt.amount
+
+    def _why_late(self, attempt: EndedAttempt) -> Late | None:
+        assert attempt.paid_at is not None
+        link = self._link
+        return why_late(
+            paid_at=attempt.paid_at, is_full=self._is_full, expires_at=link.expires_at, cancelled_at=link.cancelled_at
+        )
+
+    def _note_full(self, attempt: EndedAttempt) -> None:
+        if self._is_full and self.filled_at is None and self._link.paid_at is None:
+            self.filled_at = attempt.paid_at
+            self.told.append((Event.LINK_PAID, attempt.transaction_id))
+
+
+def _event(event: Event, payment_id: str, link: Link, late: Sequence[LatePayment], now: datetime) -> LinkEvent:
+    body = _encode({"event": event, "link": views.in_event(link, payment_id, late)}).decode()
+    return LinkEvent("", link.merchant_id, link.id, payment_id, event, body, now)

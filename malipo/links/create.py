@@ -1,0 +1,77 @@
+"""Makes links.
+
+The code in the address of a link follows from the Idempotency-Key of its request, if there is one: a request that is
+repeated after a restore gets the address that the merchant has sent to its customers before.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from malipo import ids
+from malipo.audit_log import store as audit_log
+from malipo.db import Contention, Tx
+from malipo.errors import Refusal
+from malipo.links.link import Link
+from malipo.links.link_request import LinkRequest
+from malipo.links.store import links
+from malipo.payments import network_keys
+from malipo.payments.idempotency import refusal_of
+from malipo.restore.installation import IntakeClosed
+from malipo.restore.store import installation
+
+
+class MadeLink(msgspec.Struct, frozen=True):
+    link: Link
+    is_replay: bool = False
+
+
+async def create_links(
+    tx: Tx, orders: Sequence[LinkRequest], /, *, again: bool
+) -> list[MadeLink | Refusal | IntakeClosed]:
+    return [await _make(tx, order) for order in orders]
+
+
+async def _make(tx: Tx, order: LinkRequest) -> MadeLink | Refusal | IntakeClosed:
+    if (found := await _find_made(tx, order)) is not None:
+        return found
+    standing = await installation.get(tx)
+    if standing.is_fenced:
+        return standing.refusal  # It would be sent to customers, and operators may have to restore once more.
+    if order.draft is None:
+        assert order.problem is not None
+        return order.problem
+    link = replace(order.draft, code=code_of(standing.key_secret, order))
+    if not await links.insert(tx, link, key=order.key, request_hash=order.request_hash):
+        # Another commit has used the key since we looked, or an earlier try of ours was still committing.
+        if (found := await _find_made(tx, order)) is not None:
+            return found
+        raise Contention("a link with this key was there and is gone")
+    if order.actor is not None:
+        await audit_log.append(
+            tx,
+            order.actor,
+            "link.created",
+            now=link.created_at,
+            merchant_id=link.merchant_id,
+            link=link.id,
+            amount=link.amount,
+        )
+    return MadeLink(link)
+
+
+async def _find_made(tx: Tx, order: LinkRequest) -> MadeLink | Refusal | None:
+    """What was made under this key, or under this id by an earlier try whose commit was not confirmed to us."""
+    if order.draft is not None and (ours := await links.get(tx, order.merchant_id, order.draft.id)) is not None:
+        return MadeLink(ours)
+    if order.key is None or (used := await links.find_by_key(tx, order.merchant_id, order.key)) is None:
+        return None
+    return refusal_of(order.request_hash, used.request_hash) or MadeLink(used.link, is_replay=True)
+
+
+def code_of(secret: bytes, order: LinkRequest) -> str:
+    """16 characters, 80 bits. They do not follow from the id, which others may know."""
+    if order.key is None:
+        return ids.random("")
+    return network_keys.derive(secret, order.merchant_id, "code of a link", order.key).lower()

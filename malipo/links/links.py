@@ -1,0 +1,47 @@
+"""Links as merchants and customers ask for them: make, cancel and press one."""
+
+from malipo.clock import Clock
+from malipo.db import DataError
+from malipo.db.group_commit import GroupCommits, granted
+from malipo.links.cancel import CancelLinks, LinkCancellation
+from malipo.links.create import MadeLink, create_links
+from malipo.links.link import Link
+from malipo.links.link_request import LinkRequest
+from malipo.links.press import PressAttempt, Pressed, PressLinks
+from malipo.links.press_request import Press
+from malipo.payments.initiate import InitiatedPayment
+from malipo.payments.payments import Payments
+from malipo.payments.store.transactions import UNIQUE_KEYS
+from malipo.settings import Settings
+
+_MOST = 64  # presses that share a commit: those on one link are decided one after the other
+
+
+class Links:
+    def __init__(self, commits: GroupCommits, payments: Payments, settings: Settings, *, clock: Clock) -> None:
+        self._payments = payments
+        self._clock = clock
+        press = PressLinks(payments.act, payments.terms, prompt_seconds=settings.link_prompt_seconds, clock=clock)
+        self._create = commits.group("create_link", create_links)
+        self._cancel = commits.group("cancel_link", CancelLinks(clock=clock))
+        self._press = commits.group("press_link", press, most=_MOST)
+
+    async def create(self, order: LinkRequest) -> MadeLink:
+        return granted(await self._create(order))
+
+    async def cancel(self, cancellation: LinkCancellation) -> Link:
+        return granted(await self._cancel(cancellation))
+
+    async def press(self, press: Press) -> Pressed:
+        """The payment of a press: a new one, or that of before. A refusal says why there is none."""
+        asked = PressAttempt.of(press, self._clock())
+        try:
+            pressed = granted(await self._press(asked))
+        except DataError as error:
+            if error.constraint not in UNIQUE_KEYS:
+                raise
+            # Operators adopted the payment of an attempt that a restore has lost, or the reference is another's.
+            pressed = granted(await self._press(asked.collided()))
+        if pressed.is_new:
+            self._payments.signal(InitiatedPayment(pressed.transaction))
+        return pressed

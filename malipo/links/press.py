@@ -1,0 +1,305 @@
+"""Presses on pages of links: each gets a payment, a new one or that of before, or why there can be none.
+
+It is decided with the link's row locked, by the table in `press_decision.py`, and the attempt is written in the commit
+of its payment: after a crash at any line there are both or neither. The payment is an ordinary collection, made by the
+code that makes all of them. Its network key follows from the link, the number and how many attempts this number has
+made, so an attempt that a restored database has lost meets the network's refusal of duplicates.
+"""
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from malipo import ids, log
+from malipo.clock import Clock
+from malipo.db import Tx
+from malipo.errors import Conflict, Refusal, Unavailable
+from malipo.links import prompt_limits
+from malipo.links.link import Link, NoSuchLink
+from malipo.links.press_decision import Others, PressDecision, decide
+from malipo.links.press_request import Press
+from malipo.links.prompt_limits import NewPrompt
+from malipo.links.store import attempts, links
+from malipo.links.store.attempts import NewAttempt, NumbersAttempts, OpenAttempt
+from malipo.links.store.links import Key
+from malipo.money import MIN_PAYMENT
+from malipo.payments import idempotency, network_keys
+from malipo.payments.idempotency import NotTheAdoptedPayment
+from malipo.payments.initiate import Initiate, InitiatedPayment, PaymentRequest
+from malipo.payments.payment_request import Terms
+from malipo.payments.store import adopted_payments, transactions
+from malipo.payments.transaction import Status, Transaction, Type
+from malipo.restore.store import installation
+from malipo.validation.fields import Fields
+
+# The scope of idempotency keys, and the word in what network keys are derived from: no key of a merchant is in it.
+SCOPE = "LINK"
+
+
+class LinkClosed(Conflict):
+    """It takes no payment now: `link_cancelled`, `link_expired`, `link_paid`, `link_full`, `merchant_inactive`."""
+
+    def __init__(self, *, code: str) -> None:
+        super().__init__(code=code)
+
+
+class LinkBusy(Conflict):
+    """Another number is being asked to pay this link."""
+
+    code = PressDecision.BUSY.value
+
+    def __init__(self, seconds: int | None) -> None:
+        super().__init__(seconds=seconds)
+
+
+class SecondNumberDoubt(Conflict):
+    """Another number was asked, and may still turn out to have paid."""
+
+    code = PressDecision.DOUBT.value
+
+
+class Pressed(msgspec.Struct, frozen=True):
+    link: Link
+    transaction: Transaction
+    is_new: bool  # False: it was there before this press
+
+
+class PressAttempt(msgspec.Struct, frozen=True):
+    """A press, with the id and the reference that its payment gets, if it makes one. They are drawn before the first
+    try, so that a second try finds what the first one wrote."""
+
+    press: Press
+    transaction_id: str
+    suffix: str
+    has_collided: bool = False  # an earlier try was refused, since another payment has its network key or its reference
+
+    @classmethod
+    def of(cls, press: Press, now: datetime) -> "PressAttempt":
+        return cls(press, ids.mint("txn_", now), ids.suffix(now))
+
+    def collided(self) -> "PressAttempt":
+        return replace(self, has_collided=True)
+
+
+PressAnswer = Pressed | Refusal | Unavailable
+
+
+_Waiting = tuple[int, PressAttempt, Key]  # a press without an answer: its place among what was asked
+
+
+class _New(NamedTuple):
+    """A press that makes a payment."""
+
+    place: int  # among what was asked
+    link: Link
+    asked: PressAttempt
+    ordinal: int
+    order: PaymentRequest
+
+    @property
+    def draft(self) -> Transaction:
+        assert self.order.draft is not None
+        return self.order.draft
+
+    @property
+    def key(self) -> Key:
+        return self.link.merchant_id, self.link.id
+
+    def attempt(self, transaction_id: str) -> NewAttempt:
+        press = self.asked.press
+        return NewAttempt(self.key, press.phone, self.ordinal, transaction_id, press.press_id, press.address)
+
+
+class PressLinks:
+    def __init__(self, initiate: Initiate, terms: Terms, *, prompt_seconds: int, clock: Clock) -> None:
+        self._initiate = initiate
+        self._terms = terms
+        self._prompt_seconds = prompt_seconds
+        self._clock = clock
+
+    async def __call__(self, tx: Tx, asked: Sequence[PressAttempt], /, *, again: bool) -> list[PressAnswer]:
+        keys = await links.lock_by_codes(tx, {each.press.code.lower() for each in asked})
+        found = await links.find(tx, keys.values())
+        secret = (await installation.get(tx)).key_secret
+        answers: dict[int, PressAnswer] = {}
+        waiting: list[_Waiting] = []
+        for place, each in enumerate(asked):
+            if (key := keys.get(each.press.code.lower())) is None:
+                answers[place] = NoSuchLink()
+            else:
+                waiting.append((place, each, key))
+        # Presses that depend on each other are decided one after the other, each by what the one before has written.
+        while waiting:
+            turn: list[_Waiting] = []
+            rest: list[_Waiting] = []
+            taken: set[tuple[Key, str]] = set()
+            for subject in waiting:
+                _, each, key = subject
+                slot = (key, "" if found[key].places is not None else each.press.phone)
+                (rest if slot in taken else turn).append(subject)
+                taken.add(slot)
+            answers |= await self._take_turn(tx, turn, secret, again=again)
+            waiting = [each for each in turn if each[0] not in answers] + rest
+        return [answers[place] for place in range(len(asked))]
+
+    async def _take_turn(
+        self, tx: Tx, turn: Sequence[_Waiting], secret: bytes, *, again: bool
+    ) -> dict[int, PressAnswer]:
+        """Answers of presses that do not depend on each other. One without an answer is to be decided anew."""
+        # Read after the lock: an earlier try, or another browser's press, has committed or rolled back by now.
+        keys = list({key for _, _, key in turn})
+        found = await links.find(tx, keys)
+        phones = [each.press.phone for _, each, _ in turn]
+        opened = await attempts.find_open(tx, keys, phones, prompt_seconds=self._prompt_seconds)
+        numbers = await attempts.find_of_numbers(
+            tx, [(key, each.press.phone, each.press.press_id, each.transaction_id) for _, each, key in turn]
+        )
+        inactive = await links.find_inactive_merchants(tx, [merchant_id for merchant_id, _ in keys])
+        answers: dict[int, PressAnswer] = {}
+        new: list[_New] = []
+        for (place, each, key), number in zip(turn, numbers, strict=True):
+            link, own = found[key], _own_open(each, number, opened.get(key, ()))
+            decision = decision_on(link, each.press, opened.get(key, ()), is_own_open=own is not None)
+            if own is not None:
+                payment = await attempts.find(tx, key, own)
+                assert payment is not None, "an attempt has its payment"
+                answers[place] = Pressed(link, payment, is_new=payment.id == each.transaction_id)
+            elif link.merchant_id in inactive:
+                answers[place] = LinkClosed(code="merchant_inactive")
+            elif decision is not PressDecision.NEW:
+                answers[place] = _refusal(decision, opened.get(key, ()))
+            else:
+                order = order_of(link, each, number.last_ordinal + 1, self._terms, secret, now=self._clock())
+                if order.problem is not None:
+                    answers[place] = order.problem
+                else:
+                    new.append(_New(place, link, each, number.last_ordinal + 1, order))
+        return answers | await self._make(tx, new, again=again)
+
+    async def _make(self, tx: Tx, new: Sequence[_New], *, again: bool) -> dict[int, PressAnswer]:
+        """Write the payments with their attempts."""
+        answers: dict[int, PressAnswer] = {}
+        prompts = [NewPrompt(*each.key, each.asked.press.phone, each.asked.press.address) for each in new]
+        refusals = await prompt_limits.refusals(tx, prompts, now=self._clock()) if new else []
+        allowed = []
+        for each, refusal in zip(new, refusals, strict=True):
+            if refusal is not None:
+                answers[each.place] = refusal
+            elif not each.asked.has_collided:
+                allowed.append(each)
+            elif (found := await transactions.find_by_network_key(tx, each.draft.network_key)) is None:
+                # The reference that follows the key is another payment's.
+                reference = self._terms.reference_of(each.asked.suffix)
+                order = replace(each.order, draft=replace(each.draft, reference=reference))
+                allowed.append(each._replace(order=order))
+            elif (answer := await self._adopted(tx, each, found)) is not None:
+                answers[each.place] = answer
+        if not allowed:
+            return answers
+        initiated = await self._initiate(tx, [each.order for each in allowed], again=again)
+        made: list[NewAttempt] = []
+        for each, given in zip(allowed, initiated, strict=True):
+            if isinstance(given, InitiatedPayment):
+                made.append(each.attempt(given.transaction.id))
+                answers[each.place] = Pressed(each.link, given.transaction, is_new=not given.is_replay)
+            else:
+                answers[each.place] = given
+        await attempts.insert(tx, made)
+        return answers
+
+    async def _adopted(self, tx: Tx, new: _New, found: Transaction) -> PressAnswer | None:
+        """The database was restored, and operators have adopted the payment of this attempt: it is this link's from now
+        on. None: the customer asks for another amount, so the press is decided anew, after that attempt."""
+        adopted = await adopted_payments.find(tx, found.merchant_id, found.id)
+        is_theirs = (found.merchant_id, found.phone, found.type) == (
+            new.link.merchant_id,
+            new.draft.phone,
+            Type.COLLECTION,
+        )
+        if not is_theirs or adopted is None or adopted.is_undone or found.link_id is not None:
+            log.error("payment.adopted_wrongly", transaction=found.id, wanted_by=new.link.merchant_id, link=new.link.id)
+            return NotTheAdoptedPayment()
+        await attempts.insert(tx, [new.attempt(found.id)])
+        await attempts.name_link(tx, new.key, found.id)
+        named = replace(found, link_id=new.link.id)
+        return Pressed(new.link, named, is_new=False) if found.amount == new.draft.amount else None
+
+
+def decision_on(link: Link, press: Press, opened: Sequence[OpenAttempt], *, is_own_open: bool) -> PressDecision:
+    others = [each for each in opened if each.phone != press.phone]
+    if not others:
+        standing = Others.NONE
+    else:
+        standing = Others.DOUBTFUL if all(each.is_doubtful for each in others) else Others.ASKED
+    return decide(
+        link.status,
+        is_reusable=link.is_reusable,
+        is_own_open=is_own_open,
+        others=standing,
+        is_full=link.max_payments is not None and link.paid_count + len(opened) >= link.max_payments,
+        may_be_second=press.may_be_second,
+    )
+
+
+def _own_open(asked: PressAttempt, number: NumbersAttempts, opened: Sequence[OpenAttempt]) -> str | None:
+    """The payment that this press has made before, or that this number has open."""
+    if number.of_press is not None:
+        return number.of_press
+    return next((each.transaction_id for each in opened if each.phone == asked.press.phone), None)
+
+
+def _refusal(decision: PressDecision, opened: Sequence[OpenAttempt]) -> Refusal:
+    if decision is PressDecision.DOUBT:
+        return SecondNumberDoubt()
+    if decision is not PressDecision.BUSY:
+        return LinkClosed(code=decision.value)
+    left = [each.prompt_seconds for each in opened if not each.is_doubtful]
+    return LinkBusy(None if None in left else math.ceil(max(each for each in left if each is not None)))
+
+
+def order_of(
+    link: Link, asked: PressAttempt, ordinal: int, terms: Terms, secret: bytes, *, now: datetime
+) -> PaymentRequest:
+    """The payment of an attempt, or what is wrong with its amount."""
+    press = asked.press
+    fields = Fields({"amount": press.amount if link.amount is None else link.amount})
+    most = terms.max_amount(press.channel)
+    amount = fields.amount(
+        "amount",
+        least=link.min_amount or MIN_PAYMENT,
+        most=most if link.max_amount is None else min(most, link.max_amount),
+    )
+    key = f"{link.code}:{press.phone}:{ordinal}"
+    network_key = network_keys.derive(secret, link.merchant_id, SCOPE, key)
+    draft = Transaction(
+        merchant_id=link.merchant_id,
+        id=asked.transaction_id,
+        reference=terms.reference_of(network_key),
+        network_key=network_key,
+        type=Type.COLLECTION,
+        channel=press.channel,
+        status=Status.PENDING,
+        amount=amount,
+        fee=0,
+        phone=press.phone,
+        name=press.name,
+        description=link.description,
+        metadata={},
+        created_at=now,
+        is_key_derived=True,
+        order_reference=link.order_reference,
+        link_id=link.id,
+    )
+    return PaymentRequest(
+        merchant_id=link.merchant_id,
+        type=Type.COLLECTION,
+        draft=draft if fields.problem is None else None,
+        problem=fields.problem,
+        key=key,
+        request_hash=idempotency.request_hash({"link": link.id, "amount": amount, "channel": press.channel}),
+        scope=SCOPE,
+    )

@@ -1,0 +1,1 @@
+"""SQL of links and of their attempts."""

@@ -1,0 +1,244 @@
+"""Attempts of customers to pay links. What became of one is in its payment."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from malipo.db import Conn, Row, Tx
+from malipo.links.link import Late
+from malipo.links.store.links import IS_PAID, PAID_AT, Key
+from malipo.payments.store.transactions import COLUMNS, transaction_of
+from malipo.payments.transaction import Transaction
+
+
+class OpenAttempt(NamedTuple):
+    """An attempt whose payment has not ended."""
+
+    link: Key
+    phone: str
+    transaction_id: str
+    prompt_seconds: float | None  # how long the prompt may still be answered; None: it was not sent yet
+
+    @property
+    def is_doubtful(self) -> bool:
+        """The prompt is over, and whether the customer has paid is unknown."""
+        return self.prompt_seconds is not None and self.prompt_seconds <= 0
+
+
+class NumbersAttempts(NamedTuple):
+    """What one number has tried at a link."""
+
+    last_ordinal: int  # 0: nothing
+    of_press: str | None  # the payment that this very press has made before
+
+
+class NewAttempt(NamedTuple):
+    link: Key
+    phone: str
+    ordinal: int
+    transaction_id: str
+    press_id: str | None
+    address: str | None
+
+
+class EndedAttempt(NamedTuple):
+    """An attempt that is to be counted, as it was counted last and as it is now."""
+
+    transaction_id: str
+    amount: int
+    was_paid: bool
+    late: Late | None
+    is_paid: bool
+    paid_at: datetime | None
+
+
+async def find_open(
+    tx: Tx, links: Sequence[Key], phones: Sequence[str], *, prompt_seconds: int
+) -> dict[Key, list[OpenAttempt]]:
+    """The open attempts of these links: of one that may be paid any number of times only those of these numbers."""
+    rows = await tx.fetch(
+        """
+        SELECT a.merchant_id, a.link_id, a.phone, a.transaction_id,
+               CASE WHEN t.status <> 'PENDING' THEN extract(epoch FROM
+                   greatest(a.pressed_at, t.processing_at) - clock_timestamp())::float8 + $4 END AS prompt_seconds
+        FROM links l
+        JOIN link_attempts a ON a.merchant_id = l.merchant_id AND a.link_id = l.id AND NOT a.is_counted
+        JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id AND t.ended_at IS NULL
+        WHERE (l.merchant_id, l.id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+          AND (NOT l.is_reusable OR l.max_payments IS NOT NULL OR a.phone = ANY($3::text[]))
+        """,
+        [merchant_id for merchant_id, _ in links],
+        [id_ for _, id_ in links],
+        list(phones),
+        float(prompt_seconds),
+    )
+    found: dict[Key, list[OpenAttempt]] = {}
+    for row in rows:
+        key = (row["merchant_id"], row["link_id"])
+        found.setdefault(key, []).append(OpenAttempt(key, row["phone"], row["transaction_id"], row["prompt_seconds"]))
+    return found
+
+
+async def find_of_numbers(tx: Tx, wanted: Sequence[tuple[Key, str, str | None, str]]) -> list[NumbersAttempts]:
+    """What each number has tried at a link, and whether this press of it was there before: by the id that its page
+    drew, or by that of its payment, if an earlier try of ours has written that."""
+    rows = await tx.fetch(
+        """
+        SELECT asked.number, coalesce(max(a.ordinal), 0) AS last_ordinal,
+               max(a.transaction_id) FILTER (
+                   WHERE a.press_id = asked.press_id OR a.transaction_id = asked.transaction_id) AS of_press
+        FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
+             WITH ORDINALITY AS asked (merchant_id, link_id, phone, press_id, transaction_id, number)
+        LEFT JOIN link_attempts a
+               ON a.merchant_id = asked.merchant_id AND a.link_id = asked.link_id AND a.phone = asked.phone
+        GROUP BY asked.number ORDER BY asked.number
+        """,
+        [link[0] for link, _, _, _ in wanted],
+        [link[1] for link, _, _, _ in wanted],
+        [phone for _, phone, _, _ in wanted],
+        [press_id for _, _, press_id, _ in wanted],
+        [transaction_id for _, _, _, transaction_id in wanted],
+    )
+    return [NumbersAttempts(row["last_ordinal"], row["of_press"]) for row in rows]
+
+
+async def insert(tx: Tx, attempts: Sequence[NewAttempt]) -> None:
+    await tx.execute(
+        """
+        INSERT INTO link_attempts (merchant_id, link_id, phone, ordinal, transaction_id, press_id, address, pressed_at)
+        SELECT *, clock_timestamp()
+        FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::text[], $6::text[], $7::text[])
+        """,
+        [each.link[0] for each in attempts],
+        [each.link[1] for each in attempts],
+        [each.phone for each in attempts],
+        [each.ordinal for each in attempts],
+        [each.transaction_id for each in attempts],
+        [each.press_id for each in attempts],
+        [each.address for each in attempts],
+    )
+
+
+async def find(connection: Conn, link: Key, transaction_id: str) -> Transaction | None:
+    """The payment of an attempt of this link; None if it is not one."""
+    row = await connection.fetchrow(
+        f"""
+        SELECT {COLUMNS} FROM link_attempts a
+        JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+        WHERE a.merchant_id = $1 AND a.link_id = $2 AND a.transaction_id = $3
+        """,
+        *link,
+        transaction_id,
+    )
+    return None if row is None else transaction_of(row)
+
+
+async def find_latest(connection: Conn, link: Key, *, limit: int) -> list[tuple[Transaction, Late | None]]:
+    """The payments of the latest attempts, the newest first, and whether the money of each came too late."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {COLUMNS}, a.late FROM link_attempts a
+        JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+        WHERE a.merchant_id = $1 AND a.link_id = $2 ORDER BY t.id DESC LIMIT $3
+        """,
+        *link,
+        limit,
+    )
+    return [(transaction_of(row), None if row["late"] is None else Late(row["late"])) for row in rows]
+
+
+async def find_link_of(connection: Conn, merchant_id: str, transaction_id: str) -> tuple[str, Late | None] | None:
+    """The link that a payment is an attempt of, and whether its money came too late."""
+    row = await connection.fetchrow(
+        "SELECT link_id, late FROM link_attempts WHERE merchant_id = $1 AND transaction_id = $2",
+        merchant_id,
+        transaction_id,
+    )
+    return None if row is None else (row["link_id"], None if row["late"] is None else Late(row["late"]))
+
+
+async def name_link(tx: Tx, link: Key, transaction_id: str) -> None:
+    """Write the link into a payment that operators have adopted: it was an attempt of this link, which was lost."""
+    await tx.execute(
+        "UPDATE transactions SET link_id = $3 WHERE merchant_id = $1 AND id = $2 AND link_id IS NULL",
+        link[0],
+        transaction_id,
+        link[1],
+    )
+
+
+# Whether there is an attempt to count, as a condition.
+IS_ANY_ENDED = """
+    EXISTS (SELECT FROM link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+            WHERE NOT a.is_counted AND t.ended_at IS NOT NULL)
+"""
+
+
+async def lock_links_to_count(tx: Tx, *, most: int) -> list[Key]:
+    """Hold links that have attempts to count. One that is being pressed is left for the next look."""
+    rows = await tx.fetch(
+        """
+        SELECT l.merchant_id, l.id FROM links l
+        WHERE (l.merchant_id, l.id) IN (
+            SELECT a.merchant_id, a.link_id FROM link_attempts a
+            JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+            WHERE NOT a.is_counted AND t.ended_at IS NOT NULL
+            ORDER BY a.merchant_id, a.link_id LIMIT $1)
+        ORDER BY l.merchant_id, l.id FOR UPDATE SKIP LOCKED
+        """,
+        most,
+    )
+    return [(row["merchant_id"], row["id"]) for row in rows]
+
+
+async def lock_uncounted(tx: Tx, link: Key) -> list[str]:
+    """Hold what is to be counted. A correction after this waits for the commit, and is then counted anew."""
+    rows = await tx.fetch(
+        """
+        SELECT a.transaction_id FROM link_attempts a
+        WHERE a.merchant_id = $1 AND a.link_id = $2 AND NOT a.is_counted ORDER BY a.transaction_id FOR UPDATE
+        """,
+        *link,
+    )
+    return [row["transaction_id"] for row in rows]
+
+
+async def find_ended(tx: Tx, link: Key, transaction_ids: Sequence[str]) -> list[EndedAttempt]:
+    """Those whose payments have ended, in the order in which they were paid."""
+    rows = await tx.fetch(
+        f"""
+        SELECT a.transaction_id, t.amount, a.is_paid AS was_paid, a.late, {IS_PAID} AS is_paid, {PAID_AT} AS paid_at
+        FROM link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+        LEFT JOIN corrections c ON c.merchant_id = a.merchant_id AND c.transaction_id = a.transaction_id
+        WHERE a.merchant_id = $1 AND a.link_id = $2 AND a.transaction_id = ANY($3::text[]) AND t.ended_at IS NOT NULL
+        ORDER BY {PAID_AT}, a.transaction_id
+        """,
+        *link,
+        list(transaction_ids),
+    )
+    return [_ended_of(row) for row in rows]
+
+
+def _ended_of(row: Row) -> EndedAttempt:
+    return EndedAttempt(
+        row["transaction_id"],
+        row["amount"],
+        row["was_paid"],
+        None if row["late"] is None else Late(row["late"]),
+        row["is_paid"],
+        row["paid_at"] if row["is_paid"] else None,
+    )
+
+
+async def write_counted(tx: Tx, link: Key, counted: Sequence[EndedAttempt]) -> None:
+    await tx.execute(
+        """
+        UPDATE link_attempts a SET is_counted = true, is_paid = new.is_paid, late = new.late
+        FROM unnest($2::text[], $3::boolean[], $4::text[]) AS new (transaction_id, is_paid, late)
+        WHERE a.merchant_id = $1 AND a.transaction_id = new.transaction_id
+        """,
+        link[0],
+        [each.transaction_id for each in counted],
+        [each.is_paid for each in counted],
+        [each.late for each in counted],
+    )

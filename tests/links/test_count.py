@@ -1,0 +1,179 @@
+"""What came by a link is counted once, told once, and counted anew when a network says something else later."""
+
+import asyncio
+import json
+
+import pytest
+
+from malipo.errors import Conflict
+from malipo.links.link import Late, LinkStatus
+from malipo.networks.connector import Verdict
+from malipo.outbox.event import Event
+from malipo.payments.transaction import Status
+from malipo.worker.link_counter import count_links
+from tests.journeys import database_facts
+from tests.links.link_steps import ASHA, JUMA, LinkSteps
+from tests.links.link_steps import steps as steps
+
+
+async def test_a_link_that_is_paid_is_told_once(steps: LinkSteps) -> None:
+    link = await steps.make()
+    payment = await steps.paid(link)
+    woken: list[bool] = []
+
+    await count_links(steps.database, steps.service.clock, lambda: woken.append(True))
+    await asyncio.gather(*(count_links(steps.database, steps.service.clock) for _ in range(4)))
+
+    seen = await steps.look(link)
+    assert (seen.status, seen.paid_count, seen.paid_amount, woken) == (LinkStatus.PAID, 1, 25_000, [True])
+    assert seen.paid_at == (await steps.payment(payment)).ended_at
+    assert await steps.events() == [(Event.LINK_PAID, payment.id)]
+    async with steps.database.read() as connection:
+        body = json.loads(await connection.fetchval("SELECT body FROM link_events"))
+    assert body["event"] == "link.paid"
+    told = body["link"]
+    assert (told["id"], told["status"], told["payment"], told["paidCount"]) == (link.id, "PAID", payment.id, 1)
+    assert "url" not in told
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_what_is_counted_is_what_was_shown_before(steps: LinkSteps) -> None:
+    link = await steps.make(reusable=True, maxPayments=3)
+    for phone in (ASHA, JUMA):
+        await steps.paid(link, phone)
+    before = await steps.look(link)
+
+    await steps.count()
+
+    after = await steps.look(link)
+    assert (before.paid_count, before.paid_amount, before.status) == (2, 50_000, LinkStatus.ACTIVE)
+    assert after == before
+
+
+async def test_a_success_after_the_links_end_is_taken_and_flagged(steps: LinkSteps) -> None:
+    expired, cancelled = await steps.make(), await steps.make()
+    late = [await steps.sent(expired), await steps.sent(cancelled)]
+    await steps.expire(expired)
+    await steps.cancel(cancelled)
+    for payment in late:
+        await steps.answer(payment)
+    for link, status in ((expired, LinkStatus.EXPIRED), (cancelled, LinkStatus.CANCELLED)):
+        assert (await steps.look(link)).status is status, "before it is counted"
+
+    await steps.count()
+
+    for link, payment, status, why in (
+        (expired, late[0], LinkStatus.EXPIRED, Late.EXPIRED),
+        (cancelled, late[1], LinkStatus.CANCELLED, Late.CANCELLED),
+    ):
+        seen = await steps.look(link)
+        assert (seen.status, seen.paid_count) == (status, 0)
+        [flagged] = await steps.late(link)
+        assert (flagged.id, flagged.reason, flagged.amount) == (payment.id, why, 25_000)
+        assert (await steps.payment(payment)).status is Status.COMPLETED
+    assert await steps.events() == [(Event.LINK_LATE, payment.id) for payment in late]
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_of_two_numbers_that_both_paid_the_first_pays_the_link_and_the_second_is_late(steps: LinkSteps) -> None:
+    link = await steps.make()
+    first = await steps.sent(link)
+    await steps.end_prompts()
+    second = await steps.sent(link, JUMA, may_be_second=True)
+    await steps.answer(second)
+    await steps.answer(first)
+
+    await steps.count()
+
+    assert (await steps.look(link)).paid_count == 1
+    assert [(each.id, each.reason) for each in await steps.late(link)] == [(first.id, Late.ALREADY_PAID)]
+    assert await steps.events() == [(Event.LINK_PAID, second.id), (Event.LINK_LATE, first.id)]
+
+
+async def test_a_failed_attempt_that_turns_out_paid_pays_the_link(steps: LinkSteps) -> None:
+    link = await steps.make()
+    payment = await steps.sent(link)
+    await steps.answer(payment, Status.FAILED)
+    await steps.count()
+
+    await steps.contradict(payment, Verdict.CONFIRMED)
+
+    assert (await steps.look(link)).status is LinkStatus.PAID
+    with pytest.raises(Conflict, check=lambda error: error.code == "link_paid"):
+        await steps.press(link)
+    await steps.count()
+    assert (await steps.look(link)).paid_count == 1
+    assert await steps.events() == [(Event.LINK_PAID, payment.id)]
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_a_failed_attempt_that_turns_out_paid_after_another_has_paid_is_late(steps: LinkSteps) -> None:
+    link = await steps.make()
+    first = await steps.sent(link)
+    await steps.answer(first, Status.FAILED)
+    second = await steps.paid(link, JUMA)
+    await steps.count()
+
+    await steps.contradict(first, Verdict.CONFIRMED)
+    await steps.count()
+
+    assert [(each.id, each.reason) for each in await steps.late(link)] == [(first.id, Late.ALREADY_PAID)]
+    assert await steps.events() == [(Event.LINK_PAID, second.id), (Event.LINK_LATE, first.id)]
+
+
+async def test_a_link_whose_payment_is_taken_back_stays_paid_and_counts_nothing(steps: LinkSteps) -> None:
+    link = await steps.make()
+    payment = await steps.paid(link)
+    await steps.count()
+
+    await steps.contradict(payment, Verdict.REFUSED)
+    before = await steps.look(link)
+    await steps.count()
+    after = await steps.look(link)
+
+    for seen in (before, after):
+        assert (seen.status, seen.paid_count, seen.paid_amount) == (LinkStatus.PAID, 0, 0)
+    await steps.contradict(payment, Verdict.CONFIRMED)
+    await steps.count()
+    assert (await steps.look(link)).paid_count == 1
+    assert await steps.events() == [(Event.LINK_PAID, payment.id)], "told once"
+    await database_facts.assert_clean(steps.database)
+
+
+async def test_a_correction_during_the_count_is_counted_afterwards(steps: LinkSteps) -> None:
+    link = await steps.make()
+    payment = await steps.paid(link)
+
+    await asyncio.gather(steps.count(), steps.contradict(payment, Verdict.REFUSED), steps.count())
+    await steps.count()
+
+    assert (await steps.look(link)).paid_count == 0
+    async with steps.database.read() as connection:
+        assert await connection.fetchval("SELECT paid_count FROM links") == 0
+
+
+async def test_a_link_that_is_being_pressed_is_counted_by_the_next_look(steps: LinkSteps) -> None:
+    link = await steps.make()
+    await steps.paid(link)
+
+    async with steps.database.begin() as tx:
+        await tx.execute("SELECT FROM links FOR UPDATE")
+        await steps.count()
+        assert await steps.events() == []
+    await steps.count()
+
+    assert len(await steps.events()) == 1
+
+
+async def test_cancelling_is_for_links_that_take_payments_and_twice_is_once(steps: LinkSteps) -> None:
+    link, paid, expired = await steps.make(), await steps.make(), await steps.make()
+    await steps.paid(paid)
+    await steps.expire(expired)
+
+    first, second = await steps.cancel(link), await steps.cancel(link)
+
+    assert first.status is LinkStatus.CANCELLED
+    assert second.cancelled_at == first.cancelled_at
+    for ended in (paid, expired):
+        with pytest.raises(Conflict, check=lambda error: error.code == "link_not_cancellable"):
+            await steps.cancel(ended)
