@@ -16,7 +16,7 @@ from malipo.db.write_check import WriteCheck
 from malipo.errors import Unavailable
 from malipo.floats import store as float_store
 from malipo.metrics.money_gauges import MoneyGauges
-from malipo.monitoring import store
+from malipo.monitoring import gauges_store
 from malipo.monitoring.disk_space import find_space
 from malipo.networks.connector import Channel, Type
 from malipo.networks.routing import find_unconnected
@@ -104,16 +104,16 @@ class Collector:
 
     async def _look_often(self) -> None:
         async with self._database.snapshot() as connection:
-            await store.prepare(connection)
-            queues = await store.find_queues(connection)
-            unsettled = await store.find_unsettled(
+            await gauges_store.prepare(connection)
+            queues = await gauges_store.find_queues(connection)
+            unsettled = await gauges_store.find_unsettled(
                 connection,
                 unsettled_seconds=self._settings.unsettled_seconds,
                 unconnected_payouts=[channel for channel, type_ in self._unconnected if type_ is Type.DISBURSEMENT],
             )
-            counting = await store.find_counting_backlog(connection)
-            alone = await store.find_backlogs(connection) | await store.find_ledger_check(connection)
-            alone |= await store.find_archiving(connection)
+            counting = await gauges_store.find_counting_backlog(connection)
+            alone = await gauges_store.find_backlogs(connection) | await gauges_store.find_ledger_check(connection)
+            alone |= await gauges_store.find_archiving(connection)
         set_each = self._gauges.set_each
         set_each("pending_oldest_seconds", {(each.channel, each.type): each.oldest_seconds for each in queues}, _PAIRS)
         set_each("send_backlog", {(each.channel, each.type): each.to_send for each in queues}, _PAIRS)
@@ -131,8 +131,8 @@ class Collector:
         if self._rarely_at is not None and now < self._rarely_at:
             return
         async with self._database.snapshot() as connection:
-            await store.prepare(connection)
-            sums = await store.find_sums(connection)
+            await gauges_store.prepare(connection)
+            sums = await gauges_store.find_sums(connection)
             floats = self._ledger_floats = await float_store.find_ledger_floats(connection)
         self._gauges.set_all(sums)
         self._gauges.set_each("float_shillings", {(each,): amount for each, amount in floats.items()}, _CHANNELS)
@@ -142,7 +142,7 @@ class Collector:
     async def _look_at_floats(self) -> None:
         """Runs often, because payouts in flight change quickly; uses the last computed sums of the ledger's floats."""
         async with self._database.snapshot() as connection:
-            await store.prepare(connection)
+            await gauges_store.prepare(connection)
             positions = await float_store.find_positions(connection, ledger=self._ledger_floats)
             latest = await float_store.find_latest(connection)
         now, set_ = self._clock(), self._gauges.set
