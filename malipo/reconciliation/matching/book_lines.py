@@ -1,8 +1,8 @@
-"""Books the lines that are no payments: what a network charged, what it swept, and transfers that operators booked.
+"""Books the lines that are not payments: fees and sweeps; and pairs bank transfers with the operators' bookings.
 
-A charge is an expense whatever it was for, so fees are booked at once: one booking for each file and day. A sweep goes
-through suspense, until the other account's statement has its other half. But an operator's file can be invented: all
-that it books counts as moved by that operator (`import_approval.py`).
+A network's charge is an expense in any case, so fees are booked at once: one booking for each file and day. A sweep
+goes through suspense, until the other account's statement has its other half. An operator could invent a file, so its
+bookings count as moved by its importer (`import_approval.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class BookedSums(msgspec.Struct, frozen=True):
 
     fees: int
     sweeps: int
-    transfers: int  # how many were found
+    transfers: int  # the number of paired transfers
     awaiting_approval: int = 0  # lines that wait for a second operator
 
 
@@ -54,7 +54,8 @@ async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | Non
     paired = {booking_id for _, booking_id in pairs}
     displaced = [each.line_id for each in transfers if each.line_id is not None and each.booking_id in paired]
     if displaced:
-        await evidence.delete_matches(tx, displaced)  # They are in the queue again, and each is an exception.
+        # These lines are in the queue again, and each becomes an exception.
+        await evidence.delete_matches(tx, displaced)
     return BookedSums(
         fees=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == LineKind.FEE),
         sweeps=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == LineKind.SWEEP),
@@ -64,20 +65,20 @@ async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | Non
 
 
 async def book_sums(tx: Tx, sums: Sequence[ChargeSum], *, first_open_day: date | None, now: datetime) -> None:
-    """All that is open of these files."""
+    """Book the open lines of these files, and take them from the queue."""
     await write_sums(tx, sums, first_open_day=first_open_day, now=now)
     await store.close_summed(tx, [each.file_id for each in sums])
 
 
 async def write_sums(tx: Tx, sums: Sequence[ChargeSum], *, first_open_day: date | None, now: datetime) -> None:
-    """Sums of lines that are not in the queue, or are taken from it next."""
+    """Book sums of lines. The caller takes the lines from the queue, if they are in it."""
     bookings = [_booking_of(each, first_open_day, now) for each in sums if each.cents]
     booked = await house_bookings.book(tx, bookings, now=now) if bookings else []
     assert len(booked) == len(bookings), "the fees and sweeps of a file and a day are booked once, all of them"
 
 
 def move_of(lines: ChargeSum) -> tuple[Move, int]:
-    """What is moved, and the cents beyond it."""
+    """The move of a sum, and the cents beyond it."""
     _, other = KINDS[lines.kind]
     return house_bookings.move_of(lines.cents, other, lines.channel)
 

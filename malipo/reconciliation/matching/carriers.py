@@ -1,4 +1,4 @@
-"""Whose statement has a payment: that of the connector which carried it, and no other. Pure.
+"""Which connector's statement has a payment: that of the connector which carried it, and no other. Pure.
 
 A channel's own network has a connector of the channel's name. An aggregator carries several channels, and pays out of
 an account of its own: its payments are never in the statement of a channel's own network.
@@ -28,13 +28,13 @@ def own_carrier(channel: str) -> str:
 
 
 def carrier_named(account: str) -> str:
-    """The aggregator whose account is called so, however people write it ("AzamPay"); none for any other account."""
+    """The aggregator of this name, however it is written ("AzamPay"); empty for any other account."""
     written = "".join(character for character in account.casefold() if character.isalnum())
     return written if written in aggregators() else ""
 
 
 def carrier_of(file: StatementFile, profiles: Mapping[str, StatementProfile]) -> str:
-    """Whose account a file is of: as its layout says, or the account's name."""
+    """The connector whose account a file is of: by its layout, or else by the account's name."""
     profile = profiles.get(file.profile)
     said = "" if profile is None else profile.carrier
     return said or carrier_named(file.account) or own_carrier(file.channel)
@@ -46,5 +46,5 @@ def channels_of(carrier: str, file: StatementFile) -> tuple[Channel, ...]:
 
 
 def carriers_of(files: Iterable[StatementFile], profiles: Mapping[str, StatementProfile]) -> list[str]:
-    """Those of whom there is any statement."""
+    """The connectors of which there is any statement."""
     return sorted({carrier_of(file, profiles) for file in files})

@@ -1,4 +1,4 @@
-"""An exception of reconciliation: where a statement and our payments do not fit, and what operators may do. Pure."""
+"""An exception of reconciliation: a difference between a statement and our payments, and the actions for it. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ ID_PREFIX = "exc_"
 
 
 class ExceptionKind(StrEnum):
-    OURS_ONLY = "ours_only"  # a payment that complete statements do not have
-    THEIRS_ONLY = "theirs_only"  # a line that no payment and no booking of ours fits
+    OURS_ONLY = "ours_only"  # a payment that no line of complete statements shows
+    THEIRS_ONLY = "theirs_only"  # a line that fits no payment and no booking of ours
     AMOUNT_DIFFERS = "amount_differs"  # a line with a payment's receipt or key, and another amount or direction
-    STATE_DIFFERS = "state_differs"  # a payment was paid, or taken back, and we have told the merchant something else
+    STATE_DIFFERS = "state_differs"  # a payment was paid or taken back, and the merchant was told otherwise
     TWICE = "twice"  # a second line of one payment, or a line that fits two payments
-    FEE_DIFFERS = "fee_differs"  # the network charged something else than operators expect
-    UNKNOWN_LINE = "unknown_line"  # a line of a kind that we do not know, or a reversal of nothing that we have
+    FEE_DIFFERS = "fee_differs"  # the network charged another amount than operators expect
+    UNKNOWN_LINE = "unknown_line"  # a line of an unknown kind, or a reversal of no known payment
 
 
-# Of lines that have no place: the ledger's float lacks what they moved.
+# The kinds of unmatched lines: the ledger's float lacks their amount.
 KINDS_WITHOUT_PLACE = (
     ExceptionKind.THEIRS_ONLY,
     ExceptionKind.AMOUNT_DIFFERS,
@@ -33,7 +33,7 @@ KINDS_WITHOUT_PLACE = (
 
 class ExceptionState(StrEnum):
     OPEN = "open"
-    PROPOSED = "proposed"  # an operator has proposed what to do, and another must decide
+    PROPOSED = "proposed"  # an operator has proposed an action, and another must decide
     RESOLVED = "resolved"
 
 
@@ -43,9 +43,9 @@ class Action(StrEnum):
     MATCH = "match"  # the line is that of this payment
     BOOK = "book"  # the line is booked to an account of the house
     ADOPT = "adopt"  # the line is a payment that we have lost: make it
-    RESOLVE = "resolve"  # say what became of the payment
-    NOTE = "note"  # write down what was found out, or that it is accepted
-    UNDO = "undo"  # reverse what was done
+    RESOLVE = "resolve"  # state the outcome of the payment
+    NOTE = "note"  # write down a finding, or that the difference is accepted
+    UNDO = "undo"  # reverse an action
 
 
 ACTIONS = {
@@ -57,13 +57,13 @@ ACTIONS = {
     ExceptionKind.FEE_DIFFERS: (Action.NOTE,),
     ExceptionKind.UNKNOWN_LINE: (Action.MATCH, Action.BOOK, Action.ADOPT, Action.NOTE),
 }
-# A note resolves these: nothing of them is missing in the ledger. Others stay open until their amount is matched or
+# A note resolves these, because no amount is missing in the ledger. Others stay open until their amount is matched or
 # booked.
 RESOLVED_BY_NOTE = (ExceptionKind.STATE_DIFFERS, ExceptionKind.FEE_DIFFERS)
 
 
 class FoundException(msgspec.Struct, frozen=True, kw_only=True):
-    """What matching has found, before it is stored."""
+    """An exception that matching has found, before it is stored."""
 
     id: str
     kind: ExceptionKind
@@ -76,7 +76,7 @@ class FoundException(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings:
-    """What a run has found: how many, and the first of them. There may be more than anybody reads."""
+    """The exceptions that a run has found: their number, and the first ones. There may be too many to read."""
 
     MOST = 1000
 
@@ -92,14 +92,14 @@ class Findings:
 
 
 class Resolution(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operator has proposed about an exception, and what became of that."""
+    """An operator's proposal about an exception, and what became of it."""
 
     id: str
     exception_id: str
     action: Action
     terms: dict[str, str]
     reason: str
-    amount: int  # what it moves
+    amount: int  # that it moves
     requested_by: str
     requested_at: datetime
     decided_by: str | None = None
@@ -114,14 +114,14 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ActionTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What a proposal about an exception keeps, beside its reason."""
+    """The terms of a proposal about an exception; its reason is stored beside them."""
 
     action: Action
     terms: dict[str, str]
 
 
 class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
-    """As it is stored, with its line and its payment, for people to read."""
+    """An exception as it is stored, with its line and its payment, for people to read."""
 
     id: str
     kind: ExceptionKind
@@ -149,22 +149,22 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     status: str | None
     payment_amount: int | None
     line_cents: int | None = None  # beside line_amount
-    linked: str | None = None  # the receipt that a reversal takes back
-    followed: int = 0  # what the ledger's float has of the payment by now, signed as in a statement
+    linked: str | None = None  # of a reversal: the receipt that it takes back
+    followed: int = 0  # the payment's amount in the ledger's float by now, signed as in a statement
     has_line: bool = False  # the payment has a line
-    is_payment_line: bool = False  # one of the files that have the line calls it a payment, whatever others do
+    is_payment_line: bool = False  # at least one file that has the line calls it a payment
 
     @property
     def moved_cents(self) -> int:
-        """What the line moved, to the cent, signed as in the statement."""
+        """The line's amount in cents, signed as in the statement."""
         return (self.line_amount or 0) * 100 + (self.line_cents or 0)
 
     @property
     def lacking_cents(self) -> int:
-        """What of the line the ledger's float does not have.
+        """The part of the line's amount that the ledger's float lacks.
 
-        Of a line with another amount, the float may have followed the payment already. One that went the other way is
-        another movement.
+        If the line has another amount than its payment, the float may have followed the payment already. A line in the
+        other direction is another movement.
         """
         return self.moved_cents - (self.followed * 100 if self.has_followed else 0)
 
@@ -175,19 +175,19 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cannot_match(self) -> bool:
-        """The payment that the line names has another line, or the line went the other way."""
+        """Whether the payment that the line names has another line, or the line went the other way."""
         if self.transaction_id is None or self.line_id is None:
             return False
         return self.has_line or ((self.line_amount or 0) > 0) != (self.type is Type.COLLECTION)
 
     @property
     def takes_back(self) -> bool:
-        """A reversal is one by the receipt that it names, not by its words alone."""
+        """Whether the line is a reversal: by the receipt that it names, not by its words alone."""
         return self.line_kind == "reversal" and bool(self.linked)
 
     @property
     def is_payout(self) -> bool:
-        """Whether a customer got the money, or was to get it."""
+        """Whether the line or the payment is a payout."""
         is_money_out = self.is_payment_line and (self.line_amount or 0) < 0
         return self.type is Type.DISBURSEMENT or is_money_out
 
@@ -203,15 +203,15 @@ class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
     amount: int
     phone: str
     created_at: datetime
-    why: str  # receipt, key, phone (with the amount, within 15 minutes), or day (with the amount)
+    why: str  # same receipt; same key; same phone and amount within 15 minutes; same amount on the same day
 
 
 class ExceptionCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How many are not resolved, and what is at stake, of a kind, a channel and an age."""
+    """The number of unresolved exceptions of a kind, a channel and an age, and their sums."""
 
     kind: ExceptionKind
     channel: Channel
     age: str  # today, week, older: since it was found
     count: int
-    difference: int  # what statements have more than the ledger because of them
-    absolute: int  # what is at stake, without signs
+    difference: int  # statements minus ledger, because of them
+    absolute: int  # the sum of their amounts without signs

@@ -1,4 +1,6 @@
-"""Finds payments that complete statements do not have. Nothing ends by that: it is for operators to look into."""
+"""Finds payments that complete statements do not show, and makes each an exception. It ends no payment: operators look
+into it.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -16,21 +18,21 @@ from malipo.reconciliation.matching.store import exceptions
 from malipo.reconciliation.statements.coverage import Span, covered_by_all, spans_of
 from malipo.reconciliation.statements.statement_file import StatementFile
 
-# Whose files they are, and of which channels they have payments.
+# A connector, and the channels whose payments its files have.
 _Group = tuple[str, tuple[Channel, ...]]
 
 
 class UndecidedPayments(NamedTuple):
-    """Payments that no statement has, and of which nothing can be said."""
+    """Payments that no statement shows, and of which it is not known whether they are absent."""
 
     waiting: int = 0  # no complete statement covers them yet
-    uncarried: int = 0  # there is no statement at all of the connector that carried them
+    uncarried: int = 0  # no statement exists of the connector that carried them
 
 
 async def find_absent(
     tx: Tx, profiles: Mapping[str, StatementProfile], found: Findings, *, now: datetime
 ) -> UndecidedPayments:
-    """The caller holds the lock."""
+    """Find absent payments, and store an exception for each. The caller has taken the lock of matching."""
     unchecked = await store.find_unchecked(tx)
     if not unchecked:
         return UndecidedPayments()
@@ -73,7 +75,8 @@ def _by_group(
 def _covered(
     files: list[StatementFile], profiles: Mapping[str, StatementProfile], sure: set[tuple[str, str]]
 ) -> dict[_Group, list[Span]]:
-    """By all accounts that are sure. One operator could make up another, and no time would be covered any more."""
+    """The times that all sure accounts of a group cover. An account that one operator could have invented does not
+    count: it would leave no time covered."""
     covered = {}
     for group, of_group in _by_group(files, profiles).items():
         accounts: dict[tuple[str, str], list[StatementFile]] = {}

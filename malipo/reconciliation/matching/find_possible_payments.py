@@ -1,4 +1,4 @@
-"""Finds lines that would be booked by their words, and may be payments: operators decide about each."""
+"""Finds lines that would be booked by their words but may be payments: operators decide about each."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,8 @@ from malipo.reconciliation.matching.store.booked_lines import SuspectLine
 
 
 async def find_possible_payments(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[SuspectLine]:
-    """Those that name one of our keys, and are no charge for its payment; or are like one that may still be paid."""
+    """The lines that name one of our keys and are no charge for its payment, or that resemble a payment that may still
+    be paid."""
     suspects = await store.find_suspects(tx, layouts=layouts, accounts=accounts)
     possible = [each for each in suspects if _is_possible(each)]
     rest = [each for each in suspects if each.phone and not _is_possible(each)]
@@ -23,7 +24,7 @@ async def find_possible_payments(tx: Tx, *, layouts: Sequence[str], accounts: Se
 
 
 def _is_possible(line: SuspectLine) -> bool:
-    """A fee that names the key of a payment which was paid is a charge for it, with another amount. A sweep is none. A
-    payment that was not paid may have the key of another, which we have lost."""
+    """Whether the line may be a payment. A fee that names the key of a paid payment is a charge for it, with another
+    amount; a sweep is never a charge. An unpaid payment may have the key of a lost one."""
     key = "" if line.is_charge else line.key
     return may_be_payment(line.kind, line.amount, key=key, phone=line.phone)

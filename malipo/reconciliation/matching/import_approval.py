@@ -1,10 +1,10 @@
-"""What a statement's file alone would do to payments, and whether a second operator must agree.
+"""Approves the effects of a statement's file: the payments that it alone would end or contradict, and its bookings.
 
-A line is the movement itself, and ends or contradicts a payment. But a file that an operator brings can be invented. So
-the payments that it would end or contradict, and the fees and sweeps that it would book, count as moved by that
-operator, and by everybody who said how the file is read; above the approval amount they wait, as one list of the file,
-and none of these is the second operator. Meanwhile the network is queried, and what it
-confirms itself is no longer in the list. Statements that the worker fetches from the network wait for nobody.
+A line is the movement itself, and ends or contradicts a payment. But an operator could invent a file. So the payments
+that an operator's file would end or contradict, and the fees and sweeps that it would book, count as moved by its
+importer and by the authors of its layout. Above the approval amount they wait, as one list of the file, for an operator
+who is none of these. Meanwhile the networks are queried, and a payment that its network confirms leaves the list.
+Statements that the worker fetches from the network need no approval.
 """
 
 from collections import Counter
@@ -45,12 +45,13 @@ class ImportApprovalRefusal(Code):
 
 
 class WaitingList(msgspec.Struct, frozen=True):
-    """What waits of a file, with its sum: payments that the file alone would end or contradict, and what it books."""
+    """The waiting effects of a file, with their sum: payments that it alone would end or contradict, and its
+    bookings."""
 
     proposal: Proposal
     lines: list[WaitingLine]
     sums: list[ChargeSum]  # fees and sweeps
-    authors: tuple[LayoutAuthor, ...] = ()  # who said how the file is read, beside who imported it
+    authors: tuple[LayoutAuthor, ...] = ()  # of the layout that read the file, beside its importer
     imported_by: str = ""
 
     @property
@@ -63,8 +64,8 @@ class WaitingList(msgspec.Struct, frozen=True):
 
     @property
     def answerable(self) -> set[str]:
-        """Who brought it, who said how it is read, and who named the payment of a line that a reversal takes back: none
-        of them is the second operator."""
+        """The operators who cannot approve: the file's importer, the authors of its layout, and who named the payment
+        of a line that a reversal takes back."""
         found = {self.proposal.requested_by, *(each.by for each in self.authors)}
         for line in self.lines:
             found |= {line.imported_by, *line.authors, *line.named_by}
@@ -74,8 +75,8 @@ class WaitingList(msgspec.Struct, frozen=True):
 
 
 async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
-    """Decide for each line that is not reported yet, of files that operators brought, whether it waits. The ids of the
-    lines that wait from now on. The caller holds the lock of matching."""
+    """Decide for each unreported line of operators' files whether it waits. Returns the ids of the lines that wait from
+    now on. The caller has taken the lock of matching."""
     found = await evidence.find_effects(tx)
     people = (name for each in found for name in (each.imported_by, *each.authors, *each.named_by))
     await moved_alone.lock(tx, *people)
@@ -103,8 +104,9 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
 async def set_bookings_waiting(
     tx: Tx, sums: Sequence[ChargeSum], *, approval_amount: int, now: datetime
 ) -> tuple[set[str], int]:
-    """The files whose fees and sweeps wait, and how many lines wait from now on. Those that do not wait are counted as
-    moved by who imported the file: the caller books them in this transaction, and holds the lock of matching."""
+    """Decide for the fees and sweeps of each file whether they wait. Returns the files whose bookings wait, and the
+    number of lines that wait from now on. The others count as moved by the importer, and the caller, which has taken
+    the lock of matching, books them in this transaction."""
     waiting, lines = set[str](), 0
     told_by_people = [each for each in sums if each.untold]
     await moved_alone.lock(tx, *(name for each in told_by_people for name in (each.imported_by, *each.authors)))
@@ -142,8 +144,8 @@ async def _count_alone(
     now: datetime,
     shares: Mapping[str, int] | None = None,
 ) -> bool:
-    """Count the amount as moved alone by the operator who imported the file and by those who said how it is read; for
-    others count their shares. False if the act takes two operators: then nothing is counted."""
+    """Count the amount as moved alone by the file's importer and the authors of its layout, and by other operators
+    their shares. False if the act takes two operators: then nothing is counted."""
     deciders = await moved_alone.count_unless_two(
         tx,
         Act.IMPORT,
@@ -161,7 +163,7 @@ async def _count_alone(
 async def find_files_that_would_wait(
     connection: Conn, sums: Sequence[ChargeSum], *, approval_amount: int, now: datetime
 ) -> set[str]:
-    """The files whose fees and sweeps would wait, if these were open beside what is open of them. It only reads."""
+    """The files whose fees and sweeps would wait, if these sums were added to their open ones. It only reads."""
     waiting, moved = set[str](), Counter[str]()
     is_open = {each.subject for each in await proposals.find_open(connection, [Act.IMPORT])}
     anew = {(each.file_id, each.kind, each.day) for each in sums}
@@ -194,18 +196,18 @@ async def find_files_that_would_wait(
 
 
 def _amount_of(lines: Sequence[WaitingLine]) -> int:
-    """Each payment counts once: a file may have its line and its reversal."""
+    """The sum of the payments. Each counts once, because a file may have both its line and its reversal."""
     return sum({each.reference: each.payment_amount for each in lines}.values())
 
 
 def _shares_of(lines: Sequence[WaitingLine]) -> dict[str, int]:
-    """What each operator answers for who named the payments of lines that reversals take back."""
+    """The amount for each operator who named the payments of lines that reversals take back."""
     names = {name for each in lines for name in each.named_by}
     return {name: _amount_of([each for each in lines if name in each.named_by]) for name in names}
 
 
 def _by_file(found: Sequence[WaitingLine]) -> Mapping[tuple[str, str], list[WaitingLine]]:
-    """And by who answers for them."""
+    """The lines by file and by the operator who answers for them."""
 
     def key(each: WaitingLine) -> tuple[str, str]:
         return each.file_id, each.imported_by
@@ -237,8 +239,8 @@ async def _propose(tx: Tx, file_id: str, imported_by: str, amount: int, payments
 
 
 async def let_go(tx: Tx, *, now: datetime) -> None:
-    """Release lines that would change nothing any more, because the network or operators have ended the payment so, or
-    that a statement of the worker's has too. End lists that are empty then."""
+    """Remove lines from their lists that would change nothing any more, because the network or operators have ended the
+    payment in the same way, or because a fetched statement has the line too. End lists that are empty then."""
     await evidence.release_waiting(tx)
     for each in await proposals.find_open(tx, [Act.IMPORT]):
         waiting = await find_waiting_list(tx, each)
@@ -258,7 +260,8 @@ async def find_waiting_list(connection: Conn, proposal: Proposal) -> WaitingList
 
 
 async def find_open(connection: Conn, file_id: str | None = None) -> list[WaitingList]:
-    """What waits, of one file or of all; the oldest first. A list that is empty by now ends with the next matching."""
+    """The lists that wait, of one file or of all, the oldest first. A list that is empty by now ends with the next
+    matching."""
     found = await proposals.find_open(connection, [Act.IMPORT])
     lists = [await find_waiting_list(connection, each) for each in found if file_id in (None, each.subject)]
     return [each for each in lists if not each.is_empty]
@@ -267,11 +270,12 @@ async def find_open(connection: Conn, file_id: str | None = None) -> list[Waitin
 async def lock_for_approval(
     tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None, is_single_operator: bool = False
 ) -> tuple[Proposal, list[Evidence]]:
-    """Approve a list, if this operator may; returns what is to be reported. `seen` is the code of what was shown."""
+    """Approve a list, if this operator may. Returns the lines to report. `seen` is the code of the list that was
+    shown."""
     waiting = await _lock(tx, file_id, seen)
     line_ids = [each.line_id for each in waiting.lines]
     await evidence.set_counted(tx, line_ids)
-    # The network may have confirmed some of the list itself, since it was last sorted out.
+    # The network may have confirmed some lines of the list since it was made.
     proposal = msgspec.structs.replace(waiting.proposal, amount=waiting.amount)
     await proposals.set_amount(tx, proposal.id, proposal.amount)
     if not is_single_operator:
@@ -285,7 +289,7 @@ async def lock_for_approval(
 
 
 async def require_not_teller(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
-    """Who agrees with what is proposed about a line is none of those who told what the proposer has read of it."""
+    """Refuse an approver who is a teller of the line: the proposer relied on a fact that this operator told."""
     tellers = tellers_of(await evidence.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)
     await _require_other(tx, tellers, proposal, ImportApprovalRefusal.TELLER, actor=actor, now=now)
 
@@ -300,9 +304,9 @@ async def _require_other(
 
 
 async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None) -> WaitingList:
-    """Disagree with the list, or take one's own back. Its lines do nothing to payments and are not booked. Their
-    matches are undone, as a withdrawal does it: so they keep no payment from the network's own line. Each is an
-    exception, and is matched again by two operators only, or by the network's own statement."""
+    """Reject the list, or withdraw one's own. Its lines have no effect on payments and are not booked. Their matches
+    are undone, as by a withdrawal, so that they keep no payment from the network's own line. Each line becomes an
+    exception, which only two operators, or the network's own statement, match again."""
     waiting = await _lock(tx, file_id, seen)
     lines = await booked_lines.find_summed(tx, file_id)
     line_ids = await evidence.find_lines_of(tx, waiting.proposal.id)
@@ -316,7 +320,7 @@ async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str
 
 
 async def end_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
-    """The file is withdrawn: its list ends. Lines that another file has are looked at again, as that file's."""
+    """End the list of a withdrawn file. Lines that another file has are looked at again, as that file's."""
     for each in await proposals.lock_open(tx, [Act.IMPORT], file_id):
         await decide.end_by_system(tx, each, now=now)
     for each in await proposals.find_of(tx, [Act.IMPORT], file_id):
@@ -325,8 +329,8 @@ async def end_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
 
 
 def code_of(waiting: WaitingList) -> str:
-    """Of what an approver is shown: each line, and what it does to which payment. The sum may be counted anew before
-    the next matching, so that the list's own is taken."""
+    """The code of the list that an approver is shown: each line, and its effect on which payment. The sum is the list's
+    own, because the proposal's may be counted again before the next matching."""
     proposal = msgspec.structs.replace(waiting.proposal, amount=waiting.amount)
     return decide.code_of(proposal, waiting.lines, waiting.sums, waiting.authors)
 

@@ -1,4 +1,6 @@
-"""Who told what is shown of a statement's line: they do not approve what another operator proposes about it. Pure."""
+"""The tellers of a line: operators whose file told a fact of it. They cannot approve another operator's proposal about
+it. Pure.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -8,16 +10,16 @@ from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
 
 class FactSource(NamedTuple):
-    """A file tells a fact of a line as it is shown."""
+    """A fact of a line as it is shown, and a file that tells it."""
 
     fact: str  # kind, key, phone, linked or details
     imported_by: str
-    authors: tuple[str, ...] = ()  # who said how the file is read
+    authors: tuple[str, ...] = ()  # of the layout that read the file
 
 
 def tellers_of(told: Sequence[FactSource], *, proposed_by: str) -> set[str]:
-    """Who imported a file, or said how it is read, that tells what neither the worker's own files tell nor one that the
-    proposer has imported. Of the proposer's files, those who said how they are read."""
+    """The importers and layout authors of files that tell a fact which neither a fetched file nor a file of the
+    proposer tells. Of the proposer's own files, the layout authors."""
     facts: dict[str, list[FactSource]] = defaultdict(list)
     for each in told:
         facts[each.fact].append(each)

@@ -90,7 +90,7 @@ async def match_statements(
     done.awaiting_approval += reported.awaiting_approval
     async with database.begin() as tx:
         await matching.lock(tx)
-        # Operators may have said since the first step whose files they are.
+        # Operators may have named the carrier of a layout since the first step.
         absent = await find_absent(tx, await all_profiles(tx), done.exceptions, now=now)
         done.waiting, done.without_carrier_statement = absent
         done.resolved = await resolve_obsolete(tx, now=now)
@@ -100,7 +100,8 @@ async def match_statements(
 async def match_lines(
     tx: Tx, profiles: Mapping[str, StatementProfile], done: MatchingResult, *, approval_amount: int, now: datetime
 ) -> None:
-    """Find the place of every line in the queue; those that have none are exceptions. The caller holds the lock."""
+    """Match or book every line in the queue; the others become exceptions. The caller has taken the lock of
+    matching."""
     shared = {
         "layouts": [name for name, each in profiles.items() if each.is_aggregator],
         "accounts": [each for each in await statements.find_all_accounts(tx) if carrier_named(each)],
@@ -112,7 +113,7 @@ async def match_lines(
     await evidence.give_up_matches(tx, await _find_named_otherwise(tx, shared, now=now), now=now)
     unbooked = await unbook_lines(tx, **shared, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
     first, last = ids_of(payment_times(await candidates.find_days(tx)))
-    # A request may be repeated long after its line: its payment has the line's receipt, and is of another day.
+    # A request may be repeated long after its line, so a payment of another day may have the line's receipt.
     known = [payment for each in unbooked for payment in each.payments]
     first, last = first + known, last + known
     await candidates.fill_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
@@ -121,7 +122,7 @@ async def match_lines(
         *await displaced_matches.find_displaced_by_receipts(tx),
     ]:
         await evidence.give_up_matches(tx, displaced, now=now)
-        # They are in the queue again.
+        # Their lines are in the queue again.
         await candidates.fill_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
     done.matched = await matching.match_payments(tx, now=now)
     await evidence.give_up_matches(tx, await displaced_matches.find_displaced_reversals(tx), now=now)
@@ -145,8 +146,8 @@ async def match_lines(
 
 
 async def _find_named_otherwise(tx: Tx, shared: Mapping[str, list[str]], *, now: datetime) -> list[int]:
-    """Lines of the network's own that have their payment by what only operators have told, a key or a receipt, and
-    whose receipt the network has told another payment since then."""
+    """Lines of the network's own statements that were matched by a key or a receipt which only operators told, and
+    whose receipt the network has since told of another payment."""
     named = await displaced_matches.find_named_by_people(tx, since=now - BEFORE)
     if not named:
         return []
@@ -157,7 +158,8 @@ async def _find_named_otherwise(tx: Tx, shared: Mapping[str, list[str]], *, now:
 
 
 async def _wrong_charges(tx: Tx, *, now: datetime) -> list[FoundException]:
-    """Before the fees are booked: those in the queue are new."""
+    """Exceptions for charges that differ from the expected ones. Called before fees are booked, when only new ones are
+    in the queue."""
     found = [
         FoundException(
             id=ids.mint("exc_", now),
@@ -179,9 +181,9 @@ _BY_WORDS = (LineKind.FEE, LineKind.SWEEP)
 
 
 def kind_of(line: UnmatchedLine) -> ExceptionKind:
-    """Which exception a line without a place is. Pure."""
-    # Whatever the words of a line are, it is a payment's if it has exactly what the payment has, and it may be that of
-    # one that we have lost if it names a key of ours, or a customer.
+    """The kind of exception of an unmatched line. Pure."""
+    # Whatever its words, a line with exactly a payment's facts is that payment's. If it names a key of ours, or a
+    # customer, it may be a lost payment's.
     names_payment = line.kind in _BY_WORDS and (names_key(line.key) or names_customer(line.phone))
     if line.kind in _UNKNOWN and not line.candidates and not names_payment:
         return ExceptionKind.UNKNOWN_LINE
@@ -194,7 +196,7 @@ def kind_of(line: UnmatchedLine) -> ExceptionKind:
 
 def exception_of(line: UnmatchedLine, now: datetime) -> FoundException:
     kind = kind_of(line)
-    # The ledger has the payment with its own amount, so only the rest is at stake.
+    # The ledger has the payment's own amount, so only the rest is missing.
     amount = line.amount - line.ledger_amount if kind is ExceptionKind.AMOUNT_DIFFERS else line.amount
     return FoundException(
         id=ids.mint("exc_", now),
@@ -209,10 +211,10 @@ def exception_of(line: UnmatchedLine, now: datetime) -> FoundException:
 
 
 async def take_told_keys(database: Database) -> None:
-    """Give adopted payments the keys that the worker's own files tell of their lines later.
+    """Give adopted payments the network keys that fetched files tell of their lines later.
 
-    A line without a key is adopted with a random one, so a repeat of the lost request does not find the payment. With
-    the key that the network tells, it does, unless the repeat came first: then the repeat has that key.
+    A line without a key is adopted with a random key, so a repeat of the lost request does not find the payment. With
+    the network's key it does, unless the repeat came first: then the repeat has that key.
     """
     async with database.read() as connection:
         told = await payments.find_adopted_with_key(connection)
@@ -226,4 +228,4 @@ async def take_told_keys(database: Database) -> None:
                 if await transactions.find_by_network_key(tx, key) is None:
                     await adopted_payments.take_key(tx, payment, key)
         except DataError:
-            continue  # The merchant has just repeated the request.
+            continue  # A repeat of the request has got the key meanwhile.

@@ -1,6 +1,6 @@
-"""What matching did and found after an import: the counts that the command line, the pages and the audit log tell.
+"""The result of matching after an import: the counts that the command line, the pages and the audit log show.
 
-It is kept in the audit log, with the files that it is of, and the page of each of them shows it.
+The audit log keeps it, with the names of its files, and the page of each file shows it.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ def summary_of(done: MatchingResult) -> MatchingSummary:
 async def match_and_note(
     database: Database, apply_answers: ApplyNetworkAnswers, *, approval_amount: int, clock: Clock, actor: Actor
 ) -> tuple[MatchingResult, MatchingSummary]:
-    """Match what was imported, and note in the audit log what came of it."""
+    """Match imported lines, and store the result in the audit log."""
     done = await match_statements(database, apply_answers, approval_amount=approval_amount, clock=clock)
     summary = summary_of(done)
     async with database.begin() as tx:
@@ -48,10 +48,10 @@ async def match_and_note(
 
 
 async def find_summary(connection: Conn, file: StatementFile) -> MatchingSummary | None:
-    """What was noted when the file was first matched; None if nobody has, or if that was not noted."""
+    """The result of the first matching of a file; None if it was not matched, or if no result was stored."""
     span = audit_log.AuditLogFilter(action=ACTION, first=file.imported_at, last=file.imported_at + timedelta(days=1))
     page = await audit_log.find_page(connection, span, before=None, limit=1000)
-    # The oldest: whoever matches again adds nothing about this file.
+    # The oldest entry, because a later matching adds nothing about this file.
     for entry in reversed(page.entries):
         if file.id in entry.details.get("files", ()):
             return msgspec.convert(entry.details, MatchingSummary)

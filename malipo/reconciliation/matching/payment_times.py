@@ -1,4 +1,4 @@
-"""Which payments can be in a statement: those that were made in the days before its lines. Pure.
+"""Which payments can be in a statement: payments that were created in the days before its lines. Pure.
 
 An id begins with its time, so a range of time is a range of ids, and no index of receipts is needed.
 """
@@ -8,18 +8,18 @@ from datetime import date, datetime, time, timedelta
 
 from malipo import clock, ids
 
-# A payment is sent soon after it was made, unless its network was away, or was on hold.
+# A payment is sent soon after its creation, unless its network was down or on hold.
 BEFORE = timedelta(days=3)
 # Clocks differ.
 AFTER = timedelta(hours=1)
-# A payment like that of a line was made at most so long before the line's time, by a network's clock.
+# A payment resembles a line if it was created at most so long before the line's time, by the network's clock.
 NEAR = timedelta(minutes=15)
 
 Window = tuple[datetime, datetime]
 
 
 def payment_times(days: Iterable[date]) -> list[Window]:
-    """The times in which payments of these days were made."""
+    """The windows of time in which the payments of lines of these days were created."""
     begins = [datetime.combine(day, time(), clock.ZONE) for day in days]
     return merged((each - BEFORE, each + timedelta(days=1) + AFTER) for each in begins)
 

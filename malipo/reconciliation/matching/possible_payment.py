@@ -10,16 +10,17 @@ from malipo.validation.typed_values import phone_of
 
 
 def names_key(key: str) -> bool:
-    """Whether it has what can be one of our keys, of a payment that we know or have lost."""
+    """Whether the text can be one of our network keys, of a known or a lost payment."""
     return network_keys.key_in(key) is not None
 
 
 def names_customer(written: str) -> bool:
-    """Whether it has a phone number, in full or masked. An own account at the network has another number."""
+    """Whether the text has a customer's phone number, in full or masked. Our own accounts have other numbers."""
     is_masked = any(mark in written for mark in "*xX") and any(character.isdigit() for character in written)
     return is_masked or phone.is_valid(phone_of(written))
 
 
 def may_be_payment(kind: str, amount: int, *, key: str, phone: str) -> bool:
-    """By what the line itself says. A fee repeats the customer of its payment; what came in as a sweep has none."""
+    """Whether the line's own facts allow that it is a payment. A fee repeats the customer of its payment; an incoming
+    sweep has none."""
     return names_key(key) or (kind in ("sweep", "bank") and amount > 0 and names_customer(phone))

@@ -1,7 +1,7 @@
 """Reports matched lines to their payments: a line is the movement itself, so it ends a payment, or contradicts it.
 
-Each batch of lines is one commit, with the effects of its reports. After a crash the next run continues, and no report
-is made twice. What an operator's file alone would end or contradict may wait for a second operator
+Some hundred lines are one commit, with the effects of their reports. After a crash the next run continues, and no line
+is reported twice. A payment that an operator's file alone would end or contradict may wait for a second operator
 (`import_approval.py`).
 """
 
@@ -32,9 +32,9 @@ _BATCH = 300
 
 @dataclass
 class ReportResult:
-    """What lines have done to payments."""
+    """The effects of reported lines on payments."""
 
-    completed: int = 0  # open before
+    completed: int = 0  # payments that were open
     contradicted: int = 0
     awaiting_approval: int = 0  # wait for a second operator
     exceptions: Findings = field(default_factory=Findings)
@@ -54,7 +54,7 @@ async def report_evidence(
             await matching.lock(tx)
             unreported = await store.find_unreported(tx, limit=_BATCH)
             if await store.find_effects(tx, [each.line_id for each in unreported]):
-                # The sum of a file counts, so all lines are looked at, also those of later batches.
+                # The sum of a file counts, so all lines are sorted at once, also those of later commits.
                 waiting = await import_approval.sort_out(tx, approval_amount=approval_amount, now=now)
                 await _set_waiting(tx, apply_answers, waiting, done, now=now)
                 unreported = await store.find_unreported(tx, limit=_BATCH)
@@ -73,7 +73,7 @@ async def approve_import(
     seen: str | None = None,
     is_single_operator: bool = False,
 ) -> Proposal:
-    """Agree with what a file that another operator brought does to payments, and do it."""
+    """Approve and apply the waiting effects of another operator's file."""
     proposal, found = await import_approval.lock_for_approval(
         tx, file_id, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator
     )
@@ -88,7 +88,7 @@ async def approve_import(
 async def _set_waiting(
     tx: Tx, apply_answers: ApplyNetworkAnswers, line_ids: Sequence[int], done: ReportResult, *, now: datetime
 ) -> None:
-    """Let these lines wait: query the network about their payments, and list each as an exception meanwhile."""
+    """Let these lines wait: their networks are queried, and each line is an exception meanwhile."""
     for first in range(0, len(line_ids), _BATCH):
         ids_of_batch = line_ids[first : first + _BATCH]
         found = await store.find_unreported(tx, limit=_BATCH, line_ids=ids_of_batch)
@@ -102,7 +102,7 @@ async def _set_waiting(
 async def report(
     tx: Tx, apply_answers: ApplyNetworkAnswers, found: Sequence[Evidence], done: ReportResult, *, now: datetime
 ) -> None:
-    """Report these lines, and note it."""
+    """Report these lines to their payments, and mark them as reported."""
     if not found:
         return
     # If a line's reversal is known, only the reversal is reported.
@@ -120,13 +120,13 @@ async def report(
 
 
 def is_different(evidence: Evidence, result: AnswerResult) -> bool:
-    """Whether we have told the merchant something else than the statement says. Pure."""
+    """Whether the merchant was told otherwise than the statement says. Pure."""
     is_open = not result.transaction.status.is_final
     return result.is_contradiction or is_open
 
 
 def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:
-    """A hint tells the payment nothing but that its network is to be queried."""
+    """The report of a line. A hint only makes a query of the network due."""
     is_paid = evidence.role == "payment"
     waits = ", which waits for a second operator" if is_hint else ""
     return Report(

@@ -13,11 +13,12 @@ from malipo.reconciliation.statements.choose_profile import all_profiles
 
 
 async def resolve_obsolete(tx: Tx, *, now: datetime) -> int:
-    """How many. What was proposed about them ends. The caller holds the lock of matching."""
+    """Resolve them, and end the proposals about them. Returns their number. The caller has taken the lock of
+    matching."""
     stated = carriers_of(await absence.find_files(tx), await all_profiles(tx))
     gone = await exceptions.resolve_obsolete(tx, stated=stated, now=now)
     for each in await proposals.find_open(tx, [*EXCEPTION_ACTIONS, *EXCEPTION_UNDOS]):
-        # Also of those that a process of an older version has resolved, which does not see what is proposed.
+        # Also of exceptions that an older version has resolved, which does not know proposals.
         found = await exceptions.get(tx, each.subject) if each.subject.startswith(ID_PREFIX) else None
         if found is not None and found.state is not ExceptionState.PROPOSED:
             await decide.end_by_system(tx, each, now=now)

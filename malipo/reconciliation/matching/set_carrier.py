@@ -1,4 +1,4 @@
-"""Says of a saved layout which aggregator's account its files are of."""
+"""Sets the carrier of a saved layout: which aggregator's account its files are of."""
 
 from datetime import datetime
 
@@ -18,8 +18,8 @@ from malipo.reconciliation.statements.store.statements import SavedLayout
 
 
 async def set_carrier(tx: Tx, name: str, carrier: str, *, actor: Actor, now: datetime) -> StatementProfile:
-    """Say of a saved layout which aggregator's account its files are of, also those that were imported before; none:
-    the network's own. Other payments are missing in them then, so absent ones are looked for again."""
+    """Set which aggregator's account the files of a saved layout are of, also files that were imported before; empty
+    for the network's own. The files then lack other payments, so absent payments are searched again."""
     await matching.lock_for_decision(tx)
     await statements.lock_profile(tx, name)
     profile = await find_profile(tx, name)
@@ -28,7 +28,7 @@ async def set_carrier(tx: Tx, name: str, carrier: str, *, actor: Actor, now: dat
     said_by = replace(profile.said_by, carrier=actor.name)
     profile = replace(with_carrier(profile, carrier), said_by=said_by)
     await statements.put_profile(tx, SavedLayout(name, encode(profile), actor.name, said_by), now=now)
-    # Files that are there already are matched by it too.
+    # Files that were imported before are matched by it too.
     await statements.add_author(tx, name, LayoutAuthor(by=actor.name, said=LayoutChoice.AGGREGATOR))
     await absence.check_layout_again(tx, name)
     await audit_log.append(tx, actor, "statement_profile.aggregator", now=now, name=name, carrier=carrier)

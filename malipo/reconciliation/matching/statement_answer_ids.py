@@ -1,8 +1,8 @@
 """The ids under which lines of statements are stored as answers of their network. Pure.
 
-An id is made of the line's own number, so that a line that is reported again is stored once. A prefix says whether the
-line was trusted, or only a hint that its network is to be queried. Ids of answers are in one table and are shown to
-nobody: ids of settlements, in a table of their own, may begin alike.
+An id is made of the line's own number, so that a line that is reported again is stored once. Its prefix tells whether
+the line was trusted or only a hint, and SQL reads it, because network_answers has no column for that. These ids are in
+that table only, and are never shown. (Ids of settlements, in a table of their own, may begin alike.)
 """
 
 LINE = "stl_"  # of a line that was trusted
@@ -15,10 +15,10 @@ def answer_id(line_id: int, ordinal: int, *, is_second: bool, is_hint: bool) -> 
 
 
 def is_of_trusted_line(answer: str) -> str:
-    """Whether a stored answer, by the name of its table in the query, is that of any line that was trusted."""
+    """A condition: whether a stored answer, by the name of its table in the query, is that of a trusted line."""
     return f"starts_with({answer}.id, '{LINE}')"
 
 
 def is_of_line(answer: str, line_id: str) -> str:
-    """Whether it is that of this trusted line."""
+    """A condition: whether a stored answer is that of this trusted line."""
     return f"starts_with({answer}.id, '{LINE}' || {line_id} || '_')"

@@ -1,4 +1,4 @@
-"""Which line of a statement is which transfer between network and bank that operators have booked. Pure."""
+"""Pairs lines of statements with the bank transfers that operators have booked. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -11,7 +11,8 @@ _DAYS = timedelta(days=3)
 
 
 def pair_transfers(lines: Sequence[BankLine], transfers: Sequence[BookedTransfer]) -> list[tuple[int, str]]:
-    """Lines of the network's own statement come first, and take the place of lines that only operators brought."""
+    """Pair lines and transfers. A line of the network's own statement comes first, and replaces one of an operator's
+    file."""
     pairs = _pair([each for each in lines if each.is_own], transfers)
     paired, placed = {booking_id for _, booking_id in pairs}, {line_id for line_id, _ in pairs}
     free = [each for each in transfers if each.line_id is None and each.booking_id not in paired]
@@ -19,8 +20,8 @@ def pair_transfers(lines: Sequence[BankLine], transfers: Sequence[BookedTransfer
 
 
 def _pair(lines: Sequence[BankLine], transfers: Sequence[BookedTransfer]) -> list[tuple[int, str]]:
-    """By the bank's reference, else by amount and day where there is no second that fits. Amounts are exact. What may
-    be a payment's line is a transfer only by the reference."""
+    """Pair by the bank's reference, else by amount and day if only one fits. Amounts are exact. A line that may be a
+    payment's is paired by the reference only."""
     pairs: list[tuple[int, str]] = []
     left = {each.booking_id: each for each in transfers}
     unpaired: list[BankLine] = []

@@ -1,12 +1,11 @@
-"""Takes lines out of bookings again whose payments became known afterwards.
+"""Takes lines out of bookings again when their payments become known.
 
-A line without a key is booked as a fee or a sweep by its words. Its payment may be known later: its network reports the
-receipt, or another file tells the key. Then its booking is reversed, the rest of that booking is booked anew, and the
-line is matched; or it is an exception, where that is not certain.
+A line without a key is booked as a fee or a sweep by its words. Its payment may become known later: its network reports
+the receipt, or another file tells the key. Then the booking is reversed, its other lines are booked again, and the line
+is matched, or becomes an exception if the match is not certain.
 
-A file that an operator brings could be invented: what it takes out of bookings counts as moved by that operator, and by
-everybody who said how the file is read. Above the approval amount the lines stay booked, and two operators may undo
-the booking.
+An operator could invent a file, so lines that a file takes out of bookings count as moved by its importer and the
+authors of its layout. Above the approval amount the lines stay booked, and two operators may undo the booking.
 """
 
 from collections.abc import Sequence
@@ -37,7 +36,8 @@ async def unbook_lines(
     first_open_day: date | None,
     now: datetime,
 ) -> list[BookedLine]:
-    """Those that are in the queue again. The caller holds the lock of matching, and matches them next."""
+    """Take lines out of bookings. Returns the lines, which are in the queue again. The caller has taken the lock of
+    matching, and matches them next."""
     found = await store.find_booked_of_payments(tx, layouts=layouts, accounts=accounts)
     told = await store.find_booked_with_told_keys(tx, layouts=layouts, accounts=accounts)
     told = [each for each in told if names_key(each.key)]
@@ -53,7 +53,7 @@ async def unbook_lines(
 
 
 async def _count(tx: Tx, told: Sequence[ToldLine], *, approval_amount: int, now: datetime) -> list[ToldLine]:
-    """Those of files of operators who may move so much alone: it is counted, file by file."""
+    """The lines of files whose operators may move so much alone; it is counted as moved, file by file."""
 
     def file_of(line: ToldLine) -> str:
         return line.told_in
@@ -81,7 +81,7 @@ def _sum_of(line: BookedLine) -> tuple[str, str, str, date]:
 
 
 async def _unbook(tx: Tx, lines: Sequence[BookedLine], *, first_open_day: date | None, now: datetime) -> None:
-    """These lines are of one sum."""
+    """Take these lines out of their booking: all of them are of one sum."""
     kind, _ = KINDS[lines[0].kind]
     booking_id = await store.find_booking_of(tx, lines[0], kind=kind)
     if booking_id is not None:

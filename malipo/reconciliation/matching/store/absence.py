@@ -1,4 +1,4 @@
-"""The SQL of absence: payments of a covered time that no statement has."""
+"""The SQL of absent payments: payments of a covered time that no statement shows."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -33,8 +33,8 @@ async def find_files(connection: Conn) -> list[StatementFile]:
 
 
 async def find_sure_accounts(connection: Conn) -> set[tuple[str, str]]:
-    """Channel and name of each account that is known by a file which no operator could have invented alone: it is the
-    worker's, or complete, or a second operator has approved what it does."""
+    """Channel and name of each account with a file that no operator could have invented alone: it was fetched, or is
+    complete, or a second operator has approved its effects."""
     rows = await connection.fetch(
         f"""
         SELECT DISTINCT n.channel, n.account FROM statement_files n
@@ -46,7 +46,7 @@ async def find_sure_accounts(connection: Conn) -> set[tuple[str, str]]:
 
 
 async def find_unchecked(connection: Conn) -> list[StatementFile]:
-    """Files for whose time nobody has looked for absent payments."""
+    """Files whose time was not yet searched for absent payments."""
     rows = await connection.fetch(
         f"""
         SELECT {FILE} FROM statement_files f
@@ -62,7 +62,8 @@ async def set_checked(tx: Tx, file_ids: Sequence[str]) -> None:
 
 
 async def check_again(tx: Tx, line_id: int) -> None:
-    """A line that might have been some payment's is another's: look again for payments of its time."""
+    """Have the payments of a line's time searched again: the line, which might have been one's, is another
+    payment's."""
     await tx.execute(
         """
         UPDATE matched_files m SET is_absence_checked = false
@@ -75,8 +76,8 @@ async def check_again(tx: Tx, line_id: int) -> None:
 
 
 async def check_layout_again(tx: Tx, profile: str) -> None:
-    """Files of a layout are of another carrier: look again for payments of their time, and in the files beside them,
-    which may cover less or more of it now."""
+    """Have the payments of the time of a layout's files searched again, also in the files beside them: the layout has
+    another carrier, so these may cover less or more of the time now."""
     await tx.execute(
         """
         UPDATE matched_files m SET is_absence_checked = false
@@ -91,7 +92,7 @@ async def check_layout_again(tx: Tx, profile: str) -> None:
 
 
 async def begin(tx: Tx) -> None:
-    """A table of this transaction, for payments that have no line."""
+    """Create a temporary table for payments without a line."""
     await tx.execute(
         """
         CREATE TEMPORARY TABLE unmatched_payments (
@@ -112,12 +113,12 @@ async def note_unmatched(
     carrier: str,
     stated: Sequence[str],
 ) -> None:
-    """Note payments that were paid, or are open, and that no line shows; and whether the spans cover all of their time,
-    and no line of that amount, or that names them with another amount, waits for its place. One operator could invent
-    such a line: it counts if a complete file has it, or the worker's.
+    """Note paid and open payments that no line shows. They are absent if the spans cover all of their time, and no
+    unmatched line has their amount, or names them with another amount. (Such a line counts only if a complete or
+    fetched file has it, because one operator could invent it.)
 
-    A statement has what its carrier carried. In the times of a channel's own network, payments are noted too whose
-    carrier is not known, or has no statement at all (`stated` are those that have one): nothing can be said of them.
+    A statement has the payments that its carrier carried. For a channel's own network, payments are noted too whose
+    carrier is unknown, or has no statement (`stated` are the carriers that have one): they are undecided.
     """
     await tx.execute(
         f"""
@@ -162,7 +163,7 @@ async def note_unmatched(
 
 
 async def find(tx: Tx) -> AsyncIterator[list[AbsentPayment]]:
-    """Those that are absent, so many at a time."""
+    """The absent payments, in pieces."""
     cursor = await tx.cursor(
         """
         SELECT merchant_id, transaction_id, channel, type, amount FROM unmatched_payments
@@ -174,8 +175,8 @@ async def find(tx: Tx) -> AsyncIterator[list[AbsentPayment]]:
 
 
 async def count_undecided(tx: Tx) -> tuple[int, int]:
-    """Those that are too young, or not covered, or may be a line that has no place yet; and those whose carrier has no
-    statement."""
+    """The number of payments that are too young, not covered, or may be an unmatched line's; and the number of payments
+    whose carrier has no statement."""
     row = await tx.fetchrow(
         """
         SELECT count(*) FILTER (WHERE NOT is_absent AND NOT is_uncarried), count(*) FILTER (WHERE is_uncarried)

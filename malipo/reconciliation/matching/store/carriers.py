@@ -2,10 +2,10 @@
 
 
 def carrier_of_payment_sql(merchant_id: str, transaction_id: str) -> str:
-    """The connector, by what was heard of the payment and by the work queue; NULL if there were several.
+    """The connector of a payment, by its network answers and the work queue; NULL if there were several.
 
-    A line of a statement is no answer of a connector. Of a payment that operators ended before anything was heard, it
-    is the connector that has sent payments of this kind, if that was one.
+    A line of a statement is no answer of a connector. For a payment that operators ended before any answer, it is the
+    connector that has sent payments of this kind, if there was only one.
     """
     return f"""
         (SELECT CASE count(DISTINCT k.connector) WHEN 1 THEN min(k.connector) WHEN 0 THEN (

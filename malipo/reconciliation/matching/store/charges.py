@@ -9,7 +9,7 @@ from malipo.networks.connector import Channel, Type
 
 
 class Charge(msgspec.Struct, frozen=True, kw_only=True):
-    """What a network charges for a payment: a share, rounded down, and a fixed part; at least so much."""
+    """The expected charge for a payment: a share, rounded down, and a fixed part, with a minimum."""
 
     channel: Channel
     type: Type
@@ -54,7 +54,8 @@ async def find(connection: Conn) -> list[Charge]:
 
 
 async def find_wrong(tx: Tx) -> list[WrongCharge]:
-    """Fees in the queue whose payment has its line: all fees of a receipt together, shown at the first."""
+    """Fees in the queue that differ from the expected charge of their matched payment. All fees of a receipt count
+    together, and are shown at the first one."""
     rows = await tx.fetch(
         """
         SELECT min(l.id) AS line_id, l.channel, l.account, m.merchant_id, m.transaction_id,
