@@ -36,15 +36,15 @@ class NoProfileFits(Refusal):
 
 
 async def all_profiles(connection: Conn) -> dict[str, StatementProfile]:
-    """Those that operators saved come first: they know their network's files."""
+    """All profiles. Those that operators saved come first, because operators know their network's files."""
     found, own = {each.name: each for each in await store.find_profiles(connection)}, built_in()
     saved = {name: _saved(each) for name, each in found.items() if name not in own}
     return saved | {name: _with_said_words(each, found.get(name)) for name, each in own.items()}
 
 
 def _saved(layout: SavedLayout) -> StatementProfile:
-    """One that operators saved. Who last changed it has said what is not stored with a name: a process of an older
-    version stores none."""
+    """A profile that operators saved. Facts without a stored author, as older versions store them, count as told by the
+    operator who changed it last."""
     profile = saved_by(with_current_words(decode(layout.name, layout.text)), layout.saved_by)
     columns = layout.said_by.columns or layout.saved_by
     carrier = (layout.said_by.carrier or layout.saved_by) if profile.carrier else layout.said_by.carrier
@@ -52,7 +52,7 @@ def _saved(layout: SavedLayout) -> StatementProfile:
 
 
 def _with_said_words(profile: StatementProfile, layout: SavedLayout | None) -> StatementProfile:
-    """One of malipo's own, with what operators said about words of its status column."""
+    """A profile of malipo's own, with the meanings that operators gave to words of its status column."""
     if layout is None:
         return profile
     said = msgspec.toml.decode(layout.text, type=_SaidWords)
@@ -72,7 +72,7 @@ class _SaidWords(msgspec.Struct):
 async def save_status_words(
     tx: Tx, name: str, *, moved: Sequence[str], not_moved: Sequence[str], actor: Actor, now: datetime
 ) -> StatementProfile:
-    """Save what words of a layout's status column mean; the layout as it is then."""
+    """Save the meanings of words of a layout's status column. Returns the layout with them."""
     await store.lock_profile(tx, name)
     before = await find_profile(tx, name)
     if both := folded_words(moved) & folded_words(not_moved):
@@ -111,7 +111,7 @@ async def choose_profile(connection: Conn, path: Path, channel: Channel) -> Stat
 
 
 def best_profile(path: Path, channel: Channel, profiles: Iterable[StatementProfile]) -> StatementProfile | None:
-    """The one that knows most of the file's columns; of equals, the one that misses the fewest."""
+    """The profile that knows most of the file's columns; of several, the one with the fewest missing columns."""
     rows = first_rows(path)
     found = [
         (known, profile)
@@ -131,7 +131,7 @@ def _known_columns(profile: StatementProfile, rows: Iterable[list[Cell]]) -> int
 
 
 async def save_if_new(tx: Tx, profile: StatementProfile, *, actor: Actor, now: datetime) -> None:
-    """Save how an operator said that a layout is read; the next file of it is read without a question."""
+    """Save the layout that an operator defined, so that its next file is read without questions."""
     await store.lock_profile(tx, profile.name)
     if profile.name in await all_profiles(tx):
         return
@@ -141,7 +141,7 @@ async def save_if_new(tx: Tx, profile: StatementProfile, *, actor: Actor, now: d
 
 
 def encode(profile: StatementProfile) -> str:
-    """As TOML, which people can read and change."""
+    """The profile as TOML, which people can read and change."""
     fields = msgspec.to_builtins(profile)
     lines = [f"{name} = {_value(fields[name])}" for name in ("title", "channels", "sign", "time_formats", "zone")]
     lines += [
@@ -156,5 +156,5 @@ def encode(profile: StatementProfile) -> str:
 
 
 def _value(value: object) -> str:
-    """A text or a list of texts is written in TOML as it is in JSON."""
+    """A value in TOML, which writes texts and lists of texts as JSON does."""
     return msgspec.json.encode(value).decode()

@@ -1,14 +1,14 @@
-"""Which time an account's statements cover. Pure.
+"""Which time the statements of an account cover. Pure.
 
-Only whole files count: they add up, and say from when to when they are. Between two of them nothing is missing if they
-overlap, or if the later one opens with the balance that the earlier one closes with, to the cent.
+Only complete files count: they add up, and state their period. Nothing is missing between two of them if they overlap,
+or if the later one opens with the closing balance of the earlier one, to the cent.
 
-Matching calls a payment absent only in a time that is covered; the close of a day needs statements that cover the day.
-Both ask here. They differ in one thing, and each takes the reading that cannot lose money: two files that meet, or are
-up to a minute apart, and whose balances differ. For matching, something is missing between them: a payment of that
-minute would be called absent although the network paid it. For the close, the day is covered, and what the balances
-differ by is an open item that nothing explains, so it takes two operators; if the statements counted as missing, one
-operator could close the day without them.
+Matching calls a payment absent only in a covered time, and the close of a day needs statements that cover the day. The
+two differ in one case, and each takes the reading that cannot lose money: two files that meet, or are up to a minute
+apart, and whose balances differ. For matching, the time between them is not covered: a payment of that minute would be
+called absent although the network paid it. For the close, the day is covered, and the difference of the balances is an
+unexplained open item, which takes two operators; if the statements counted as missing, one operator could close the day
+without them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,24 +19,24 @@ from malipo import clock
 from malipo.errors import Code, Problem
 from malipo.reconciliation.statements.statement_file import StatementFile
 
-# A network may book a payment some hours after it has reported it. One that is open may still be paid for a while.
+# A network may book a payment some hours after reporting it, and an open payment may still be paid for a while.
 AFTER_END = timedelta(hours=6)
 AFTER_SENDING = timedelta(hours=24)
 
-# A heading says "to 23:59:59", or "to 23:59". What moved after that is in the next file, which then opens differently.
+# A heading says "to 23:59:59" or "to 23:59". Movements after that are in the next file, which then opens differently.
 _CUT_SHORT = timedelta(minutes=1)
 
 Span = tuple[datetime, datetime]
 
 
 class CoverageProblem(Code):
-    """What keeps statements from covering a day."""
+    """Why statements do not cover a day."""
 
     NO_STATEMENT = "coverage_no_statement"
     NOT_COVERED = "coverage_not_covered"
-    FILE = "coverage_file"  # that does not count
+    FILE = "coverage_file"  # a file that does not count
     UNKNOWN_TIME = "coverage_unknown_time"
-    ACCOUNT = "coverage_account"  # which of several
+    ACCOUNT = "coverage_account"  # the account, if there are several
     CHANNEL = "coverage_channel"
 
 
@@ -46,16 +46,16 @@ class _Stretch(NamedTuple):
     begins: datetime
     ends: datetime
     first: StatementFile
-    last: StatementFile  # of those, the one that ends last
+    last: StatementFile  # the file that ends last
 
 
 def spans_of(files: Iterable[StatementFile]) -> list[Span]:
-    """The times in which a payment that files of one account do not have is absent."""
+    """The times in which a payment is absent if no file of this account has it."""
     return [(each.begins, each.ends) for each in _stretches(files)]
 
 
 def covered_by_all(accounts: Iterable[Iterable[Span]]) -> list[Span]:
-    """The times that every account of a channel covers: a payment may be in any of them."""
+    """The times that every account of a channel covers, because a payment may be in any of the accounts."""
     common: list[Span] | None = None
     for spans in accounts:
         spans = list(spans)
@@ -70,10 +70,10 @@ def covered_by_all(accounts: Iterable[Iterable[Span]]) -> list[Span]:
 
 
 def missing(files: Sequence[StatementFile], begins: datetime, ends: datetime, *, balance: int | None) -> list[Problem]:
-    """What keeps these files of an account from covering a day.
+    """Why these files of an account do not cover a day; empty if they do.
 
-    `balance` is what the account held by the last close, in whole shillings. Nothing is missing before the first file
-    if that one opens with it.
+    `balance` is the account's balance by the last close, in whole shillings. Nothing is missing before the first file
+    if it opens with that balance.
     """
     if not files:
         return [Problem(CoverageProblem.NO_STATEMENT, first=clock.local(begins), last=clock.local(ends))]
@@ -91,7 +91,7 @@ def missing(files: Sequence[StatementFile], begins: datetime, ends: datetime, *,
 
 
 def last_before(files: Sequence[StatementFile], moment: datetime) -> StatementFile | None:
-    """The whole file that knows best what the account held then: the one that goes nearest to it, and came last."""
+    """The complete file that best knows the balance at a moment: it ends nearest before it, and was imported last."""
     begun = [each for each in files if each.is_whole and _begin(each) < moment]
     return max(
         begun, key=lambda each: (min(each.ends_at or _begin(each), moment), each.imported_at, each.id), default=None
@@ -99,7 +99,7 @@ def last_before(files: Sequence[StatementFile], moment: datetime) -> StatementFi
 
 
 def first_from(files: Sequence[StatementFile], moment: datetime) -> StatementFile | None:
-    """The whole file that knows what the account held then; if none does, the next one."""
+    """A complete file that covers the moment; if there is none, the next one."""
     before = last_before(files, moment)
     after = [each for each in files if each.is_whole and _begin(each) >= moment]
     if before is not None and before.ends_at is not None and before.ends_at > moment:
@@ -108,7 +108,7 @@ def first_from(files: Sequence[StatementFile], moment: datetime) -> StatementFil
 
 
 def covering(files: Sequence[StatementFile], moment: datetime) -> StatementFile | None:
-    """A whole file that knows what the account held then: the one that came last."""
+    """A complete file that covers the moment: the one that was imported last."""
     whole = [each for each in files if each.is_whole and _begin(each) <= moment <= (each.ends_at or _begin(each))]
     return max(whole, key=lambda each: (each.imported_at, each.id), default=None)
 
@@ -118,7 +118,8 @@ def begins_before(files: Sequence[StatementFile], moment: datetime) -> bool:
 
 
 def _stretches(files: Iterable[StatementFile], *, apart: timedelta | None = None) -> list[_Stretch]:
-    """With `apart`, files that are at most so long apart are one stretch, whatever their balances say."""
+    """The files as stretches without a gap. With `apart`, files at most so long apart are one stretch, whatever their
+    balances."""
     whole = [each for each in files if each.is_whole and each.ends_at is not None]
     found: list[_Stretch] = []
     for file in sorted(whole, key=lambda each: (_begin(each), _end(each))):

@@ -13,14 +13,14 @@ from malipo.networks.connector import Channel
 
 
 class FileProblem(Code):
-    """Why a file does not follow the one before it, or the one after it does not follow it. The values are text: those
-    of the first two are stored with the file."""
+    """Why a file does not continue the one before it, or is not continued by the one after it. The values are texts;
+    those of the first two problems are stored with the file."""
 
     GAP_BEFORE = "statement_gap_before"
     GAP_AFTER = "statement_gap_after"
-    NOT_COVERED = "statement_not_covered"  # the time before it
-    ACCOUNT = "statement_account"  # no problem: the name of an account, in the sentences of others
-    TEXT = "statement_text"  # was stored by another version, and is told as it is
+    NOT_COVERED = "statement_not_covered"  # no file covers the time before it
+    ACCOUNT = "statement_account"  # not a problem: the name of an account inside other sentences
+    TEXT = "statement_text"  # a text that another version stored, shown as it is
 
 
 class PeriodRefusal(Code):
@@ -29,17 +29,16 @@ class PeriodRefusal(Code):
 
 
 class LayoutChoice(StrEnum):
-    """What somebody said about how a layout is read."""
+    """What an author of a layout defined."""
 
-    COLUMNS = "columns"  # which column is what: they saved it
-    AGGREGATOR = "aggregator"  # whose account it is of
+    COLUMNS = "columns"  # the meaning of the columns
+    AGGREGATOR = "aggregator"  # whose account its files are of
     MOVED = "moved"  # this word of the status means that money moved
-    NOT_MOVED = "not_moved"  # or that it did not
+    NOT_MOVED = "not_moved"  # or that no money moved
 
 
 class LayoutAuthor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody else than the importer who said how a file is read, so that its lines are what they are by their word
-    too."""
+    """An operator other than the importer who defined how a file is read, and so answers for its lines too."""
 
     by: str
     said: LayoutChoice
@@ -50,7 +49,7 @@ class LayoutAuthor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 def authors_of(
     profile: StatementProfile, statuses: Statuses, *, carrier_by: str, imported_by: str
 ) -> tuple[LayoutAuthor, ...]:
-    """Of a file that was read; `carrier_by` is who last said whose account it is of. Pure."""
+    """The authors of a file that was read. `carrier_by` is the operator who last set whose account it is of. Pure."""
     said_by = profile.said_by
     found = [
         LayoutAuthor(by=said_by.columns, said=LayoutChoice.COLUMNS),
@@ -81,11 +80,11 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
     opening_cents: int = 0  # beside `opening`: the network wrote opening * 100 + opening_cents
     closing_cents: int = 0
     withdrawn_at: datetime | None = None
-    authors: tuple[LayoutAuthor, ...] = ()  # who said how it is read, beside the importer
+    authors: tuple[LayoutAuthor, ...] = ()  # of its layout, beside the importer
 
     @property
     def where(self) -> str:
-        """The account whose statement it is, for the log and for reasons that are stored."""
+        """The account of the statement, for the log and for stored reasons."""
         return f"{self.channel}, account {self.account}" if self.account else str(self.channel)
 
     @property
@@ -97,7 +96,8 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether what is not in it did not happen: it adds up, and says from when to when."""
+        """Whether it is complete, so that a movement that is not in it did not happen: it adds up, and states its
+        period."""
         has_balances = self.opening is not None and self.closing is not None
         return not self.problems and has_balances and self.begins_at is not None
 
@@ -112,8 +112,8 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def gaps_beside(file: StatementFile, before: StatementFile | None, after: StatementFile | None) -> list[Problem]:
     """A problem for each neighbour whose balance differs: the earlier file's closing is not our opening, or our closing
-    is not the later file's opening. A file that begins and ends in one minute, as a layout without seconds has it, is
-    compared with none: the order of such files is not known."""
+    is not the later file's opening. A file that begins and ends in one minute is not compared, because in a layout
+    without seconds the order of such files is not known."""
     before, after = (None if each is None or each.begins_at == each.ends_at else each for each in (before, after))
     found: list[Problem] = []
     if file.begins_at == file.ends_at:
@@ -130,7 +130,7 @@ def gaps_beside(file: StatementFile, before: StatementFile | None, after: Statem
 
 
 def uncovered_before(file: StatementFile, before: StatementFile | None) -> Problem | None:
-    """What happened between the file and the one before it, which neither shows. Files may come in any order."""
+    """The gap between the file and the one before it, which neither covers. Files may come in any order."""
     change = 0 if before is None else _change_between(before, file)
     if before is None or change == 0 or before.ends_at == file.begins_at:
         return None

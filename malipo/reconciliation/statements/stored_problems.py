@@ -1,7 +1,7 @@
-"""What does not add up in a statement, as the column `problems` keeps it: a sentence in English. Pure.
+"""Problems of a statement that does not add up, as the column `problems` stores them: as English sentences. Pure.
 
-The column had sentences before problems had codes, and the close of a day repeats them, so they stay as they are. This
-is the only place that reads one back.
+The column had sentences before problems had codes, and signed closes repeat them, so the sentences stay. This is the
+only file that parses them.
 """
 
 import re
@@ -11,7 +11,7 @@ from malipo.errors import Code, Problem
 from malipo.network_statements.chain import ChainProblem
 from malipo.reconciliation.statements.statement_file import FileProblem
 
-# Never changed: rows that were stored would not be read any more.
+# Never change these: stored rows could not be parsed any more.
 SENTENCES: dict[Code, str] = {
     ChainProblem.BALANCE: "Row {row} says that the balance is {balance}; with the line before it, it would be "
     "{expected}: {missing} are missing or too many.",
@@ -35,7 +35,7 @@ def stored_text(problem: Problem) -> str:
 
 
 def problem_of(text: str) -> Problem:
-    """One that no version has stored like this is told as it is."""
+    """The problem of a stored text. An unknown text is shown as it is."""
     found = ((code, _pattern(code).fullmatch(text)) for code in SENTENCES)
     code, match = next((code, match) for code, match in found if match is not None)
     return Problem(code, **match.groupdict())

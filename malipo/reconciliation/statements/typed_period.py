@@ -1,4 +1,4 @@
-"""The time that a statement covers, as an operator types it: for files that do not say it. Pure."""
+"""The period of a statement as an operator types it, for files that state none. Pure."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -9,7 +9,7 @@ from malipo.reconciliation.statements.statement_file import PeriodRefusal
 
 
 def period_of(begins: str, ends: str) -> tuple[datetime, datetime] | None:
-    """Both, or none. In Dar es Salaam; a day ends at its end, a time is that time."""
+    """The two moments; None if neither is given. In Dar es Salaam. A day as the end means the end of that day."""
     begins, ends = begins.strip(), ends.strip()
     if not begins and not ends:
         return None

@@ -20,25 +20,25 @@ from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of
 from malipo.reconciliation.statements.store.statements import AUTHORS, FETCHED_BY
 
 
-# Lines that are booked as sums. What came in is never booked as a fee: it may be a payment whose remark says "fees".
+# Lines that are booked as sums. Incoming money is never booked as a fee: it may be a payment whose remark says "fees".
 def summed(kind: str) -> str:
-    """Of a line `l` that is called so."""
+    """A condition: whether a line `l` of this kind is booked in a sum."""
     return f"({kind} = 'sweep' OR {kind} = 'fee' AND l.amount < 0)"
 
 
 SUMMED = summed("l.kind")
-# Fees and sweeps that may be payments, or whose booking operators have undone, have an exception each, and only
-# operators decide about them.
+# Without fees and sweeps that may be payments, or whose booking operators have undone: each has an exception, and only
+# operators decide about it.
 IS_SUMMED = f"""
     {SUMMED} AND NOT EXISTS (
         SELECT FROM reconciliation_exceptions e
         WHERE e.line_id = l.id AND e.kind IN ({", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)}))
 """
-# Of lines that are not in the queue: words of a fee, and matched with a payment all the same.
+# Of lines that are not in the queue: lines with the words of a fee that are matched with a payment.
 IS_PAYMENT = "EXISTS (SELECT FROM statement_matches p WHERE p.line_id = l.id AND p.role = 'payment')"
 
 
-# As `money.split_movement` has it: the nearest whole shillings of a sum of lines, and never 0 of something.
+# The nearest whole shillings of a sum of lines, and at least 1, as in `money.split_movement`.
 SHILLINGS = """
     CASE WHEN abs(sum(l.amount * 100 + l.cents)) BETWEEN 1 AND 49 THEN sign(sum(l.amount * 100 + l.cents))
          ELSE round(sum(l.amount * 100 + l.cents) / 100.0) END
@@ -46,8 +46,8 @@ SHILLINGS = """
 
 
 def untold(kind: str, *, without: str = "NULL") -> str:
-    """In shillings, what of lines `l`, called `kind` and of files `f`, no statement of the worker's calls so; as if one
-    file were not there."""
+    """An expression: the shillings of lines `l` of this kind, in files `f`, to which no fetched statement gives this
+    kind. The file `without` is ignored."""
     return f"""
         coalesce(ceil(sum(abs(l.amount * 100 + l.cents) / 100.0) FILTER (
             WHERE f.imported_by <> '{FETCHED_BY}' AND NOT EXISTS (
@@ -65,13 +65,13 @@ class ChargeSum(msgspec.Struct, frozen=True, kw_only=True):
     account: str
     kind: str
     day: date
-    cents: int  # all of it, signed as in the statement
+    cents: int  # the whole sum in cents, signed as in the statement
     imported_by: str = ""
     lines: int = 0
-    untold: int = 0  # in shillings, whatever their sign: lines that no statement of the worker's calls the same
-    money_in: int = 0  # in shillings: what came in
+    untold: int = 0  # shillings without signs, of lines to which no fetched statement gives the same kind
+    money_in: int = 0  # incoming shillings
     money_out: int = 0
-    authors: tuple[str, ...] = ()  # who said how the file is read, beside who imported it
+    authors: tuple[str, ...] = ()  # of the layout that read the file, beside its importer
 
 
 class UnbookedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,13 +92,13 @@ class UnbookedLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SuspectLine(UnbookedLine, frozen=True, kw_only=True):
-    """A line that would be booked by its words, and whose receipt no payment's line has."""
+    """A line that would be booked by its words, and whose receipt no line of a payment has."""
 
     kind: str
     day: date
     key: str
     phone: str
-    is_charge: bool  # it names the key of a payment that was paid, with another amount
+    is_charge: bool  # it names the key of a paid payment, with another amount
 
 
 class BookedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,16 +112,16 @@ class BookedLine(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     day: date
     key: str
-    payments: list[str]  # that have its receipt and its amount, and no line
+    payments: list[str]  # with its receipt and amount, and without a line
 
 
 class ToldLine(BookedLine, frozen=True, kw_only=True):
-    """A booked line of which a file that was imported later tells the key."""
+    """A booked line whose key was told by a file that was imported later."""
 
     amount: int
     told_in: str  # the file
     told_by: str
-    authors: tuple[str, ...]  # who said how that file is read, beside who imported it
+    authors: tuple[str, ...]  # of the layout that read that file, beside its importer
 
     @property
     def is_fetched(self) -> bool:
@@ -133,25 +133,25 @@ class BankLine(msgspec.Struct, frozen=True, kw_only=True):
     channel: str
     amount: int
     day: date
-    words: str  # everything in which the bank's reference may stand
+    words: str  # all texts that may contain the bank's reference
     key: str = ""
     phone: str = ""
     is_own: bool = False  # the network's own statement has it
 
 
 class BookedTransfer(msgspec.Struct, frozen=True, kw_only=True):
-    """A transfer that operators have booked, and that no line of the network's own was found for yet."""
+    """A transfer that operators have booked, and that is not paired with a line of the network's own yet."""
 
     booking_id: str
     channel: str
     amount: int
     day: date
     reference: str
-    line_id: int | None = None  # of an operator's file, which one of the network's own displaces
+    line_id: int | None = None  # a line of an operator's file that one of the network's own would replace
 
 
 async def sum_lines(connection: Conn, file_id: str | None = None) -> list[ChargeSum]:
-    """Of all files, or of one."""
+    """The open sums of fees and sweeps, of all files or of one."""
     rows = await connection.fetch(
         f"""
         SELECT l.file_id, l.channel, l.account, l.kind,
@@ -171,7 +171,8 @@ async def sum_lines(connection: Conn, file_id: str | None = None) -> list[Charge
 
 
 async def close_summed(tx: Tx, file_ids: Sequence[str]) -> None:
-    """The lines of `sum_lines` of these files have their place. The caller holds the lock, so they are the same."""
+    """Take the lines of `sum_lines` of these files from the queue. They are the same lines, because the caller has
+    taken the lock of matching."""
     await tx.execute(
         f"""
         DELETE FROM open_statement_lines o USING statement_lines l
@@ -202,27 +203,27 @@ async def find_lines(tx: Tx, line_ids: Sequence[int]) -> list[UnbookedLine]:
     return [msgspec.convert(dict(row), UnbookedLine) for row in rows]
 
 
-# Payments whose lines an account's statement may have: those of its channel; of an aggregator's account, of all.
+# The channels whose payments an account's statement may have: its own; all of them for an aggregator's account.
 _ACCOUNTS = """
     accounts AS MATERIALIZED (
         SELECT channel, account, bool_or(profile = ANY($1) OR account = ANY($2)) AS is_shared
         FROM statement_files WHERE withdrawn_at IS NULL GROUP BY 1, 2
     )
 """
-# Another line of the channel with the receipt of the line `l`, which is that of a payment: so `l` is a charge for it.
+# Whether another line with the receipt of the line `l` is a payment's: then `l` is a charge for that payment.
 _HAS_PAYMENT_LINE = """
     (l.receipt <> '' AND EXISTS (
         SELECT FROM accounts a JOIN statement_lines p ON p.channel = a.channel AND p.account = a.account
         WHERE a.channel = l.channel AND p.receipt = l.receipt AND p.id <> l.id AND p.kind = 'money'))
 """
-# The payment `t` cannot be that of the line: it has one. An adoption that was undone was not it either.
+# Whether the payment `t` cannot be the line's: it has a line, or is an undone adoption.
 _HAS_OTHER = """
     (EXISTS (SELECT FROM statement_matches s
              WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
      OR EXISTS (SELECT FROM adopted_payments d
                 WHERE d.merchant_id = t.merchant_id AND d.transaction_id = t.id AND d.undone_at IS NOT NULL))
 """
-# What was booked in a sum, and is not known to be a charge for a payment.
+# Lines that were booked in a sum, and are not known to be a charge for a payment.
 _IS_BOOKED = f"""
     {IS_SUMMED} AND l.amount <> 0
     AND EXISTS (SELECT FROM matched_files q WHERE q.file_id = l.file_id)
@@ -271,8 +272,8 @@ async def find_like_payments(
     first: Sequence[str],
     last: Sequence[str],
 ) -> set[int]:
-    """Those of these lines that have the number and the amount of a payment which is open, or was paid and has neither
-    a line nor a receipt."""
+    """The lines with the number and the amount of a payment that is open, or that was paid and has neither a line nor a
+    receipt."""
     rows = await tx.fetch(
         f"""
         WITH {_ACCOUNTS}, suspect AS MATERIALIZED (
@@ -300,8 +301,8 @@ async def find_like_payments(
 
 
 async def find_booked_of_payments(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[BookedLine]:
-    """Lines that were booked, and that are exactly those of payments whose float has moved since the last whole run.
-    From the payments to the lines: a receipt is found by the index of lines, and there is no other of receipts."""
+    """Booked lines with the exact facts of payments whose float has moved since the last complete run. The query goes
+    from the payments to the lines, because only lines have an index of receipts."""
     rows = await tx.fetch(
         f"""
         WITH {_ACCOUNTS}, moved AS MATERIALIZED (
@@ -329,8 +330,8 @@ async def find_booked_of_payments(tx: Tx, *, layouts: Sequence[str], accounts: S
 
 
 async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[ToldLine]:
-    """Lines that were booked, and whose key was told by files that no whole run has seen: a payment without a line has
-    exactly that; or none has the key, and the worker's own file tells it. An operator's could be invented."""
+    """Booked lines whose key was told by files that no complete run has seen: a payment without a line has exactly this
+    key, or no payment has it and a fetched file tells it. (An operator's file could be invented.)"""
     rows = await tx.fetch(
         f"""
         WITH {_ACCOUNTS}
@@ -361,7 +362,7 @@ async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts
 
 
 async def find_still_open(tx: Tx, line_ids: Sequence[int]) -> list[UnbookedLine]:
-    """Those of these lines that are in the queue."""
+    """The lines that are in the queue."""
     rows = await tx.fetch(
         """
         SELECT l.id AS line_id, l.channel, l.account, l.amount
@@ -373,7 +374,7 @@ async def find_still_open(tx: Tx, line_ids: Sequence[int]) -> list[UnbookedLine]
 
 
 async def find_booking_of(tx: Tx, line: BookedLine, *, kind: str) -> str | None:
-    """The booking of the line's file, kind and day; none if its lines have cancelled each other."""
+    """The booking of the line's file, kind and day; None if its lines cancelled each other."""
     found: str | None = await tx.fetchval(
         """
         SELECT b.id FROM house_bookings b
@@ -389,7 +390,7 @@ async def find_booking_of(tx: Tx, line: BookedLine, *, kind: str) -> str | None:
 
 
 async def sum_booked(tx: Tx, line: BookedLine, *, without: Sequence[int]) -> ChargeSum | None:
-    """What was booked with a line, without these; None if nothing is left."""
+    """The sum that was booked with a line, without these lines; None if no line is left."""
     row = await tx.fetchrow(
         f"""
         SELECT l.file_id, l.channel, l.account, l.kind, {_DAY_OF_LINE} AS day,
@@ -411,7 +412,7 @@ async def sum_booked(tx: Tx, line: BookedLine, *, without: Sequence[int]) -> Cha
 
 
 async def close_line(tx: Tx, line_id: int) -> bool:
-    """Whether it was open."""
+    """Take a line from the queue. Returns whether it was there."""
     return bool(await tx.execute("DELETE FROM open_statement_lines WHERE line_id = $1", line_id) == "DELETE 1")
 
 
@@ -423,7 +424,7 @@ async def reopen_line(tx: Tx, line_id: int) -> None:
 
 
 def _is_own_bank_line(line: str) -> str:
-    """Whether the network's own statement has a line, and calls it a transfer to or from the bank."""
+    """A condition: whether the network's own statement calls a line a bank transfer."""
     return f"""
         CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
             SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
@@ -434,7 +435,7 @@ def _is_own_bank_line(line: str) -> str:
 
 
 async def find_bank_lines(connection: Conn) -> list[BankLine]:
-    """In the order of their times."""
+    """Lines of bank transfers in the queue, in the order of their times."""
     rows = await connection.fetch(
         f"""
         SELECT l.id AS line_id, l.channel, l.amount, {_DAY_OF_LINE} AS day,
@@ -448,8 +449,8 @@ async def find_bank_lines(connection: Conn) -> list[BankLine]:
 
 
 async def find_transfers(connection: Conn) -> list[BookedTransfer]:
-    """Those without a line; and those whose line only operators brought, if one of the network's own is in the queue
-    that has their amount."""
+    """Transfers without a line, and transfers whose line only operators brought, if a line of the network's own with
+    their amount is in the queue."""
     rows = await connection.fetch(
         f"""
         WITH transfer AS (
@@ -473,7 +474,7 @@ async def find_transfers(connection: Conn) -> list[BookedTransfer]:
 
 
 async def match_transfers(tx: Tx, pairs: Sequence[tuple[int, str]], *, now: datetime) -> int:
-    """Match lines with bookings; how many."""
+    """Match lines with bookings. Returns their number."""
     return int(
         await tx.fetchval(
             f"""
@@ -497,7 +498,7 @@ async def match_transfers(tx: Tx, pairs: Sequence[tuple[int, str]], *, now: date
 
 
 async def reopen_lines(tx: Tx, line_ids: list[int]) -> None:
-    """They have no place again."""
+    """Put lines back into the queue."""
     await tx.execute(
         """
         INSERT INTO open_statement_lines (line_id, channel)

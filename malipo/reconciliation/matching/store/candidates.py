@@ -24,11 +24,11 @@ _TABLE = """
         by_receipt boolean, by_key boolean
     ) ON COMMIT DROP
 """
-# A remark of a customer ("School fees") may be taken for a fee, a sweep, or anything. The words do not count where the
-# amount and the direction are exactly those of the payment: what the network charges for it has another amount.
+# A customer's remark ("School fees") may look like a fee or a sweep. The words do not count if the amount and the
+# direction are exactly the payment's, because a network's charge for the payment has another amount.
 _MAY_BE = f"(u.kind = 'money' OR ({SIGNED} = u.amount AND u.cents = 0))"
-# A line that names our key is about that payment, also if its amount is another. Reversals name it too, and charges for
-# what was paid.
+# A line that names our key is about that payment, also if its amount differs. Reversals of a payment, and charges for a
+# paid one, name the key too.
 _MAY_BE_BY_KEY = f"(u.kind IN ('bank', 'other', 'sweep') OR u.kind = 'fee' AND t.status <> 'COMPLETED' OR {_MAY_BE})"
 _CANDIDATES = f"""
     WITH unmatched AS MATERIALIZED (
@@ -109,7 +109,7 @@ SINGLE = """
 
 
 async def find_days(connection: Conn) -> list[date]:
-    """The days of lines in the queue. Whatever their words are, they may be payments."""
+    """The days of the lines in the queue, whatever their words."""
     rows = await connection.fetch(
         f"""
         SELECT DISTINCT {clock.day_sql("l.moved_at")} AS day
@@ -128,11 +128,11 @@ async def fill_candidates(
     first: Sequence[str],
     last: Sequence[str],
 ) -> None:
-    """Note which payments each line may be of, by receipt and by key, in a table of this transaction.
+    """Fill a temporary table with the payments that each line may be of, by receipt and by key.
 
     The account of an aggregator, by its layout or by its name, has the payments of all its channels.
     """
-    # A file may have brought more lines than there were: a plan for the few before it would take hours.
+    # A file may have added more lines than there were. A plan made for the few lines before would take hours.
     await tx.execute("ANALYZE statement_lines, open_statement_lines")
     await tx.execute("DROP TABLE IF EXISTS pg_temp.candidates")
     await tx.execute(_TABLE)
@@ -142,5 +142,5 @@ async def fill_candidates(
 
 
 async def drop_weaker(tx: Tx) -> None:
-    """Of the payments that a line fits, take those from the candidates that do not keep it from another."""
+    """Delete the candidates with a weaker claim, by `stronger_claims.py`."""
     await tx.execute(_DROP_WEAKER)

@@ -22,9 +22,8 @@ from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
 
 async def find_contradicted(tx: Tx) -> list[int]:
-    """Lines that were matched by what an operator's file says, where the network's own statement says something else of
-    the same line: another key, or that it is no reversal. Of those whose payment was told, or had nothing to be told,
-    only the lines of files that no whole run has seen."""
+    """Lines that were matched by a fact in an operator's file that the network's own statement contradicts: another
+    key, or that the line is no reversal. Reported lines only from files that no complete run has seen."""
     rows = await tx.fetch(
         f"""
         SELECT m.line_id FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
@@ -45,9 +44,8 @@ async def find_contradicted(tx: Tx) -> list[int]:
 
 
 async def find_named_by_people(tx: Tx, *, since: datetime) -> dict[int, date]:
-    """Lines of the network's own that were matched by a key which only an operator's copy adds, or by a receipt that
-    only people have told, and their days: of files that no whole run has seen, and of those that operators have
-    imported since then."""
+    """Lines of the network's own, with their days, that were matched by a key which only an operator's copy adds, or by
+    a receipt that only people have told: of files that no complete run has seen, or that operators imported since."""
     rows = await tx.fetch(
         f"""
         SELECT DISTINCT l.id, {clock.day_sql("l.moved_at")} AS day
@@ -74,10 +72,10 @@ async def find_with_receipts_of_others(
     first: Sequence[str],
     last: Sequence[str],
 ) -> list[int]:
-    """Those of these lines whose receipt a payment without a line has from its network, with exactly their amount."""
+    """The lines whose receipt a payment without a line has from its network, with exactly the same amount."""
     if not line_ids:
         return []
-    # With an index, so that it is quick also where nobody has counted the rows yet, as after a restore.
+    # The index makes it fast even without statistics of the tables, as after a restore.
     await tx.execute(
         """
         CREATE TEMPORARY TABLE named_lines (
@@ -125,8 +123,8 @@ async def find_with_receipts_of_others(
 
 
 async def find_displaced_by_receipts(tx: Tx) -> list[int]:
-    """As `find_displaced`: by a line of the network's own whose payment has its receipt from the network, whatever key
-    an operator's copy adds to it."""
+    """As `find_displaced`, where a line of the network's own has the receipt that the payment has from its network,
+    whatever key an operator's copy adds to the line."""
     rows = await tx.fetch(
         f"""
         WITH {SINGLE}
@@ -143,8 +141,8 @@ async def find_displaced_by_receipts(tx: Tx) -> list[int]:
 
 
 async def find_displaced(tx: Tx) -> list[int]:
-    """Lines that only operators brought, and whose payment a line of the network's own statement fits; also those whose
-    payment was told, or had nothing to be told. Only in the transaction that has noted the candidates."""
+    """Lines that only operators brought and whose payment fits a line of the network's own statement; also reported
+    lines. Only in the transaction that has filled the candidates."""
     rows = await tx.fetch(
         f"""
         WITH {SINGLE}
@@ -159,7 +157,7 @@ async def find_displaced(tx: Tx) -> list[int]:
 
 
 async def find_displaced_reversals(tx: Tx) -> list[int]:
-    """Reversals that only operators brought, and whose payment the network's own statement takes back by another."""
+    """Reversals that only operators brought, of payments that the network's own statement reverses by another line."""
     rows = await tx.fetch(
         f"""
         WITH {CANDIDATES_TO_TAKE_BACK}

@@ -1,4 +1,4 @@
-"""The SQL of evidence: matched lines that their payments have not been told of."""
+"""The SQL of evidence: matched lines, and whether they were reported to their payments."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -35,9 +35,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     network_key: str
     type: Type
     payment_amount: int
-    ordinal: int  # of the payment's last correction: a line is reported again if something contradicts it later
-    is_second: bool  # it was reported when the payment was open, and the payment has ended otherwise since then
-    is_taken_back: bool  # it is a payment's line, and there is one of its reversal that counts
+    ordinal: int  # of the payment's last correction; a line that is contradicted later is reported again
+    is_second: bool  # it was reported while the payment was open, which has since ended with another outcome
+    is_taken_back: bool  # a counted line reverses it
 
 
 class WaitingLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,36 +55,36 @@ class WaitingLine(msgspec.Struct, frozen=True, kw_only=True):
     status: str
     is_paid: bool  # by the latest report, which may contradict the status
     payment_amount: int
-    authors: tuple[str, ...] = ()  # others by whose word the file says so: who said how it is read
-    named_by: tuple[str, ...] = ()  # of a reversal: others who said that the line which it takes back is the payment's
-    word: str = ""  # of the status, if operators said that it means that money moved
+    authors: tuple[str, ...] = ()  # of the layout that read the file, beside its importer
+    named_by: tuple[str, ...] = ()  # of a reversal: operators who said that the reversed line is the payment's
+    word: str = ""  # the status, if operators said that it means that money moved
 
 
 _IS_PAID = "coalesce(c.is_paid, t.status = 'COMPLETED')"
-# Whether the line of a payment, `m`, says nothing any more. A reversal that only an operator's file has could be
-# invented: it counts once it was counted as moved by that operator, or two have agreed. None is reported before.
+# Whether the line of the match `m` was reversed. A reversal that only an operator's file has could be invented: it
+# counts, and is reported, once it was counted as moved by that operator, or two operators have agreed.
 _IS_TAKEN_BACK = f"""
     EXISTS (
         SELECT FROM statement_matches r JOIN statement_lines b ON b.id = r.line_id
         WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id AND r.role = 'reversal'
           AND (r.is_counted OR r.is_reported OR {is_own_reversal("b")}))
 """
-# Payments that one operator alone has called paid, and who did.
+# Payments that one operator alone has called paid, with that operator.
 _COMPLETED_ALONE = """
     SELECT r.merchant_id, r.transaction_id, r.requested_by FROM resolutions r
     WHERE r.outcome = 'completed' AND r.is_approved AND r.decided_by = r.requested_by
 """
-# Whether a line of the network's own is that of a payment by the word of one operator only: a copy of their file `f`
-# adds the key, and they alone have called the payment paid.
+# Whether only one operator links a line of the network's own with its payment: a copy in this operator's file `f` adds
+# the key, and this operator alone has called the payment paid.
 _IS_NAMED_ALONE = f"""
     (m.role = 'payment' AND m.how = 'key' AND {is_key_added("l")} AND EXISTS (
         SELECT FROM ({_COMPLETED_ALONE}) r
         WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id
           AND r.requested_by = ANY (array_append({AUTHORS}, f.imported_by))))
 """
-# Whether reporting the line would end its payment, or contradict it: a payment's line, where the payment counts as not
-# paid. A reversal always does: it takes a payment back, or keeps the payment's line from being told. So does a line
-# that one operator alone makes the payment's: the money of a stranger would be explained by it.
+# Whether reporting the line would end or contradict its payment: a payment's line does if the payment counts as unpaid.
+# A reversal always has an effect: it takes a payment back, or keeps the payment's line from being reported. So has a
+# line that one operator alone links with the payment: it would explain another customer's money.
 _HAS_EFFECT = f"""
     CASE m.role WHEN 'payment' THEN NOT {_IS_PAID} AND NOT {_IS_TAKEN_BACK} OR {_IS_NAMED_ALONE}
          ELSE m.role = 'reversal' END
@@ -92,9 +92,11 @@ _HAS_EFFECT = f"""
 
 
 def _tells(match: str, line: str) -> str:
-    """Several files may have a line, and each may add to it: whether the copy k has what the line was matched by. Who
-    brings the file with the key, or that calls it a reversal of that receipt, answers for that. If no copy has all of
-    it, an operator who brought one does."""
+    """A condition: whether the copy `k` of a line tells the fact by which the line was matched.
+
+    Several files may have a line, and each may add facts. The importer of a file that tells the key, or that the line
+    reverses that receipt, answers for this fact. If no copy tells it, an operator who brought a copy does.
+    """
     return f"""
         CASE WHEN {match}.role = 'reversal' THEN k.kind = 'reversal' AND k.linked = {line}.linked
              WHEN {match}.how = 'key' THEN {ending_sql("k.key")} = (
@@ -108,8 +110,8 @@ TELLS = _tells("m", "l")
 
 
 def _is_told_by_worker(match: str, line: str, *, is_by_key: bool = False) -> str:
-    """Whether the worker's own file has what the line was matched by; where an operator has matched it, or `is_by_key`,
-    the key of the payment."""
+    """A condition: whether a fetched file tells the fact by which the line was matched. If an operator matched it, or
+    with `is_by_key`, that fact is the payment's key."""
 
     def names(copy: str) -> str:
         is_named = f"{ending_sql(f'{copy}.key')} = t.network_key"
@@ -126,7 +128,7 @@ def _is_told_by_worker(match: str, line: str, *, is_by_key: bool = False) -> str
 
 
 def _is_by_two(match: str) -> str:
-    """Two operators have matched the line, or the only one there is."""
+    """A condition: whether two operators, or the only operator, matched the line."""
     return f"""
         ({match}.how = 'operator' AND EXISTS (
             SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
@@ -137,7 +139,7 @@ def _is_by_two(match: str) -> str:
 
 
 def _teller(match: str, line: str, *, rather_by: str = "''") -> str:
-    """The file that tells what the line was matched by; rather one that this operator has imported."""
+    """The file that tells the fact by which the line was matched; preferably one that this operator imported."""
     tells = _tells(match, line)
     return f"""
         coalesce((
@@ -148,8 +150,8 @@ def _teller(match: str, line: str, *, rather_by: str = "''") -> str:
     """
 
 
-# A reversal finds its payment `t` through the payment's line: `y`, matched as `x`. The worker may have fetched it, and
-# an operator have said whose the line is that it takes back. That operator answers for it.
+# A reversal finds its payment `t` by the payment's line `y`, matched as `x`. Even if the reversal was fetched, an
+# operator who said whose line `y` is answers for it.
 _IS_BY_LINE = f"(x.line_id IS NOT NULL AND {_is_told_by_worker('m', 'l')})"
 _IS_FETCHED = f"""
     ({_is_told_by_worker("m", "l")}
@@ -157,7 +159,7 @@ _IS_FETCHED = f"""
 """
 
 
-# A file `n` that no operator could have invented alone with a few lines: it is the worker's, or it is complete.
+# A file `n` that no operator could have invented alone with a few lines: it was fetched, or is complete.
 IS_SURE = f"""
     (n.withdrawn_at IS NULL AND (n.imported_by = '{FETCHED_BY}'
         OR n.problems = '{{}}' AND n.opening IS NOT NULL AND n.closing IS NOT NULL AND n.begins_at IS NOT NULL))
@@ -165,7 +167,7 @@ IS_SURE = f"""
 
 
 def is_in_sure_file(line: str, tells: str = "true") -> str:
-    """Whether such a file has the line; where several files have it, one whose copy `k` tells this."""
+    """A condition: whether such a file has the line, with a copy `k` that fulfils `tells`."""
     return f"""
         CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
             SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
@@ -175,8 +177,8 @@ def is_in_sure_file(line: str, tells: str = "true") -> str:
 
 
 def is_shown(match: str) -> str:
-    """Whether the line of a payment's match shows that the payment is in a statement: a complete file has what it was
-    matched by, or the worker's; or operators answer for it. A line that one operator adds could be invented."""
+    """A condition: whether a payment's matched line shows that the payment is in a statement: a complete or fetched
+    file tells the fact by which it was matched, or operators answer for it. (One operator could invent a line.)"""
     return f"""
         EXISTS (
             SELECT FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
@@ -185,15 +187,15 @@ def is_shown(match: str) -> str:
     """
 
 
-# Who alone has typed the receipt by which the payment's line was matched, where the network does not name the payment.
+# The operators who alone typed the receipt by which the payment's line was matched, if the network tells no key.
 _TYPISTS = f"""
     CASE WHEN x.how = 'receipt' AND NOT {_is_told_by_worker("x", "y", is_by_key=True)} THEN ARRAY(
         SELECT DISTINCT r.requested_by FROM resolutions r
         WHERE r.merchant_id = t.merchant_id AND r.transaction_id = t.id AND r.provider_reference = t.provider_reference
           AND r.outcome = 'completed' AND r.is_approved AND r.decided_by = r.requested_by) ELSE '{{}}'::text[] END
 """
-# Who else answers for a reversal that an operator's file `f` tells: who said whose the line is that it takes back. Not
-# if the network says so, or two do, nor if the payment has the receipt of that line from its network.
+# Who else answers for a reversal in an operator's file `f`: the operator who said whose line it reverses. Nobody, if
+# the network or two operators say so, or if the payment has that line's receipt from its network.
 _NAMED_BY = f"""
     CASE WHEN x.line_id IS NULL OR {_IS_BY_LINE} OR x.is_counted OR {_is_by_two("x")}
            OR y.receipt = t.provider_reference COLLATE "C" AND NOT {is_receipt_told_by_people("t")} THEN '{{}}'::text[]
@@ -203,7 +205,7 @@ _NAMED_BY = f"""
              SELECT array_append({AUTHORS.replace("f.", "g.")}, g.imported_by) FROM statement_files g
              WHERE g.id = {_teller("x", "y", rather_by="f.imported_by")}) END
 """
-# An operator who has matched a line alone answers for that, whoever brought the file.
+# An operator who matched a line alone answers for the match, also of another operator's file.
 _WAITING = f"""
     m.line_id, f.id AS file_id, CASE WHEN m.how = 'operator' THEN m.matched_by
         WHEN x.how = 'operator' AND {_IS_BY_LINE} THEN x.matched_by ELSE f.imported_by END AS imported_by,
@@ -223,8 +225,9 @@ _JOINED = f"""
 
 
 async def note_named_alone(tx: Tx) -> None:
-    """Have lines reported that were matched with nothing to tell, and that one operator alone makes the payment's: it
-    counts as moved by that operator. Of files that no whole run has seen: before, another file may have told less."""
+    """Have lines reported that needed no report, but that one operator alone links with their payment: this counts as
+    moved by that operator. Only lines of files that no complete run has seen, as they may tell more than earlier
+    files."""
     await tx.execute(
         f"""
         UPDATE statement_matches w SET is_reported = false
@@ -242,9 +245,9 @@ async def note_named_alone(tx: Tx) -> None:
 
 
 async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[WaitingLine]:
-    """Lines of files that people brought, or that one operator has matched alone, that would end or contradict a
-    payment, and that nobody has looked at yet; all, or those of the payments of these: a reversal decides about the
-    payment's line."""
+    """Lines that would end or contradict a payment and were not sorted yet, from operators' files or matched by one
+    operator alone: all, or only those of the payments of `line_ids`, because a reversal decides about its payment's
+    line too."""
     rows = await tx.fetch(
         f"""
         SELECT {_WAITING} FROM {_JOINED}
@@ -260,7 +263,7 @@ async def find_effects(tx: Tx, line_ids: Sequence[int] | None = None) -> list[Wa
 
 
 async def find_waiting(connection: Conn, proposal_id: str) -> list[WaitingLine]:
-    """Those of a proposal. Not those that would change nothing by now, because the network has confirmed them."""
+    """The lines of a proposal, without lines that would change nothing any more because the network confirmed them."""
     rows = await connection.fetch(
         f"""
         SELECT {_WAITING} FROM {_JOINED}
@@ -272,7 +275,8 @@ async def find_waiting(connection: Conn, proposal_id: str) -> list[WaitingLine]:
 
 
 async def find_what_is_told(connection: Conn, line_id: int) -> list[FactSource]:
-    """What is shown of a line: its kind, key, phone, linked receipt and words, and which files tell each."""
+    """The facts that are shown of a line (kind, key, phone, linked receipt, words), each with the files that tell
+    it."""
     rows = await connection.fetch(
         f"""
         WITH copies AS MATERIALIZED (
@@ -297,7 +301,7 @@ async def find_what_is_told(connection: Conn, line_id: int) -> list[FactSource]:
 
 
 async def find_lines_of_payment(connection: Conn, merchant_id: str, transaction_id: str) -> list[int]:
-    """Matched with it: its own, and one that takes it back."""
+    """The lines that are matched with a payment: its own line, and its reversal."""
     rows = await connection.fetch(
         "SELECT line_id FROM statement_matches WHERE merchant_id = $1 AND transaction_id = $2 ORDER BY 1",
         merchant_id,
@@ -307,14 +311,14 @@ async def find_lines_of_payment(connection: Conn, merchant_id: str, transaction_
 
 
 async def find_lines_of(tx: Tx, proposal_id: str) -> list[int]:
-    """All lines of a proposal, also those that would change nothing by now."""
+    """All lines of a proposal, also lines that would change nothing any more."""
     sql = "SELECT line_id FROM statement_matches WHERE proposal_id = $1 AND NOT is_reported ORDER BY 1"
     return [row["line_id"] for row in await tx.fetch(sql, proposal_id)]
 
 
 async def release_waiting(tx: Tx) -> list[str]:
-    """Let lines go that wait, or were rejected, and would change nothing now, or that the network has told itself. The
-    proposals that they were of."""
+    """Release waiting or rejected lines that would change nothing now, or that the network itself has told. Returns
+    their proposals."""
     rows = await tx.fetch(
         f"""
         WITH gone AS (
@@ -330,7 +334,7 @@ async def release_waiting(tx: Tx) -> list[str]:
 
 
 async def set_counted(tx: Tx, line_ids: Sequence[int]) -> None:
-    """They may be reported: they count as moved by who imported them, or two operators agree."""
+    """Mark lines as counted: they may be reported, because they count as moved by an operator, or two have agreed."""
     await tx.execute(
         "UPDATE statement_matches SET is_counted = true, proposal_id = NULL WHERE line_id = ANY($1)", list(line_ids)
     )
@@ -349,7 +353,7 @@ async def look_again(tx: Tx, proposal_id: str) -> None:
 
 
 async def is_waiting(connection: Conn, line_id: int) -> bool:
-    """Whether its payment was not told of it yet."""
+    """Whether a line is matched and was not reported to its payment yet."""
     return bool(
         await connection.fetchval(
             "SELECT EXISTS (SELECT FROM statement_matches WHERE line_id = $1 AND NOT is_reported)", line_id
@@ -358,8 +362,8 @@ async def is_waiting(connection: Conn, line_id: int) -> bool:
 
 
 async def note_contradicted(tx: Tx) -> None:
-    """Have lines reported again whose payments were since then said to be something else, by somebody else: by a
-    network, or by operators who ended a payment that was open when its line was reported."""
+    """Have lines reported again whose payments were contradicted since the report: by a network, or by operators who
+    ended a payment that was open when its line was reported."""
     await tx.execute(
         f"""
         UPDATE statement_matches m SET is_reported = false, is_counted = false, proposal_id = NULL
@@ -385,7 +389,7 @@ async def note_contradicted(tx: Tx) -> None:
 
 
 async def find_unreported(tx: Tx, *, limit: int, line_ids: Sequence[int] | None = None) -> list[Evidence]:
-    """Those that may be reported; or these, whatever they wait for."""
+    """Unreported lines that may be reported; or the lines `line_ids`, even if they wait."""
     rows = await tx.fetch(
         f"""
         SELECT m.line_id, m.role, l.receipt, l.amount, l.channel AS line_channel, l.account, m.merchant_id,
@@ -409,7 +413,7 @@ async def find_unreported(tx: Tx, *, limit: int, line_ids: Sequence[int] | None 
 
 
 async def set_reported(tx: Tx, line_ids: Sequence[int]) -> None:
-    """With when the ledger last moved the float for the payment."""
+    """Mark lines as reported, with the time at which the ledger last moved the float for the payment."""
     await tx.execute(
         """
         UPDATE statement_matches m
@@ -424,7 +428,7 @@ async def set_reported(tx: Tx, line_ids: Sequence[int]) -> None:
 
 
 async def insert_match(tx: Tx, line_id: int, merchant_id: str, transaction_id: str, *, by: str, now: datetime) -> bool:
-    """Match a line as operators say. False: it is matched, or the payment has another line."""
+    """Match a line for an operator. Returns False if it is matched already, or if the payment has another line."""
     done = await tx.execute(
         """
         WITH matched AS (
@@ -458,8 +462,8 @@ async def has_line(connection: Conn, merchant_id: str, transaction_id: str) -> b
 
 
 async def tell_again(tx: Tx, line_ids: str, *values: object) -> None:
-    """The reversals among these lines, which a SELECT names, are about to lose their payments: the line of each payment
-    that counts as not paid is told again."""
+    """Have the lines of payments that count as unpaid reported again, because their reversals are about to lose their
+    matches. A SELECT names the lines."""
     await tx.execute(
         f"""
         UPDATE statement_matches p SET is_reported = false, is_counted = false, proposal_id = NULL
@@ -473,8 +477,9 @@ async def tell_again(tx: Tx, line_ids: str, *values: object) -> None:
 
 
 async def delete_matches(tx: Tx, line_ids: Sequence[int], *, rejected_in: str | None = None) -> bool:
-    """Undo matches: each line is open again, and so is the line that takes it back, which found its payment through it.
-    The audit log keeps that operators matched it, or rejected it: by which proposal. Whether there was one."""
+    """Undo matches: each line is back in the queue, and so is its reversal, which found the payment by it. The audit
+    log keeps who matched it. `rejected_in` is the proposal by which operators rejected it. Returns whether there was a
+    match."""
     await tell_again(tx, "SELECT unnest($1::bigint[])", list(line_ids))
     done = await tx.execute(
         """
@@ -495,7 +500,7 @@ async def delete_matches(tx: Tx, line_ids: Sequence[int], *, rejected_in: str | 
 
 
 async def give_up_matches(tx: Tx, line_ids: Sequence[int], *, now: datetime, rejected_in: str | None = None) -> None:
-    """Undo matches. Where the payment was not told, that it is another than the line says has no cause then."""
+    """Undo matches, and resolve exceptions about a difference between such a line and an unreported payment."""
     if not line_ids:
         return
     untold = [
@@ -518,7 +523,7 @@ async def give_up_matches(tx: Tx, line_ids: Sequence[int], *, now: datetime, rej
 
 
 async def forget_rejections(tx: Tx, proposal_id: str) -> None:
-    """Lines that another file has too are matched again, as that file's."""
+    """Forget that lines were rejected, so that lines that another file has are matched again, as that file's."""
     await tx.execute("UPDATE open_statement_lines SET rejected_in = NULL WHERE rejected_in = $1", proposal_id)
 
 

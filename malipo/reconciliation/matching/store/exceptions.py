@@ -1,4 +1,4 @@
-"""The SQL of exceptions: what was found, and what is shown of it."""
+"""The SQL of exceptions: stored when they are found, resolved when their cause has gone, and read for people."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,9 +26,9 @@ _AT_ONCE = 1000
 _UNDOS = ", ".join(f"'{act}'" for act in EXCEPTION_UNDOS)
 _PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
 
-# What the ledger's float has of the payment, signed as in a statement: nothing while it is open, or was not paid.
+# The payment's amount in the ledger's float, signed as in a statement: 0 while it is open, or if it was not paid.
 _FOLLOWED = f"CASE WHEN coalesce(c.is_paid, t.status = 'COMPLETED') THEN {SIGNED} ELSE 0 END"
-# What the statements have more than the ledger's float because of it. What the float follows already is no difference,
+# Statements minus the ledger's float, because of the exception. An amount that the float has already is no difference,
 # and a charge is booked as it was charged.
 _DIFFERENCE = f"""
     CASE e.kind
@@ -68,9 +68,10 @@ _JOINED = """
 
 
 async def insert(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> list[FoundException]:
-    """Those that are new. One that was found before stays as it is; while it is open, its kind may change.
+    """Store exceptions, and return the new ones. One that was found before stays; while it is open, its kind may
+    change.
 
-    One that the system had resolved, and whose cause is back, is opened again.
+    One that the system resolved, and whose cause is back, is opened again.
     """
     if not found:
         return []
@@ -110,15 +111,15 @@ async def insert(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> l
 
 
 async def insert_all(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> None:
-    """As many as there are, some at a time."""
+    """As `insert`, for any number of exceptions."""
     for first in range(0, len(found), _AT_ONCE):
         await insert(tx, found[first : first + _AT_ONCE], now=now)
 
 
 async def resolve_obsolete(tx: Tx, *, stated: Sequence[str], now: datetime) -> list[str]:
-    """Resolve those whose cause has gone, with the reason. Their ids.
+    """Resolve exceptions whose cause has gone, with the reason. Returns their ids.
 
-    `stated` are the connectors of which there is any statement. A payment of another one is not missing in it.
+    `stated` are the connectors of which there is any statement. A payment of another connector is not absent.
     """
     rows = await tx.fetch(
         f"""
@@ -165,12 +166,12 @@ async def resolve_obsolete(tx: Tx, *, stated: Sequence[str], now: datetime) -> l
 
 
 class ExceptionFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which exceptions are shown; None: all."""
+    """The filter of a list of exceptions; None matches all."""
 
     kind: ExceptionKind | None = None
     channel: Channel | None = None
     state: ExceptionState | None = None
-    is_live: bool = True  # only those that are not resolved, if no state is asked for
+    is_live: bool = True  # without a state: only unresolved exceptions
     found_before: datetime | None = None
     found_since: datetime | None = None
 
@@ -178,7 +179,7 @@ class ExceptionFilter(msgspec.Struct, frozen=True, kw_only=True):
 async def find(
     connection: Conn, wanted: ExceptionFilter, *, before: str | None = None, limit: int
 ) -> list[ReconciliationException]:
-    """The latest first; of a page after another, those before its last id."""
+    """Exceptions, the latest first; `before` is the last id of the page before."""
     live = "AND e.state <> 'resolved'" if wanted.is_live and wanted.state is None else ""
     rows = await connection.fetch(
         f"""
@@ -212,7 +213,7 @@ async def find_by_ids(connection: Conn, exception_ids: Sequence[str]) -> list[Re
 
 
 async def lock(tx: Tx, exception_id: str) -> ReconciliationException | None:
-    """Locked until the commit: two operators may decide at once."""
+    """Lock an exception until the commit, because two operators may decide at once."""
     await tx.execute("SELECT FROM reconciliation_exceptions WHERE id = $1 FOR UPDATE", exception_id)
     return await get(tx, exception_id)
 
@@ -235,7 +236,7 @@ async def set_state(
 
 
 async def count(connection: Conn, *, now: datetime) -> list[ExceptionCount]:
-    """Those that are not resolved, by kind, channel and age."""
+    """Count unresolved exceptions by kind, channel and age."""
     rows = await connection.fetch(
         f"""
         SELECT e.kind, e.channel,

@@ -21,13 +21,13 @@ class MatchingRefusal(Code):
     UNDER_WAY = "matching_under_way"
 
 
-# The line is the network's own, whatever key an operator's copy adds to it, and the payment has its receipt from the
-# network.
+# Whether the line is the network's own, whatever key an operator's copy adds to it, and the payment has the line's
+# receipt from its network.
 _HAS_NETWORKS_RECEIPT = f"""
     CASE WHEN s.by_receipt AND {is_key_added("l")} THEN NOT {is_receipt_told_by_people("t")} ELSE false END
 """
-# Where a line fits several payments, none is matched. Where several lines fit a payment, the first is, and one of the
-# network's own statement before any that only operators brought.
+# A line that fits several payments is not matched. If several lines fit a payment, the first one is matched: a line of
+# the network's own statement before lines that only operators brought.
 _MATCH = f"""
     WITH {SINGLE}, first AS (
         SELECT DISTINCT ON (s.merchant_id, s.transaction_id) s.*
@@ -59,10 +59,11 @@ _MATCH = f"""
     SELECT count(*) FROM matched
 """
 
-# What rejecting its list has not taken away from operators' files, or the network's own statement has.
+# Reversals that may take a payment back: those that were not rejected with their list, or that the network itself
+# tells.
 MAY_TAKE_BACK = f"(o.rejected_in IS NULL OR {is_own_reversal('l')})"
-# From the few reversals to their payments, and never the other way round, whatever the planner knows of the tables. One
-# of the network's own statement comes before any that only operators brought.
+# The query goes from the few reversals to their payments, and never the other way round, whatever the planner's
+# statistics. A reversal of the network's own statement comes before those that only operators brought.
 CANDIDATES_TO_TAKE_BACK = f"""
     reversal AS MATERIALIZED (
         SELECT l.*, {is_own_reversal("l")} AS is_own
@@ -93,7 +94,8 @@ _REVERSALS = f"""
 
 
 async def lock(tx: Tx) -> None:
-    """One matching at a time. Its statements read whole sets: they take as long as that takes."""
+    """Take the lock of matching, so that only one runs at a time. Its statements read whole sets, so there is no
+    timeout."""
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended('matching of statements', 0))")
     for setting in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin"):
         await tx.execute(f"SET LOCAL {setting} = on")
@@ -102,14 +104,14 @@ async def lock(tx: Tx) -> None:
 
 
 async def lock_for_decision(tx: Tx) -> None:
-    """Operators decide while nothing is matched. They are not kept waiting for a million lines."""
+    """Take the lock of matching for an operator's decision, or refuse it while a matching runs, which may take long."""
     if not await tx.fetchval("SELECT pg_try_advisory_xact_lock(hashtextextended('matching of statements', 0))"):
         raise Conflict(code=MatchingRefusal.UNDER_WAY)
 
 
 async def queue_new_files(tx: Tx, *, now: datetime) -> list[str]:
-    """Put the lines of files that were not matched yet into the queue; which files. A line that moved nothing has no
-    place to find."""
+    """Put the lines of files that were not matched yet into the queue, without lines that moved nothing. Returns the
+    files."""
     rows = await tx.fetch(
         """
             WITH new AS (
@@ -137,12 +139,13 @@ async def match_payments(tx: Tx, *, now: datetime) -> int:
 
 
 async def match_reversals(tx: Tx, *, now: datetime) -> int:
-    """Those that take exactly back what a matched line moved."""
+    """Match reversals of exactly the amount of a matched line."""
     return int(await tx.fetchval(_REVERSALS, now))
 
 
 async def find_open_reversals(connection: Conn, line_id: int) -> list[int]:
-    """Lines that have no place yet, and would take exactly back what this one moved, if it were matched."""
+    """Reversals in the queue of exactly this line's amount, which would take its payment back if the line were
+    matched."""
     rows = await connection.fetch(
         f"""
         SELECT l.id FROM statement_lines p
@@ -157,7 +160,8 @@ async def find_open_reversals(connection: Conn, line_id: int) -> list[int]:
 
 
 async def attach_fees(tx: Tx, *, now: datetime) -> int:
-    """A fee has the receipt of its payment. Its payment may have come first, or later."""
+    """Match fees with the payments whose receipt they have. The line of the payment may have come before or after the
+    fee."""
     return int(
         await tx.fetchval(
             f"""

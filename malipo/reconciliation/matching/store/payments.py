@@ -1,4 +1,4 @@
-"""The SQL of payments that operators name."""
+"""The SQL that finds payments for decisions about lines: by name, by receipt, by number and amount."""
 
 from datetime import datetime, timedelta
 
@@ -16,7 +16,7 @@ _MOST_COLLECTIONS = 1000
 
 
 async def find(connection: Conn, id_or_reference: str) -> Transaction | None:
-    """Any merchant's."""
+    """A payment of any merchant, by its id or reference."""
     row = await connection.fetchrow(
         f"""
         SELECT {COLUMNS} FROM transactions t WHERE t.reference = $1
@@ -29,8 +29,8 @@ async def find(connection: Conn, id_or_reference: str) -> Transaction | None:
 
 
 async def find_by_receipt(connection: Conn, receipt: str, *, since: datetime) -> Transaction | None:
-    """Any merchant's, made since three days before then, and no adoption that was undone. There is no index of
-    receipts, and this is asked seldom."""
+    """A payment of any merchant with this receipt, created at most three days before `since` or later, without undone
+    adoptions. There is no index of receipts, and this query is rare."""
     row = await connection.fetchrow(
         f"""
         SELECT {COLUMNS} FROM merchants m CROSS JOIN LATERAL (
@@ -47,7 +47,7 @@ async def find_by_receipt(connection: Conn, receipt: str, *, since: datetime) ->
 
 
 def has_other_line_sql(receipt: str) -> str:
-    """Another line than that of this receipt has the receipt of the payment t: that one is its line."""
+    """A condition: whether another line than the one of this receipt has the receipt of the payment `t`."""
     return f"""
         EXISTS (SELECT FROM statement_lines o
                 WHERE o.channel = t.channel
@@ -56,7 +56,7 @@ def has_other_line_sql(receipt: str) -> str:
     """
 
 
-# Payments of a merchant, type, channel, number and amount, since a moment, that may be the payment of a line.
+# Payments of a merchant, type, channel, number and amount, since a moment, that have no line.
 _WITHOUT_LINE = f"""
     t.merchant_id = $1 AND t.type = $2 AND t.channel = $3 AND t.phone = $4 AND t.amount = $5 AND t.id >= $6
     AND NOT EXISTS (SELECT FROM statement_matches s
@@ -89,8 +89,8 @@ async def find_like(
     since: datetime,
     or_failed: bool,
 ) -> Transaction | None:
-    """A payment of the same number and amount that was paid, or is open, and has no line. Or one that was sent and has
-    failed: its network may still report that it was paid. Not one that operators took back, or called a repeat."""
+    """A payment of the same number and amount without a line, that is paid or open; with `or_failed`, also one that was
+    sent and has failed, because its network may still report that it was paid. Not an undone adoption or a repeat."""
     row = await connection.fetchrow(
         f"""
         SELECT {COLUMNS} FROM transactions t
@@ -115,8 +115,8 @@ async def find_like(
 async def find_other_like(
     connection: Conn, payment: Transaction, amount: int, *, receipt: str, since: datetime
 ) -> Transaction | None:
-    """Another payment of the same number that has no line and may be that of a line of this amount: it is paid, or is
-    open, or has failed and its network is still asked whether it was paid after all."""
+    """Another payment of the same number without a line that may be the payment of a line of this amount: it is paid or
+    open, or has failed while its network is still queried."""
     row = await connection.fetchrow(
         f"""
         SELECT {COLUMNS} FROM transactions t
@@ -141,8 +141,8 @@ async def find_other_like(
 async def find_refundable(
     connection: Conn, merchant_id: str, channel: Channel, phone: str, *, least: int, before: datetime
 ) -> list[Transaction]:
-    """Collections from this number that a payout at that time may have refunded, the latest first. Later ones too: a
-    lost collection that was repeated or adopted is new."""
+    """Collections from this number that a payout at that time may have refunded, the latest first. Also later ones,
+    because a lost collection that was repeated or adopted is new."""
     rows = await connection.fetch(
         f"""
         SELECT {COLUMNS} FROM transactions t
@@ -172,8 +172,8 @@ async def find_of_line(connection: Conn, line_id: int) -> Transaction | None:
 
 
 async def find_adopted_with_key(connection: Conn) -> list[tuple[Transaction, str]]:
-    """Adopted payments whose repeats are not recognized, and what the worker's own files have by now as the keys of
-    their lines. An operator's file could be invented."""
+    """Adopted payments whose repeats are not recognized, with the keys that fetched files tell of their lines by now.
+    (An operator's file could be invented.)"""
     rows = await connection.fetch(
         f"""
         SELECT told.key AS written, {COLUMNS} FROM adopted_payments a

@@ -7,17 +7,17 @@ from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.matching.statement_answer_ids import is_of_trusted_line
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
 
-# What a line says: a collection comes in, a payout goes out.
+# The amount of a payment `t`, signed as in a statement: a collection comes in, a payout goes out.
 SIGNED = "CASE t.type WHEN 'COLLECTION' THEN t.amount ELSE -t.amount END"
 
 
 def keys_of(written: str) -> str:
-    """The network key that a line may name, as a query: where `network_keys.key_in` finds it, too."""
+    """A query for the network key that a line may name: in the same place as `network_keys.key_in` finds it."""
     return f"SELECT {ending_sql(written)}"
 
 
 def is_own(line: str) -> str:
-    """Whether the network's own statement has a line, with the key that the line has."""
+    """A condition: whether the network's own statement has a line, with the line's key."""
     return f"""
         (EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
              AND NOT EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id)
@@ -28,7 +28,7 @@ def is_own(line: str) -> str:
 
 
 def is_own_reversal(line: str) -> str:
-    """Whether the network's own statement calls a line a reversal of the receipt that the line names."""
+    """A condition: whether the network's own statement calls a line a reversal of the receipt that the line names."""
     return f"""
         (EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
              AND NOT EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id)
@@ -39,7 +39,7 @@ def is_own_reversal(line: str) -> str:
 
 
 def is_key_added(line: str) -> str:
-    """Whether the network's own statement has a line, and only an operator's copy has the key that the line has."""
+    """A condition: whether the network's own statement has a line, and only an operator's copy tells the line's key."""
     return f"""
         ({line}.key <> '' AND NOT {is_own(line)} AND EXISTS (
             SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
@@ -48,8 +48,8 @@ def is_key_added(line: str) -> str:
 
 
 def is_receipt_told_by_people(payment: str) -> str:
-    """Whether a payment has its receipt from operators, or from a line of a statement, and not from an answer of its
-    network."""
+    """A condition: whether a payment has its receipt from operators, or from a line of a statement, and not from an
+    answer of its network."""
     return f"""
         (coalesce(({payment}.merchant_id, {payment}.id, {payment}.provider_reference) IN (
              SELECT r.merchant_id, r.transaction_id, r.provider_reference FROM resolutions r

@@ -1,4 +1,4 @@
-"""The SQL of lines that have no place after matching: why, and which payments they may be of."""
+"""The SQL of lines that are unmatched after matching: the reason, and the payments that they may be of."""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -26,15 +26,15 @@ class UnmatchedLine(msgspec.Struct, frozen=True, kw_only=True):
     amount: int
     key: str
     phone: str
-    candidates: int  # payments with its receipt or its key
+    candidates: int  # the number of payments with its receipt or its key
     merchant_id: str | None  # of the only candidate
     transaction_id: str | None
     is_taken: bool  # the candidate has another line
-    ledger_amount: int  # what the ledger moved for the candidate, signed as in a statement
+    ledger_amount: int  # that the ledger moved for the candidate, signed as in a statement
 
 
 async def find(tx: Tx) -> AsyncIterator[list[UnmatchedLine]]:
-    """All of them that have no exception, or one whose kind may change; so many at a time.
+    """The unmatched lines without an exception, or with one whose kind may change; in pieces.
 
     Only in the transaction that has noted the candidates.
     """
@@ -71,8 +71,8 @@ async def suggest(
     moments: tuple[datetime, datetime],
     limit: int,
 ) -> list[Suggestion]:
-    """Payments that a line may be of, and that have no line, nor the receipt of another one: by receipt or key; else of
-    its amount and direction, by phone within minutes, or made on its day. The likeliest first."""
+    """Payments that a line may be of, without a line or another line's receipt: by receipt or key; or of its amount and
+    direction, with its phone within minutes, or of its day. The likeliest first."""
     rows = await connection.fetch(
         f"""
         SELECT found.* FROM (

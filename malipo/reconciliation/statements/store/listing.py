@@ -46,7 +46,7 @@ class ListedLine:
 
 
 async def find_page(connection: Conn, *, channel: Channel | None, before: str | None, limit: int) -> list[ListedFile]:
-    """The latest imported first, each with the one that it follows."""
+    """The files, the latest imported first, each with the file that it follows."""
     where = Conditions("f.id >= {}", _FIRST)
     where.add("f.channel = {}", channel)
     where.add("f.id < {}", before)
@@ -85,7 +85,7 @@ async def sum_kinds(connection: Conn, file_id: str) -> list[KindSum]:
 
 
 async def find_lines(connection: Conn, file_id: str, *, after: int, limit: int) -> list[ListedLine]:
-    """In the order of the file; `after` is the last row that was seen."""
+    """Lines in the order of the file; `after` is the last row of the page before."""
     rows = await connection.fetch(
         """
         SELECT id, row, receipt, moved_at, amount, kind, phone, balance, details, cents, balance_cents

@@ -1,7 +1,8 @@
-"""The SQL that stores the lines of a statement: quickly if all of them are new, else by comparing.
+"""The SQL that stores the lines of a statement: fast if all of them are new, else by comparing.
 
-A line that is known is not stored again. It is the same line if account, receipt and amount are equal and the times are
-within a day of each other, whatever their precision; of several that are equal, the n-th is the n-th.
+A known line is not stored again. Two lines are the same line if their account, receipt and amount are equal, and their
+times are within a day of each other, whatever their precision. Of several equal lines, the n-th is the same as the
+n-th.
 """
 
 import asyncio
@@ -22,26 +23,26 @@ _COLUMNS = (
     *("row", "receipt", "moved_at", "amount", "kind", "details", "key", "phone", "linked", "balance"),
     *("cents", "balance_cents", "word"),
 )
-_LINES_A_COPY = 20_000  # A line that is known is noticed at the end of each.
-_LINES_A_TURN = 1000  # Then other work of the process has its turn.
+_LINES_A_COPY = 20_000  # of one COPY, after which a known line is noticed
+_LINES_A_TURN = 1000  # after which other work of the process has its turn
 
-# The nearest first: the same moment, the same minute (a layout without seconds), the same day, and over midnight.
+# The nearest first: same moment, same minute (a layout without seconds), same day, across midnight.
 _NEARNESS = (
     "moved_at",
     "date_trunc('minute', moved_at)",
     clock.day_sql("moved_at"),
     "true",
 )
-_NEAREST_WITHOUT_RECEIPT = 2  # Equal amounts of a day prove nothing.
+_NEAREST_WITHOUT_RECEIPT = 2  # without a receipt, equal amounts of a day prove nothing
 
 Record = tuple[object, ...]
 
 
 async def copy_new(tx: Tx, file: StatementFile, lines: Iterator[StatementLine]) -> bool:
-    """Store lines of which none is known by its exact time, nor twice in the file. Else the answer is False, and the
-    caller takes back what was stored, as after `begin`.
+    """Store lines, none of which is known by its exact time or occurs twice in the file. Otherwise it returns False,
+    and the caller rolls back to `begin`.
 
-    PostgreSQL stores them while the next ones are read, and needs no memory for them.
+    PostgreSQL stores lines while the next ones are read, so they need no memory.
     """
     same_for_all = (file.id, file.channel, file.account, 1)
     try:
@@ -58,7 +59,7 @@ async def copy_new(tx: Tx, file: StatementFile, lines: Iterator[StatementLine]) 
 
 
 async def begin(tx: Tx) -> None:
-    """What is stored from here on can be taken back."""
+    """Set a savepoint, to which `take_back` rolls back."""
     await tx.execute("SAVEPOINT before_lines")
 
 
@@ -67,7 +68,7 @@ async def take_back(tx: Tx) -> None:
 
 
 async def has_known(tx: Tx, file: StatementFile, apart: Sequence[str]) -> bool:
-    """Whether one of the lines that were just stored is in another file, with another time of about the same day."""
+    """Whether a line that was just stored is in another file too, with another time of about the same day."""
     span = await tx.fetchrow(
         "SELECT min(moved_at) - interval '1 day', max(moved_at) + interval '1 day' FROM statement_lines "
         "WHERE file_id = $1",
@@ -78,7 +79,7 @@ async def has_known(tx: Tx, file: StatementFile, apart: Sequence[str]) -> bool:
     values = (file.id, file.channel, file.account, list(apart), *span)
     if not await tx.fetchval(f"SELECT EXISTS (SELECT FROM statement_lines WHERE {others})", *values):
         return False
-    # From each new line to the known ones by their index, whatever the planner knows of lines that were just stored.
+    # The query goes from each new line to known ones by their index, whatever the planner's statistics.
     return bool(
         await tx.fetchval(
             f"""
@@ -112,9 +113,10 @@ async def stage(tx: Tx, lines: Iterator[StatementLine]) -> None:
 
 
 async def insert_staged(tx: Tx, file: StatementFile, apart: Sequence[str]) -> int:
-    """Insert the staged lines that no file has yet; how many. Of the others it is noted that this file has them too.
+    """Insert the staged lines that no file has yet, and note that this file has the others too. Returns the number of
+    new lines.
 
-    `apart` are files whose lines are none of this one's: both are whole, and cover other times.
+    `apart` are files that cannot share lines with this one: both are complete, and their times do not overlap.
     """
     await _pair_staged(tx, file, apart)
     inserted = _count(await tx.execute(_INSERT_STAGED, file.id, file.channel, file.account))
@@ -154,7 +156,7 @@ async def _pair_staged(tx: Tx, file: StatementFile, apart: Sequence[str]) -> Non
         )
     )
     await tx.execute("ANALYZE known_lines")
-    # A line that two layouts read as different kinds is one line too, if no other is of its kind.
+    # Two lines of different kinds, as two layouts read them, are the same line if no other line of the same kind fits.
     for kind in ("kind", "''"):
         for number, nearness in enumerate(_NEARNESS, 1):
             if not left:
@@ -211,21 +213,21 @@ _KEEP_VERSION = """
 
 
 async def merge_copies(tx: Tx, line_ids: Sequence[int]) -> None:
-    """Have these lines say what all files say of them together."""
+    """Merge the facts that all files tell of these lines into the lines."""
     await _merge_copies(tx, "SELECT unnest($1::bigint[])", list(line_ids))
 
 
 async def merge_copies_of(tx: Tx, table: str) -> None:
-    """As `merge_copies`, of the lines in a temporary table, which may be very many."""
+    """As `merge_copies`, for the lines in a temporary table, which may be very many."""
     await _merge_copies(tx, f"SELECT line_id FROM {table}")
 
 
 async def _merge_copies(tx: Tx, lines: str, *values: object) -> None:
-    """Have the lines that a SELECT finds say what all files say of them together.
+    """Merge the facts that all files tell of the lines that a SELECT finds.
 
-    What the worker fetched stands before what operators brought, field by field: theirs is taken where the network
-    says nothing. Else the first one that knows it counts; of phones and words the longest, which is the least masked. A
-    line becomes a reversal as long as it has no place: the kind of one that has is what it was matched or booked as.
+    Field by field, a fetched file takes precedence over operators' files, which fill fields that the network leaves
+    empty. Otherwise the first file that tells a fact counts; of phones and words the longest, which is the least
+    masked. An unmatched line can become a reversal; a matched or booked line keeps its kind.
     """
     await tx.execute(
         f"""
@@ -261,7 +263,7 @@ async def _merge_copies(tx: Tx, lines: str, *values: object) -> None:
 
 
 async def count(tx: Tx, file_id: str) -> int:
-    """How many lines of a file are known as its own."""
+    """The number of lines that are stored as this file's own."""
     return int(
         await tx.fetchval(
             """

@@ -19,12 +19,12 @@ FILE = """
 """
 
 
-# Their names, of a file `f`.
+# The names of the layout authors of a file `f`.
 AUTHORS = "ARRAY(SELECT DISTINCT a ->> 'by' FROM jsonb_array_elements(f.authors) a ORDER BY 1)"
 
 
 class SavedLayout(NamedTuple):
-    """A layout that operators saved, or what they said about words of one of malipo's own."""
+    """A layout that operators saved, or their meanings of status words for one of malipo's own layouts."""
 
     name: str
     text: str
@@ -33,13 +33,13 @@ class SavedLayout(NamedTuple):
 
 
 async def lock_content(tx: Tx, sha256: bytes) -> None:
-    """One import of a file at a time, whatever account it is given to. Taken before the channel's lock."""
+    """Let only one import of the same bytes run at a time, for any account. Taken before the channel's lock."""
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"statement {sha256.hex()}")
 
 
 async def lock_channel(tx: Tx, channel: Channel) -> None:
-    """One import of a channel at a time: each is compared with the files of its account and of the channel's others. It
-    takes as long as it takes."""
+    """Let only one import of a channel run at a time, because each is compared with the files of all accounts of the
+    channel. Without a timeout."""
     await tx.execute(
         """
         SET LOCAL statement_timeout = 0; SET LOCAL work_mem = '64MB'; SET LOCAL enable_seqscan = on;
@@ -50,7 +50,7 @@ async def lock_channel(tx: Tx, channel: Channel) -> None:
 
 
 async def insert_file(tx: Tx, file: StatementFile) -> None:
-    """Before its lines, which refer to it; what is known only after them is for `update_file`."""
+    """Insert a file before its lines, which refer to it. Facts that are known only after the lines: `update_file`."""
     await tx.execute(
         f"INSERT INTO statement_files ({FILE}) "
         "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)",
@@ -77,7 +77,7 @@ async def insert_file(tx: Tx, file: StatementFile) -> None:
 
 
 async def update_file(tx: Tx, file: StatementFile) -> None:
-    """What is known when it was read."""
+    """Write the facts that are known when the file has been read."""
     await tx.execute(
         """
         UPDATE statement_files SET begins_at = $2, ends_at = $3, opening = $4, closing = $5, line_count = $6,
@@ -99,7 +99,7 @@ async def update_file(tx: Tx, file: StatementFile) -> None:
 
 
 async def add_author(tx: Tx, profile: str, author: LayoutAuthor) -> None:
-    """To the files that were read by this layout, and that somebody else imported."""
+    """Add an author to the files that this layout read and that another operator imported."""
     await tx.execute(
         """
         UPDATE statement_files SET authors = authors || $2
@@ -112,8 +112,8 @@ async def add_author(tx: Tx, profile: str, author: LayoutAuthor) -> None:
 
 
 async def find_same(connection: Conn, sha256: bytes) -> list[StatementFile]:
-    """Imports of the same bytes that count, of any account: at most one of operators and one of the worker, unless they
-    are older than that rule."""
+    """Imports of the same bytes that are not withdrawn, of any account: at most one by operators and one fetched,
+    except for files that are older than this rule."""
     rows = await connection.fetch(
         f"SELECT {FILE} FROM statement_files WHERE sha256 = $1 AND withdrawn_at IS NULL ORDER BY id", sha256
     )
@@ -121,7 +121,7 @@ async def find_same(connection: Conn, sha256: bytes) -> list[StatementFile]:
 
 
 async def find_before(tx: Tx, file: StatementFile) -> StatementFile | None:
-    """The latest with a balance that ends where this one begins, or earlier."""
+    """The latest file with a balance that ends where this one begins, or earlier."""
     row = await tx.fetchrow(
         f"""
         SELECT {FILE} FROM statement_files
@@ -138,7 +138,7 @@ async def find_before(tx: Tx, file: StatementFile) -> StatementFile | None:
 
 
 async def find_after(tx: Tx, file: StatementFile) -> StatementFile | None:
-    """The earliest with a balance that begins where this one ends, or later."""
+    """The earliest file with a balance that begins where this one ends, or later."""
     row = await tx.fetchrow(
         f"""
         SELECT {FILE} FROM statement_files
@@ -154,21 +154,21 @@ async def find_after(tx: Tx, file: StatementFile) -> StatementFile | None:
     return None if row is None else file_of(row)
 
 
-FETCHED_BY = SYSTEM_NAME  # who has imported what the worker fetched from a network
+FETCHED_BY = SYSTEM_NAME  # the importer of files that the worker fetched from a network
 
 
 class FetchedDays(NamedTuple):
-    """When the days begin that the worker has fetched of an account."""
+    """The begins of the days that the worker has fetched of an account."""
 
-    first: datetime | None  # of all; None: none was
-    latest: Sequence[datetime]  # without files that were withdrawn
+    first: datetime | None  # None if none was fetched
+    latest: Sequence[datetime]  # without withdrawn files
 
 
 async def find_fetched(
     connection: Conn, channel: Channel, account: str, *, profile: str, since: datetime
 ) -> FetchedDays:
-    """The first day, and those since a moment. An operator's file of the same layout may be invented: it does not
-    count."""
+    """The first fetched day, and the fetched days since a moment. An operator's file of the same layout does not count,
+    because it could be invented."""
     row = await connection.fetchrow(
         """
         SELECT min(begins_at),
@@ -187,7 +187,7 @@ async def find_fetched(
 
 
 async def find_files(connection: Conn, *, channel: Channel | None = None, limit: int) -> list[StatementFile]:
-    """The latest imported first."""
+    """The files, the latest imported first."""
     rows = await connection.fetch(
         f"SELECT {FILE} FROM statement_files WHERE $1::text IS NULL OR channel = $1 ORDER BY id DESC LIMIT $2",
         channel,
@@ -197,7 +197,8 @@ async def find_files(connection: Conn, *, channel: Channel | None = None, limit:
 
 
 async def find_files_of(connection: Conn, *, until: datetime) -> list[StatementFile]:
-    """For each account, those of the ten days before this moment, the last one before them, and the next one after."""
+    """For each account: its files of the ten days before this moment, the last one before them, and the next one
+    after."""
     rows = await connection.fetch(
         f"""
         WITH counted AS (SELECT * FROM statement_files WHERE withdrawn_at IS NULL)
@@ -223,15 +224,15 @@ async def find_profiles(connection: Conn) -> list[SavedLayout]:
 
 
 async def lock_profile(tx: Tx, name: str) -> None:
-    """Until the commit nobody else changes this layout, and no file is imported by it."""
+    """Lock a layout until the commit: nobody else changes it, and no file is imported by it."""
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"layout {name}")
 
 
 async def share_profile(tx: Tx, name: str) -> str:
-    """Until the commit nobody changes this layout. Taken before the lock of the content.
+    """Lock a layout until the commit against changes, while files are imported by it. Taken before the lock of the
+    content.
 
-    The answer is who last said whose account it is of: lines are matched by that, whatever it was when the file was
-    read.
+    Returns the operator who last set whose account it is of, because lines are matched by the current setting.
     """
     await tx.execute("SELECT pg_advisory_xact_lock_shared(hashtextextended($1, 0))", f"layout {name}")
     found: str | None = await tx.fetchval("SELECT said_by ->> 'carrier' FROM statement_profiles WHERE name = $1", name)
@@ -239,7 +240,7 @@ async def share_profile(tx: Tx, name: str) -> str:
 
 
 async def put_profile(tx: Tx, layout: SavedLayout, *, now: datetime) -> None:
-    """Save it instead of what was saved under that name. The audit log has what was said before."""
+    """Save a layout in place of the one with this name. The audit log keeps the earlier one."""
     await tx.execute(
         """
         INSERT INTO statement_profiles (name, text, saved_by, said_by, saved_at) VALUES ($1, $2, $3, $4, $5)
@@ -271,7 +272,7 @@ async def get(connection: Conn, file_id: str) -> StatementFile | None:
 
 
 async def find_accounts(connection: Conn, channel: Channel) -> list[str]:
-    """The names of the accounts of a channel that statements were imported of."""
+    """The names of the accounts of a channel with imported statements."""
     rows = await connection.fetch(
         "SELECT DISTINCT account FROM statement_files WHERE channel = $1 AND withdrawn_at IS NULL ORDER BY 1", channel
     )
@@ -279,7 +280,7 @@ async def find_accounts(connection: Conn, channel: Channel) -> list[str]:
 
 
 async def find_all_accounts(connection: Conn) -> list[str]:
-    """Their names, of all channels."""
+    """The names of the accounts of all channels."""
     rows = await connection.fetch("SELECT DISTINCT account FROM statement_files WHERE withdrawn_at IS NULL ORDER BY 1")
     return [row["account"] for row in rows]
 
