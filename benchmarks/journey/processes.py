@@ -120,7 +120,9 @@ def start_simulator(folder: Path) -> Iterator[Running]:
 
 
 def process_settings(url: str, folder: Path) -> dict[str, str]:
-    return {
+    """With the receipt log as the environment says, so that its cost can be measured."""
+    logged = {name: os.environ[name] for name in ("MALIPO_RECEIPT_LOG",) if name in os.environ}
+    return logged | {
         "MALIPO_DATABASE_URL": url,
         "MALIPO_DATA_DIR": str(folder),
         "MALIPO_SECRET_KEY": measured_processes.SECRET_KEY,

@@ -114,6 +114,8 @@ class Collector:
             counting = await gauges_store.find_counting_backlog(connection)
             alone = await gauges_store.find_backlogs(connection) | await gauges_store.find_ledger_check(connection)
             alone |= await gauges_store.find_archiving(connection)
+            if self._settings.receipt_log != "off":
+                alone |= await gauges_store.find_receipt_log(connection)
         set_each = self._gauges.set_each
         set_each("pending_oldest_seconds", {(each.channel, each.type): each.oldest_seconds for each in queues}, _PAIRS)
         set_each("send_backlog", {(each.channel, each.type): each.to_send for each in queues}, _PAIRS)

@@ -134,6 +134,26 @@ async def find_counting_backlog(connection: Conn) -> dict[Labels, float]:
     return {("payments",): float(row[0]), ("statement",): float(row[1])}
 
 
+async def find_receipt_log(connection: Conn) -> dict[str, float]:
+    """What of the latest log is not signed, and what is not in it."""
+    row = await connection.fetchrow(
+        """
+        SELECT coalesce(l.size - c.size, 0) AS receipt_log_unsigned_leaves,
+               CASE WHEN l.size > c.size THEN date_part('epoch', now() - greatest(c.signed_at, to_timestamp(l.number)))
+                    ELSE 0 END AS receipt_log_unsigned_seconds,
+               (SELECT coalesce(sum(last_number - logged_to), 0) FROM feeds) AS receipt_log_behind_events
+        FROM (VALUES (1)) AS one
+        LEFT JOIN (SELECT number, size FROM receipt_logs ORDER BY number DESC LIMIT 1) l ON true
+        LEFT JOIN LATERAL (
+            SELECT coalesce(max(size), 0) AS size, max(signed_at) AS signed_at FROM (
+                SELECT size, signed_at FROM receipt_checkpoints WHERE log_number = l.number ORDER BY size DESC LIMIT 1
+            ) AS last) c ON true
+        """
+    )
+    assert row is not None
+    return {name: float(value) for name, value in row.items()}
+
+
 async def find_ledger_check(connection: Conn) -> dict[str, float]:
     """The last check that has ended, the last clean one, and the findings so far of the one that is running."""
     row = await connection.fetchrow(

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from malipo.monitoring.gauges_store import find_receipt_log
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Status, Type
 from malipo.receipts import checkpoint, handover, tree_store
@@ -334,3 +335,24 @@ async def test_a_state_folder_that_cannot_be_written_stops_it_and_nothing_is_pub
     with pytest.raises(NoStateFile):
         await stack.sign(stack.signer("file"))
     assert await stack.published() is None
+
+
+async def test_the_gauges_say_what_is_not_signed(stack: LogStack) -> None:
+    async def gauges() -> tuple[float, bool, float]:
+        async with stack.database.read() as connection:
+            found = await find_receipt_log(connection)
+        return (
+            found["receipt_log_unsigned_leaves"],
+            found["receipt_log_unsigned_seconds"] > 3000,
+            found["receipt_log_behind_events"],
+        )
+
+    assert await gauges() == (0, False, 0)
+    await pay(stack)
+    assert await gauges() == (2, False, 0)
+    await stack.sign()
+    await stack.execute("UPDATE receipt_checkpoints SET signed_at = signed_at - interval '1 hour'")
+    await stack.execute("UPDATE feeds SET logged_to = logged_to - 1")
+    assert await gauges() == (0, False, 1)
+    await stack.fill(3)
+    assert (await gauges())[0] == 3
