@@ -29,6 +29,7 @@ from malipo.reconciliation.imports import withdraw_statement
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals
 from malipo.reconciliation.matching import import_approval
+from malipo.reconciliation.matching.exception import is_exception_id
 from malipo.reconciliation.matching.store import exceptions
 from malipo.reconciliation.matching.store.booked_lines import ChargeSum
 from malipo.reconciliation.matching.store.evidence import WaitingLine
@@ -60,7 +61,7 @@ async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> Sho
             return await _key(connection, proposal)
         case Act.RELEASE:
             return await _release(connection, proposal)
-    if proposal.subject.startswith("exc_"):
+    if is_exception_id(proposal.subject):
         return await _exception(connection, proposal, settings)
     return await _payment(connection, proposal)
 

@@ -5,6 +5,7 @@ from typing import Any
 from malipo.approvals.act_rules import ACTS, BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
 from malipo.approvals.store import Proposal
 from malipo.dashboard.forms import Form
+from malipo.reconciliation.matching.exception import is_exception_id
 
 
 def page_of(proposal: Proposal) -> str:
@@ -20,7 +21,7 @@ def page_of(proposal: Proposal) -> str:
         return "/operator/restore"
     if proposal.action is Act.MAKE_PAYING_KEY:
         return "/operator"  # It lists what waits. A key is shown at a terminal only; the reason names the command.
-    is_case = proposal.action in RESOLUTIONS and not proposal.subject.startswith("exc_")
+    is_case = proposal.action in RESOLUTIONS and not is_exception_id(proposal.subject)
     return f"/operator/{'cases' if is_case else 'exceptions'}/{proposal.subject}"
 
 

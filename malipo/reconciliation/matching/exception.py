@@ -12,6 +12,11 @@ from malipo.networks.connector import Channel, Type
 ID_PREFIX = "exc_"
 
 
+def is_exception_id(subject: str) -> bool:
+    """Whether the subject of a proposal is an exception, and not a payment: by the prefix of its id."""
+    return subject.startswith(ID_PREFIX)
+
+
 class ExceptionKind(StrEnum):
     OURS_ONLY = "ours_only"  # a payment that no line of complete statements shows
     THEIRS_ONLY = "theirs_only"  # a line that fits no payment and no booking of ours

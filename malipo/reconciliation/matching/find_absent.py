@@ -11,7 +11,7 @@ from malipo.db import Tx
 from malipo.network_statements.profile import StatementProfile
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.carriers import carrier_of, carriers_of, channels_of
-from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
+from malipo.reconciliation.matching.exception import ID_PREFIX, ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.payment_times import BEFORE, ids_of, merged
 from malipo.reconciliation.matching.store import absence as store
 from malipo.reconciliation.matching.store import exceptions
@@ -89,7 +89,7 @@ def _covered(
 
 def _exception_of(absent: store.AbsentPayment, now: datetime) -> FoundException:
     return FoundException(
-        id=ids.mint("exc_", now),
+        id=ids.mint(ID_PREFIX, now),
         kind=ExceptionKind.OURS_ONLY,
         channel=absent.channel,
         merchant_id=absent.merchant_id,

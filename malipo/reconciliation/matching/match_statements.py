@@ -21,7 +21,7 @@ from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.store import adopted_payments, transactions
 from malipo.reconciliation.matching.book_lines import book_lines
 from malipo.reconciliation.matching.carriers import carrier_named
-from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
+from malipo.reconciliation.matching.exception import ID_PREFIX, ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.find_absent import find_absent
 from malipo.reconciliation.matching.find_possible_payments import find_possible_payments
 from malipo.reconciliation.matching.payment_times import BEFORE, ids_of, payment_times
@@ -162,7 +162,7 @@ async def _wrong_charges(tx: Tx, *, now: datetime) -> list[FoundException]:
     in the queue."""
     found = [
         FoundException(
-            id=ids.mint("exc_", now),
+            id=ids.mint(ID_PREFIX, now),
             kind=ExceptionKind.FEE_DIFFERS,
             channel=each.channel,
             account=each.account,
@@ -199,7 +199,7 @@ def exception_of(line: UnmatchedLine, now: datetime) -> FoundException:
     # The ledger has the payment's own amount, so only the rest is missing.
     amount = line.amount - line.ledger_amount if kind is ExceptionKind.AMOUNT_DIFFERS else line.amount
     return FoundException(
-        id=ids.mint("exc_", now),
+        id=ids.mint(ID_PREFIX, now),
         kind=kind,
         channel=line.channel,
         account=line.account,

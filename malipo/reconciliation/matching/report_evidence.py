@@ -20,7 +20,7 @@ from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.transaction import Status
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.book_lines import book_sums
-from malipo.reconciliation.matching.exception import ExceptionKind, Findings, FoundException
+from malipo.reconciliation.matching.exception import ID_PREFIX, ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.resolve_obsolete import resolve_obsolete
 from malipo.reconciliation.matching.statement_answer_ids import answer_id
 from malipo.reconciliation.matching.store import booked_lines, exceptions, matching
@@ -148,7 +148,7 @@ def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:
 
 def _exception_of(evidence: Evidence, now: datetime) -> FoundException:
     return FoundException(
-        id=ids.mint("exc_", now),
+        id=ids.mint(ID_PREFIX, now),
         kind=ExceptionKind.STATE_DIFFERS,
         channel=evidence.line_channel,
         account=evidence.account,

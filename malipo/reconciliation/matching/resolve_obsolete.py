@@ -7,7 +7,7 @@ from malipo.approvals import store as proposals
 from malipo.approvals.act_rules import EXCEPTION_ACTIONS, EXCEPTION_UNDOS
 from malipo.db import Tx
 from malipo.reconciliation.matching.carriers import carriers_of
-from malipo.reconciliation.matching.exception import ID_PREFIX, ExceptionState
+from malipo.reconciliation.matching.exception import ExceptionState, is_exception_id
 from malipo.reconciliation.matching.store import absence, exceptions
 from malipo.reconciliation.statements.choose_profile import all_profiles
 
@@ -19,7 +19,7 @@ async def resolve_obsolete(tx: Tx, *, now: datetime) -> int:
     gone = await exceptions.resolve_obsolete(tx, stated=stated, now=now)
     for each in await proposals.find_open(tx, [*EXCEPTION_ACTIONS, *EXCEPTION_UNDOS]):
         # Also of exceptions that an older version has resolved, which does not know proposals.
-        found = await exceptions.get(tx, each.subject) if each.subject.startswith(ID_PREFIX) else None
+        found = await exceptions.get(tx, each.subject) if is_exception_id(each.subject) else None
         if found is not None and found.state is not ExceptionState.PROPOSED:
             await decide.end_by_system(tx, each, now=now)
     return len(gone)

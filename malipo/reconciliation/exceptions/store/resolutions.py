@@ -6,7 +6,7 @@ from malipo.approvals import store as proposals
 from malipo.approvals.act_rules import EXCEPTION_ACTIONS, EXCEPTION_UNDOS
 from malipo.approvals.store import Proposal
 from malipo.db import Conn, Tx
-from malipo.reconciliation.matching.exception import ID_PREFIX, ActionTerms, Resolution
+from malipo.reconciliation.matching.exception import ActionTerms, Resolution, is_exception_id
 
 ACTS = (*EXCEPTION_ACTIONS, *EXCEPTION_UNDOS)
 
@@ -54,7 +54,7 @@ async def find(connection: Conn, exception_id: str) -> list[Resolution]:
 async def find_open(connection: Conn) -> list[Resolution]:
     """Resolutions that wait for another operator, the oldest first."""
     found = await proposals.find_open(connection, ACTS)
-    return [proposed_resolution(each) for each in found if each.subject.startswith(ID_PREFIX)]
+    return [proposed_resolution(each) for each in found if is_exception_id(each.subject)]
 
 
 async def find_proposal(connection: Conn, exception_id: str) -> Proposal | None:
