@@ -1,5 +1,5 @@
-"""The table of operators' acts: what each moves, when it takes two operators, and how recently each must have confirmed
-that it is them. Pure.
+"""The rules of operators' acts: what each moves, when it takes two operators, and how recently each operator must have
+confirmed the password. Pure.
 
 Pages name the acts in `dashboard/operator/routes.py`, commands in `cli/authority.py`; both read the confirmation here.
 """
@@ -11,19 +11,19 @@ from enum import StrEnum
 
 from malipo.accounts.reauthentication import SensitiveAct
 
-# Within it, everything that an operator moves alone counts together: twenty small acts are a large one.
+# All amounts that an operator moves alone in this time count together, so twenty small acts count as a large one.
 COUNTED = timedelta(hours=24)
 
 
 class Act(StrEnum):
-    """What an operator does. The names are stored with what was moved alone."""
+    """An act of an operator. The names are stored with the amounts that were moved alone."""
 
     RESOLVE_OPEN_COLLECTION = "resolve_open_collection"
     RESOLVE_OPEN_PAYOUT = "resolve_open_payout"  # also: send one that resembles an adopted payout
-    RESOLVE_REPORTED = "resolve_reported"  # failed although paid was reported; or sent before a restore, perhaps
+    RESOLVE_REPORTED = "resolve_reported"  # FAILED although a success was reported; or perhaps sent before a restore
     RESOLVE_ENDED = "resolve_ended"
     IMPORT = "import"  # a statement's file that an operator brings
-    REJECT_IMPORT = "reject_import"  # or take one's own back: what the file says of payments is then dropped
+    REJECT_IMPORT = "reject_import"  # or withdraw one's own: the file then has no effect on payments
     TOP_UP = "top_up"
     SETTLEMENT = "settlement"
     TRANSFER = "transfer"  # between a network and the bank
@@ -32,10 +32,10 @@ class Act(StrEnum):
     MATCH_LINE = "match_line"
     ADOPT_LINE = "adopt_line"
     NOTE = "note"
-    UNDO = "undo"  # what one operator has done about an exception
-    UNDO_OF_TWO = "undo_of_two"  # what two have done
+    UNDO = "undo"  # an action about an exception that one operator decided
+    UNDO_OF_TWO = "undo_of_two"  # an action that two decided
     WITHDRAW_STATEMENT = "withdraw_statement"
-    WITHDRAW_DOUBTED = "withdraw_doubted"  # malipo itself has proposed it: the worker has fetched the same lines
+    WITHDRAW_DOUBTED = "withdraw_doubted"  # proposed by malipo, because the worker fetched the same lines
     UNDO_STATEMENT_BOOKING = "undo_statement_booking"
     CLOSE_DAY = "close_day"
     CLOSE_WITH_DIFFERENCE = "close_with_difference"
@@ -43,7 +43,7 @@ class Act(StrEnum):
     RELEASE = "release"  # after a restore
     END_HOLD = "end_hold"
     CANCEL_PAYMENT = "cancel_payment"  # an unsent one, of a closed merchant or on a channel that is not connected
-    CANCEL_UNREPORTED = "cancel_unreported"  # the same, while no worker reports what it carries
+    CANCEL_UNREPORTED = "cancel_unreported"  # the same, while no worker reports which channels it carries
     SAVE_LAYOUT = "save_layout"  # how statements are read: columns, words of the status, whose account it is
     SET_TARIFF = "set_tariff"
     SET_CHARGE = "set_charge"  # what a network is expected to charge
@@ -51,7 +51,7 @@ class Act(StrEnum):
     CREATE_MERCHANT = "create_merchant"
     SWITCH_MERCHANT = "switch_merchant"  # deactivate or activate it
     VOUCH = "vouch"
-    MAKE_KEY = "make_key"  # an API key of a merchant that cannot pay out; revoking one too
+    MAKE_KEY = "make_key"  # make an API key that cannot pay out; or revoke any
     MAKE_PAYING_KEY = "make_paying_key"
     ADD_PERSON = "add_person"
     MAKE_PASSWORD_LINK = "make_password_link"  # noqa: S105 - the name of an act
@@ -63,16 +63,16 @@ class Two(StrEnum):
     """When an act takes two operators."""
 
     NEVER = "never"
-    ABOVE = "above"  # with all that the operator has moved alone in 24 hours, more than the approval amount
+    ABOVE = "above"  # if it is, with all that the operator moved alone in 24 hours, above the approval amount
     ALWAYS = "always"
 
 
 @dataclass(frozen=True, slots=True)
 class ActRule:
-    moves: str  # what is counted, in shillings
+    moves: str  # which amount counts, in words
     two: Two
-    needs: SensitiveAct = SensitiveAct.APPROVAL  # the confirmation of each of the two: password and code
-    may_be_alone: bool = False  # where only one operator exists, with --alone; the audit log keeps it
+    needs: SensitiveAct = SensitiveAct.APPROVAL  # each of the two confirms with password and code
+    may_be_alone: bool = False  # if only one operator exists, with --alone; the audit log keeps that
 
 
 _NOTHING = "nothing"
@@ -106,19 +106,19 @@ ACTS: dict[Act, ActRule] = {
     Act.FENCE: ActRule(_NOTHING, Two.NEVER),
     Act.RELEASE: ActRule("every payment that waits", Two.ALWAYS, may_be_alone=True),
     Act.END_HOLD: ActRule(_NOTHING, Two.NEVER),
-    # What was set aside for it goes back to the wallet that it came from.
+    # The amount that was set aside goes back to the wallet it came from.
     Act.CANCEL_PAYMENT: ActRule(_NOTHING, Two.NEVER),
     Act.CANCEL_UNREPORTED: ActRule("the amount", Two.ALWAYS, may_be_alone=True),
-    # What a file that is read so does to payments counts for its author too, as the import's.
+    # The effects of a file that is read by it count for its author too, as those of an import.
     Act.SAVE_LAYOUT: ActRule(_NOTHING, Two.NEVER),
-    Act.SET_TARIFF: ActRule(_NOTHING, Two.NEVER),  # Fees of payments to come; a quote tells the merchant before.
+    Act.SET_TARIFF: ActRule(_NOTHING, Two.NEVER),  # Fees of future payments, which a quote shows to the merchant.
     Act.SET_CHARGE: ActRule(_NOTHING, Two.NEVER),
     Act.NOTE_READING: ActRule(_NOTHING, Two.NEVER),
     Act.CREATE_MERCHANT: ActRule(_NOTHING, Two.NEVER),
     Act.SWITCH_MERCHANT: ActRule(_NOTHING, Two.NEVER),
     Act.VOUCH: ActRule(_NOTHING, Two.NEVER),
     Act.MAKE_KEY: ActRule(_NOTHING, Two.NEVER, SensitiveAct.API_KEYS),
-    # At any amount: it pays out every day, also what comes into the wallet later.
+    # At any amount: the key can pay out every day, also money that comes into the wallet later.
     Act.MAKE_PAYING_KEY: ActRule(
         "what the wallet holds or has in flight, up to the key's daily limit",
         Two.ALWAYS,
@@ -131,7 +131,7 @@ ACTS: dict[Act, ActRule] = {
     Act.SET_OPERATOR_PASSWORD: ActRule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
 }
 
-# Which of several acts a form or a command does is known only when the payment or the exception is read.
+# A form or command may do one of several acts: which one is known only when the payment or exception is read.
 RESOLUTIONS = (
     Act.RESOLVE_OPEN_COLLECTION,
     Act.RESOLVE_OPEN_PAYOUT,
@@ -150,7 +150,8 @@ CLOSES = (Act.CLOSE_DAY, Act.CLOSE_WITH_DIFFERENCE)
 
 
 def takes_two(act: Act, amount: int, *, moved_alone: int, approval_amount: int) -> bool:
-    """Whether this act takes two operators; `moved_alone` is what this one has moved alone within COUNTED."""
+    """Whether this act takes two operators. `moved_alone` is the amount that the operator moved alone within
+    COUNTED."""
     match ACTS[act].two:
         case Two.NEVER:
             return False
@@ -161,7 +162,7 @@ def takes_two(act: Act, amount: int, *, moved_alone: int, approval_amount: int) 
 
 
 def confirmation_of(acts: Collection[Act]) -> SensitiveAct | None:
-    """Which confirmation a form or a command needs that does one of these."""
+    """The confirmation that a form or command needs that may do any of these acts."""
     needed = {ACTS[act].needs for act in acts}
     assert len(needed) <= 1, "a form needs one confirmation"
     return next(iter(needed), None)

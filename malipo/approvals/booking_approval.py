@@ -1,7 +1,7 @@
-"""Top-ups, settlements and transfers between a network and the bank that operators ask for. A large one is only
-proposed until another operator approves it, because a wrong one is money lost: one operator alone could book any sum.
+"""Top-ups, settlements and bank transfers that operators request. Above the approval amount one is only proposed until
+another operator approves it, so that no operator alone can book any sum.
 
-Each step is one commit with its note in the audit log.
+Each step is one commit with its entry in the audit log.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ ID_PREFIXES = (bookings.ID_PREFIX, house_bookings.ID_PREFIX)
 
 
 class BookingTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What a proposal of a booking keeps, beside its amount."""
+    """The terms of a proposal of a booking; its amount is stored beside them."""
 
     kind: str
     bank_reference: str
@@ -40,9 +40,9 @@ class BookingTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProposedBooking(BookingTerms, frozen=True, kw_only=True):
-    """A booking that waits, or has waited, for a second operator."""
+    """A booking that waits, or waited, for a second operator."""
 
-    id: str  # and its booking's, once it is approved
+    id: str  # also of the booking, once it is approved
     amount: int
     requested_by: str
     requested_at: datetime
@@ -58,7 +58,7 @@ class ProposedBooking(BookingTerms, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class BookingResult:
-    is_new: bool  # else the same booking was made or proposed before, and nothing has changed
+    is_new: bool  # False: the same booking was made or proposed before, and nothing has changed
     proposal: ProposedBooking | None  # while it waits for another operator
 
 
@@ -70,7 +70,7 @@ class BookingApprovalRefusal(Code):
 
 
 class NotOpen(Conflict):
-    """It was decided already."""
+    """The proposal was decided already."""
 
 
 class NotProposed(Missing):
@@ -79,7 +79,7 @@ class NotProposed(Missing):
 
 
 class SeveralProposed(Refusal):
-    """The reference does not tell which is meant."""
+    """Several proposals have this reference."""
 
 
 async def request(
@@ -91,9 +91,9 @@ async def request(
     now: datetime,
     is_single_operator: bool = False,
 ) -> BookingResult:
-    """Book it, or propose it if it is more than one operator may book. The same booking twice is one."""
+    """Book it, or propose it if it is more than one operator may book. A repeated request makes no second booking."""
     await moved_alone.lock(tx, actor.name)
-    # A reference of the bank's is of one transfer, whichever way it went.
+    # A bank reference belongs to one transfer, in whichever direction.
     lock_kind = "transfer" if isinstance(booking, Transfer) else booking.kind
     await wallets.lock_booking(tx, lock_kind, booking.bank_reference)
     if (earlier := await _find_proposed(tx, booking)) is not None:
@@ -127,7 +127,7 @@ async def approve(
     seen: str | None = None,
     is_single_operator: bool = False,
 ) -> ProposedBooking:
-    """Agree with what another operator has proposed, and book it; `seen` is the code of what they were shown."""
+    """Approve and book another operator's proposal. `seen` is the code of the facts that the approver was shown."""
     found = await lock_open(tx, id_or_reference)
     decided = await decide.approve(tx, found, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator)
     proposed = proposed_booking(found)
@@ -144,7 +144,7 @@ async def approve(
 
 
 async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -> ProposedBooking:
-    """Disagree with a proposal, or take one's own back. The same booking can then be proposed again."""
+    """Reject a proposal, or withdraw one's own. The same booking can then be proposed again."""
     found = await lock_open(tx, id_or_reference)
     proposed = proposed_booking(found)
     details = _details(proposed) | {"booking": found.id}
@@ -153,7 +153,7 @@ async def reject(tx: Tx, id_or_reference: str, *, actor: Actor, now: datetime) -
 
 
 async def find_open(connection: Conn) -> list[ProposedBooking]:
-    """The oldest first."""
+    """The open proposals of bookings, oldest first."""
     return [proposed_booking(each) for each in await proposals.find_open(connection, BOOKINGS)]
 
 
@@ -162,12 +162,12 @@ def act_of(booking: Booking | Transfer) -> Act:
 
 
 def action_of(kind: str) -> str:
-    """What the audit log calls it."""
+    """The action in the audit log for this kind of booking."""
     return f"float.{kind}" if kind in list(transfers.TransferKind) else f"wallet.{kind}"
 
 
 async def _find_proposed(tx: Tx, booking: Booking | Transfer) -> ProposedBooking | None:
-    """The open proposal of this booking. The same reference for anything else is a conflict."""
+    """The open proposal of this booking, if there is one. The same reference for another booking is a conflict."""
     for each in await proposals.lock_open(tx, [act_of(booking)], booking.bank_reference):
         if proposed_booking(each).booking != booking:
             raise ReferenceReused(code=BookingRefusal.PROPOSED_OTHERWISE, reference=booking.bank_reference)
@@ -248,7 +248,7 @@ async def lock_open(tx: Tx, id_or_reference: str) -> Proposal:
 
 
 def _details(booking: Booking | Transfer | ProposedBooking) -> dict[str, Any]:
-    """Whose it is, how much, and the bank's reference, for the audit log."""
+    """Owner, amount and bank reference, for the audit log."""
     whose = {"merchant_id": booking.merchant_id}
     if booking.channel is not None:
         whose = {"channel": booking.channel, "account": booking.account}

@@ -1,8 +1,8 @@
 """Proposals: one operator proposes an act that takes two, and another approves or rejects it. All such acts use these.
 
-What an operator is shown, and what an approved act does, belong to the act: it locks what the proposal is about, calls
-`approve`, and applies it in the same transaction. What was done is in the audit log by the act's own words, because one
-operator alone may do the same below the amount.
+The act itself decides what the operators are shown and what an approval does: its code locks the subject, calls
+`approve`, and applies the act in the same transaction. The audit log names the act itself and not the approval, because
+one operator alone may do the same act below the approval amount.
 """
 
 import base64
@@ -32,7 +32,7 @@ class ApprovalRefusal(Code):
 
 
 class AlreadyProposed(Conflict):
-    """One at a time is open about a thing."""
+    """Another proposal about the same subject is open."""
 
 
 class NothingProposed(Missing):
@@ -48,7 +48,7 @@ async def propose(
     actor: Actor,
     family: Collection[Act] = (),
 ) -> Proposal:
-    """Store it. `family` are the acts of which at most one may be open about the same subject, if it is not only this.
+    """Store a proposal. Of the acts in `family` (by default only this act) at most one may be open about a subject.
 
     The caller has locked the subject. The database refuses a second open proposal of the same act.
     """
@@ -61,7 +61,7 @@ async def propose(
 
 
 async def require_none_open(tx: Tx, acts: Collection[Act], subject: str) -> None:
-    """Also of who could do it alone: what waits is decided first."""
+    """Refuse an act while a proposal about the subject is open, also if one operator could do it alone."""
     for earlier in await store.lock_open(tx, acts, subject):
         raise AlreadyProposed(code=ApprovalRefusal.ALREADY_PROPOSED, by=earlier.requested_by)
 
@@ -76,14 +76,14 @@ async def approve(
     shown: Callable[[], Awaitable[str]] | None = None,
     is_single_operator: bool = False,
 ) -> Proposal:
-    """End a proposal as approved, by another operator than its proposer, or by the only operator there is.
+    """End a proposal as approved, by another operator than its proposer, or by the only operator.
 
-    The caller has locked the proposal, and does what it proposes in this transaction. `is_single_operator` of the
-    result says whether one operator has decided alone. That is false if the proposer was another operator, who has left
-    since then.
+    The caller has locked the proposal, and applies it in this transaction. `is_single_operator` of the result is true
+    if one operator decided alone: not if the proposer was another operator, who has left since.
 
-    `seen` is the code of what the approver was shown, if the caller has not compared it. `shown` reads what would be
-    shown now, where an act shows more than the proposal. Nothing is stored before both are the same.
+    `seen` is the code of the facts that the approver was shown; None if the caller has compared it. `shown` computes
+    the code of the facts as they are now, if the act shows more than the proposal. Nothing is stored unless they are
+    equal.
     """
     require_operator(actor)
     is_alone = False
@@ -100,7 +100,7 @@ async def approve(
 async def reject(
     tx: Tx, proposal: Proposal, note: str, details: Mapping[str, object], *, actor: Actor, now: datetime
 ) -> Proposal:
-    """Disagree with a proposal, or take one's own back. The same can then be proposed again."""
+    """Reject a proposal, or withdraw one's own. The same can then be proposed again."""
     require_operator(actor)
     ended = await _end(tx, proposal, actor.name, False, now=now)
     await _note(tx, proposal, note, details, actor=actor, now=now)
@@ -108,28 +108,28 @@ async def reject(
 
 
 async def end_by_system(tx: Tx, proposal: Proposal, *, now: datetime) -> Proposal:
-    """What it is about is gone, or was decided in another way."""
+    """End a proposal whose subject is gone, or was decided in another way."""
     return await _end(tx, proposal, SYSTEM_NAME, False, now=now)
 
 
 async def lock_open(tx: Tx, acts: Collection[Act], subject: str, nothing: NothingProposed | None = None) -> Proposal:
-    """The one that is open about it, locked until the commit."""
+    """Lock the open proposal about a subject until the commit."""
     if found := await store.lock_open(tx, acts, subject):
         return found[-1]
     raise nothing or NothingProposed()
 
 
 def encode(terms: object) -> str:
-    """Terms of a proposal: a struct of the act's own room, as JSON."""
+    """The terms of a proposal, a struct of the act's own package, as JSON."""
     return msgspec.json.encode(terms).decode()
 
 
 def code_of(proposal: Proposal, *shown: object) -> str:
-    """A short code of what an approver is shown: the proposal, and what the act shows of its subject. Pages carry it in
-    their forms, and people type it at the command line.
+    """A short code of the facts that an approver is shown: the proposal, and the act's facts about its subject. Pages
+    carry it in their forms, and people type it at the command line.
 
-    What does not matter to the decision is left out by the act: times, and balances that others change. Nobody can
-    choose the code of a proposal, because its id is drawn at random when it is made.
+    The act leaves out facts that do not matter to the decision: times, and balances that others change. Nobody can
+    choose the code of a proposal, because its id is random.
     """
     terms = msgspec.json.decode(proposal.terms)
     proposed = (proposal.id, proposal.action, proposal.subject, proposal.amount, terms, proposal.reason)
@@ -138,7 +138,7 @@ def code_of(proposal: Proposal, *shown: object) -> str:
 
 
 def require_seen(seen: str | None, shown: str, changed: Conflict | None = None) -> None:
-    """Refuse who has seen something else than what would be shown now. None: the caller has compared it."""
+    """Refuse an approver who was shown other facts than would be shown now. None: the caller has compared them."""
     if seen not in (None, shown):
         raise changed or Conflict(code=ApprovalRefusal.CHANGED)
 

@@ -1,7 +1,8 @@
-"""API keys that operators make for a merchant. A key that can pay out is only proposed, whatever the wallet holds: it
-works every day, and pays out what comes later. The operator who approves it is shown the key.
+"""API keys that operators make for a merchant. A key that can pay out is only proposed, whatever the wallet's balance,
+because it can pay out every day, also money that comes later. The operator who approves it is shown the key.
 
-What merchants' own people make is theirs. Before any operator has a password, the installer makes keys at once.
+Keys that a merchant's own people make need no operator. Before any operator has a password, the installer makes keys at
+once.
 """
 
 from datetime import datetime
@@ -27,7 +28,8 @@ class KeyApprovalRefusal(Code):
 
 
 def amount_of(terms: KeyTerms, wallet: Wallet) -> int:
-    """What the key can pay out in a day, as the wallet is now; payouts in flight may come back to it. Pure."""
+    """The most that the key can pay out in a day, by the wallet's balance now; payouts in flight may return to it.
+    Pure."""
     if not PAYING & set(terms.permissions):
         return 0
     total = max(wallet.available + wallet.in_flight, 0)
@@ -44,7 +46,7 @@ async def request(
     now: datetime,
     is_single_operator: bool = False,
 ) -> NewKey | Proposal:
-    """Make it if it pays nothing out, and propose it otherwise."""
+    """Make the key if it cannot pay out, otherwise propose it."""
     if not actor.is_operator or not PAYING & set(terms.permissions):
         return await _make(tx, merchant_id, terms, {}, actor=actor, now=now)
     await moved_alone.lock(tx, actor.name)
@@ -74,7 +76,8 @@ async def approve(
     seen: str | None = None,
     is_single_operator: bool = False,
 ) -> NewKey:
-    """Agree with what another operator has proposed, and make it; `seen` is the code of what they were shown."""
+    """Approve another operator's proposal, and make the key. `seen` is the code of the facts that the approver was
+    shown."""
     found = await lock_open(tx, merchant_id)
     decided = await decide.approve(tx, found, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator)
     noted = {"proposed_by": found.requested_by} | audit_log.alone(decided.is_single_operator)
@@ -82,7 +85,7 @@ async def approve(
 
 
 async def reject(tx: Tx, merchant_id: str, *, actor: Actor, now: datetime) -> Proposal:
-    """Disagree with a proposal, or take one's own back."""
+    """Reject a proposal, or withdraw one's own."""
     found = await lock_open(tx, merchant_id)
     details = _details(merchant_id, found.terms_as(KeyTerms))
     return await decide.reject(tx, found, "api_key.rejected", details, actor=actor, now=now)

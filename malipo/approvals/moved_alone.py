@@ -1,4 +1,4 @@
-"""Counts what each operator moves without a second one, and says whether the next act takes two."""
+"""Counts the amounts that each operator moves alone, and decides whether the next act takes two."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -23,8 +23,8 @@ class OperatorRefusal(Code):
 async def lock(tx: Tx, *names: str) -> None:
     """Keep these operators, by their names as actors, from moving anything alone elsewhere until the commit.
 
-    Every act takes this lock before it locks a payment, a wallet or an exception, and after the lock of matching. In
-    another order it could deadlock with an import, which counts for its operator and then settles payments.
+    Every act takes this lock after the lock of matching, and before it locks a payment, a wallet or an exception. In
+    another order it could deadlock with an import, which counts for its operator and then ends payments.
     """
     for name in sorted(set(names)):
         await store.lock_operator(tx, name)
@@ -35,7 +35,7 @@ class Deciders(StrEnum):
 
     ONE = "one"  # The operator who does it is enough.
     TWO = "two"
-    ONLY = "only"  # It takes two, and the only operator there is does it, with --alone.
+    ONLY = "only"  # It takes two, but only one operator exists, who decides with --alone.
 
 
 async def count_unless_two(
@@ -51,12 +51,12 @@ async def count_unless_two(
     authors: Collection[str] = (),
     shares: Mapping[str, int] | None = None,
 ) -> Deciders:
-    """Decide who must agree with this act, and count what it moves as moved alone, unless it takes two operators.
+    """Decide who must agree with this act, and count its amount as moved alone, unless it takes two operators.
 
-    If the answer is not TWO, the caller does the act in this transaction. The amount counts for the operator and for
-    each of the `authors`, on whose word it rests as well; operators in `shares` answer for a part of it only. Operators
-    whose password or second factor was set by another one move nothing alone until a third one vouches for them:
-    otherwise each operator that one of them creates would have an amount of its own.
+    If the result is not TWO, the caller does the act in this transaction. The amount counts for the operator and for
+    each of the `authors`, who answer for it as well; operators in `shares` answer for a part only. Operators whose
+    password or second factor another one has set move nothing alone until a third one vouches for them: otherwise each
+    operator whom one creates would have an amount of their own.
     """
     amount = abs(amount)
     moved = {**(shares or {}), **dict.fromkeys({operator, *authors}, amount)}
@@ -80,7 +80,8 @@ async def count_unless_two(
 async def would_take_two(
     connection: Conn, act: Act, amount: int, *, operator: str, approval_amount: int, now: datetime, also: int = 0
 ) -> bool:
-    """Whether the act would take two operators; `also` is what this one would have moved alone before it. Reads."""
+    """Whether the act would take two operators. `also` is an amount that this operator would move alone before it. It
+    only reads."""
     moved = await store.sum_moved_alone(connection, operator, since=now - COUNTED)
     if any(each.account == operator for each in await vouching.find_open(connection, now=now)):
         approval_amount = 0
@@ -88,7 +89,7 @@ async def would_take_two(
 
 
 async def require_single_operator(tx: Tx, act: Act) -> None:
-    """With --alone: only where nobody else could agree."""
+    """Refuse --alone, unless no other operator could agree."""
     if not ACTS[act].may_be_alone:
         raise Forbidden(code=OperatorRefusal.ALWAYS_TWO)
     if await operators.count(tx) > 1:
@@ -96,6 +97,6 @@ async def require_single_operator(tx: Tx, act: Act) -> None:
 
 
 def require_operator(actor: Actor) -> None:
-    """Without names it cannot be told that two operators are two."""
+    """Refuse an actor who is no operator with a name: two unnamed actors may be one person."""
     if not actor.is_operator:
         raise Forbidden(code=OperatorRefusal.LOGGED_IN)

@@ -1,7 +1,7 @@
-"""The limits of operators, as the service runs with them.
+"""The limits of operators in the settings of the service, which a command's own environment cannot widen.
 
-They are settings, so variables of the environment. A command has an environment of its own, in which a larger amount is
-quickly named. So the service notes its limits when it begins, and a command takes the stricter of the two.
+Limits are settings, and so environment variables. A command has an environment of its own, in which an operator could
+name a larger amount. So the service stores its limits when it starts, and a command uses the stricter of the two.
 """
 
 import asyncio
@@ -48,12 +48,12 @@ def stricter(settings: Settings, noted: OperatorLimits | None) -> Settings:
 
 
 async def with_limits(connection: Conn, settings: Settings) -> Settings:
-    """The settings of a command, as strict as those of the service."""
+    """The settings of a command, with the stricter of its own limits and the stored limits of the service."""
     return stricter(settings, await store.find_limits(connection))
 
 
 async def note(tx: Tx, settings: Settings, *, actor: Actor, now: datetime) -> bool:
-    """Keep the limits that the service begins with. Whether they are new; the audit log keeps a change."""
+    """Store the limits with which the service starts. Returns whether they changed, which the audit log keeps."""
     before, limits = await store.lock_limits(tx), limits_of(settings)
     if limits == before:
         return False
@@ -75,7 +75,7 @@ async def note(tx: Tx, settings: Settings, *, actor: Actor, now: datetime) -> bo
 
 
 async def note_at_start(database: Database, settings: Settings, schema: SchemaMonitor, *, clock: Clock) -> None:
-    """Once, when the process begins: as soon as the database answers, and has a schema that we serve."""
+    """Store the limits once, as soon as the database answers and has a schema that this version serves."""
     await schema.until(is_served=True)
     actor = Actor(SYSTEM_NAME, "service")
     while True:

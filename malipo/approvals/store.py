@@ -1,4 +1,4 @@
-"""The SQL of what operators move alone, and of what waits for a second operator."""
+"""The SQL of proposals, of the amounts that operators move alone, and of the service's stored limits."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -18,27 +18,27 @@ _LIMITS = "booking_approval_amount, second_factor, credit_by_itself"
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
-    """What waits, or has waited, for a second operator."""
+    """A proposal that waits, or waited, for a second operator."""
 
     id: str
     action: Act
-    subject: str  # the id of what it is about
-    amount: int  # what it moves
-    terms: str = "{}"  # what exactly is to be done, as JSON; a struct of the act's own room
+    subject: str  # the id of the thing that it is about
+    amount: int  # that it moves
+    terms: str = "{}"  # the details of the act as JSON: a struct of the act's own package
     reason: str = ""  # why, or the evidence for it, in the proposer's words
     requested_by: str
     requested_at: datetime
     decided_by: str | None = None
     decided_at: datetime | None = None
     is_approved: bool | None = None
-    is_single_operator: bool = False  # the only operator there is has approved it: --alone
+    is_single_operator: bool = False  # the only operator has approved it alone: --alone
 
     def terms_as(self, type_: type[Terms]) -> Terms:
         return msgspec.json.decode(self.terms, type=type_)
 
 
 class OperatorLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Of operators, as the service last began with them."""
+    """The limits of operators with which the service last started."""
 
     booking_approval_amount: int
     second_factor: str
@@ -53,12 +53,12 @@ async def lock_operator(tx: Tx, name: str) -> None:
 
 
 async def find_limits(connection: Conn) -> OperatorLimits | None:
-    """None: the service has not begun since it notes them."""
+    """The stored limits; None if the service has not started since they are stored."""
     return _limits(await connection.fetchrow(f"SELECT {_LIMITS} FROM operator_limits"))
 
 
 async def lock_limits(tx: Tx) -> OperatorLimits | None:
-    """Until the commit no other process notes its own."""
+    """Lock the stored limits until the commit, so that no other process stores its own."""
     await tx.execute("SELECT pg_advisory_xact_lock($1, 0)", _LIMITS_LOCK)
     return await find_limits(tx)
 
@@ -132,7 +132,7 @@ async def set_proposer(tx: Tx, proposal_id: str, requested_by: str, *, now: date
 
 
 async def lock_open(tx: Tx, acts: Collection[Act], subject: str) -> list[Proposal]:
-    """The open proposals about it, locked until the commit: two operators may decide at once."""
+    """Lock the open proposals about a subject until the commit, because two operators may decide at once."""
     return await _find(tx, "action = ANY($1) AND subject = $2 AND decided_at IS NULL", list(acts), subject, lock=True)
 
 
@@ -141,17 +141,17 @@ async def lock_open_with_id(tx: Tx, acts: Collection[Act], proposal_id: str) -> 
 
 
 async def find_open(connection: Conn, acts: Collection[Act]) -> list[Proposal]:
-    """The oldest first."""
+    """The open proposals of these acts, oldest first."""
     return await _find(connection, "action = ANY($1) AND decided_at IS NULL", list(acts))
 
 
 async def find_of(connection: Conn, acts: Collection[Act], subject: str) -> list[Proposal]:
-    """All that were ever made about it, the oldest first."""
+    """All proposals about a subject, decided ones included, oldest first."""
     return await _find(connection, "action = ANY($1) AND subject = $2", list(acts), subject)
 
 
 async def find_with_term(connection: Conn, acts: Collection[Act], name: str, value: str) -> list[Proposal]:
-    """All whose terms say so, the oldest first."""
+    """All proposals with this value in their terms, oldest first."""
     return await _find(connection, "action = ANY($1) AND terms ->> $2 = $3", list(acts), name, value)
 
 

@@ -27,14 +27,14 @@ _BETWEEN = {
 
 @dataclass(frozen=True, slots=True)
 class Booking:
-    """A transfer at the bank. It is identified by its kind and its bank reference."""
+    """A top-up or settlement, identified by its kind and its bank reference."""
 
     kind: BookingKind
     merchant_id: str
     amount: int
     bank_reference: str
 
-    # Only transfers of the house have them.
+    # Only transfers of the house have these.
     channel: None = None
     account: None = None
 
@@ -54,7 +54,7 @@ class BookingRefusal(Code):
 
 
 class ReferenceReused(Conflict):
-    """The bank's reference is that of another booking."""
+    """Another booking has this bank reference."""
 
 
 class WalletTooLow(Refusal):
@@ -62,9 +62,9 @@ class WalletTooLow(Refusal):
 
 
 async def book(tx: Tx, kind: BookingKind, merchant_id: str, amount: int, *, reference: str, now: datetime) -> bool:
-    """Whether it was booked now. False: it was booked before, and nothing has changed.
+    """Book at once, whatever the amount. Returns False if it was booked before; then nothing has changed.
 
-    It is booked at once, whatever the amount. Operators use `malipo/approvals/booking_approval.py`.
+    Operators use `malipo/approvals/booking_approval.py`.
     """
     booking = Booking(kind, merchant_id, amount, reference)
     await store.lock_booking(tx, kind, reference)
@@ -74,13 +74,13 @@ async def book(tx: Tx, kind: BookingKind, merchant_id: str, amount: int, *, refe
 
 
 async def book_proposed(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> None:
-    """Book what another operator has approved, under the proposal's own id."""
+    """Book an approved proposal, under the proposal's own id."""
     if not await _book(tx, booking_id, booking, now=now):
         raise Conflict(code=BookingRefusal.BOOKED_WITHOUT_PROPOSAL, reference=booking.bank_reference)
 
 
 async def is_booked(tx: Tx, booking: Booking) -> bool:
-    """Whether this was booked. The same reference with another merchant or amount is a conflict."""
+    """Whether this booking exists. The same reference with another merchant or amount is a conflict."""
     if (booked := await store.find_booking(tx, booking.kind, booking.bank_reference)) is None:
         return False
     if booked != (booking.merchant_id, booking.amount):
@@ -89,7 +89,7 @@ async def is_booked(tx: Tx, booking: Booking) -> bool:
 
 
 async def require_funds(tx: Tx, booking: Booking) -> None:
-    """Refuse early what the wallet cannot pay now. It is checked again when it is booked."""
+    """Refuse early a booking that the wallet cannot pay now. This is checked again when it is booked."""
     await _lock_wallet(tx, booking)
 
 
@@ -111,7 +111,8 @@ async def _book(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> 
 
 
 async def _lock_wallet(tx: Tx, booking: Booking) -> dict[str, Wallet]:
-    """The wallet, if it can pay the booking. What it owes after corrections cannot be settled to the merchant."""
+    """Lock the wallet; refuse the booking if it cannot pay. A debt after corrections cannot be settled to the
+    merchant."""
     wallets = await store.lock(tx, [booking.merchant_id])
     if booking.kind is BookingKind.SETTLEMENT and not wallets[booking.merchant_id].can_spend(booking.moves):
         raise _too_low(wallets[booking.merchant_id])

@@ -21,7 +21,7 @@ class LedgerFinding:
     where: str
     stored: int | None
     computed: int | None
-    newer_schema: int | None = None  # unknown, not wrong: a newer version with this migration has written it
+    newer_schema: int | None = None  # not wrong but unknown: a newer version with this migration has written the row
 
     @property
     def is_wrong(self) -> bool:
@@ -29,9 +29,8 @@ class LedgerFinding:
 
 
 async def prepare(connection: Conn) -> None:
-    """A check reads whole tables: with more memory and all kinds of joins PostgreSQL need not sort them first.
-
-    It takes as long as it takes, also on a connection with a statement timeout.
+    """Prepare a connection for reading whole tables: with more memory, all kinds of joins, so that PostgreSQL need not
+    sort first, and without a statement timeout.
     """
     await connection.execute(
         """
@@ -42,7 +41,7 @@ async def prepare(connection: Conn) -> None:
 
 
 async def balances(connection: Conn) -> dict[str, int]:
-    """Every account of the house and the sums of the merchants' accounts, from the moves alone."""
+    """The balances of the house's accounts and the sums of the merchants' accounts, from the moves alone."""
     rows = await connection.fetch(
         """
         SELECT CASE account WHEN 'float' THEN 'float ' || channel ELSE account END AS account,
@@ -56,7 +55,7 @@ async def balances(connection: Conn) -> dict[str, int]:
 
 
 async def check(connection: Conn) -> list[LedgerFinding]:
-    """Everything that differs between the stored balances, the statement lines and the moves."""
+    """All differences between the stored balances, the statement lines and the moves."""
     return [
         *await _wrong_balances(connection),
         *await _wrong_statement_lines(connection),
@@ -100,8 +99,8 @@ async def _wrong_balances(connection: Conn) -> list[LedgerFinding]:
 async def _is_a_chain(connection: Conn) -> bool:
     """Whether each line starts from the balance after the line before it, up to the balance of the wallet.
 
-    Without a join: the fingerprints of the balances after all lines but the last sum up to the fingerprints of the
-    balances before all lines but the first.
+    This needs no join: the fingerprints of the balances after all lines but the last have the same sum as the
+    fingerprints of the balances before all lines but the first.
     """
     (sums,) = await connection.fetch(
         """
@@ -146,7 +145,7 @@ async def _wrong_statement_lines(connection: Conn) -> list[LedgerFinding]:
 
 
 async def wrong_line_counts(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
-    """The rollups of statements, compared with their lines; of a range of merchants."""
+    """Rollups of statements that differ from their lines, for a range of merchants."""
     cell = " ".join(
         f"WHEN m.source = '{source}' AND m.target = '{target}' THEN {CATEGORIES[kind]}"
         for kind, (source, target) in ROUTES.items()
@@ -185,7 +184,7 @@ async def wrong_bookings(connection: Conn, within: KeyRange = EVERYTHING) -> lis
 
 
 async def wrong_proposals(connection: Conn) -> list[LedgerFinding]:
-    """An approved proposal is booked under its own id; an open or rejected one is not booked."""
+    """Approved proposals without a booking under their id, and open or rejected ones with a booking."""
     rows = await connection.fetch(
         """
         WITH booked AS (
@@ -217,7 +216,7 @@ async def wrong_proposals(connection: Conn) -> list[LedgerFinding]:
 
 
 async def wrong_undos(connection: Conn) -> list[LedgerFinding]:
-    """A house booking that undoes another one takes back exactly that."""
+    """House bookings that undo another one, and do not reverse exactly its move."""
     rows = await connection.fetch(
         """
         SELECT u.id, u.amount AS stored, b.amount AS computed
@@ -231,8 +230,8 @@ async def wrong_undos(connection: Conn) -> list[LedgerFinding]:
 
 
 async def wrong_cents(connection: Conn) -> list[LedgerFinding]:
-    """The cents that an account's bookings could not move are at most half a shilling, so the float differs by no
-    more."""
+    """Accounts whose bookings could not move more than half a shilling in cents: the float would differ by more than
+    that."""
     rows = await connection.fetch(
         """
         SELECT channel, account, sum(cents)::bigint AS stored, least(greatest(sum(cents), -50), 50)::bigint AS computed
@@ -248,9 +247,10 @@ async def wrong_cents(connection: Conn) -> list[LedgerFinding]:
 
 
 async def wrong_cents_of_files(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
-    """The fees or sweeps of a file and a day, shillings and cents, are those of its lines. Only of files with cents.
+    """Bookings of fees or sweeps of a file and a day that are not the sum of its lines, in shillings and cents. Only
+    files with cents are compared.
 
-    Lines that have no place, that are payments', or that operators have booked one by one are not in the sum.
+    The sum is without lines that are unmatched, are payments', or were booked one by one by operators.
     """
     rows = await connection.fetch(
         f"""

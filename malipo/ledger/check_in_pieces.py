@@ -1,7 +1,7 @@
-"""What the ledger check compares of statements and wallets, in pieces: each reads a range, and needs no other piece.
+"""The ledger check of wallet statements and wallets, in pieces: each piece reads a range, independently of the others.
 
-A statement is a chain, and its lines never change: a piece follows some lines, and another one compares the last line
-with the wallet. It only reads.
+A statement is a chain whose lines never change: one piece follows some lines, another one compares the last line with
+the wallet. It only reads.
 """
 
 from malipo.db import Conn
@@ -10,7 +10,8 @@ from malipo.ledger.check import LedgerFinding
 
 
 async def prepare(connection: Conn) -> None:
-    """A piece is a range of an index. It takes one core, and its memory."""
+    """Prepare a connection for a piece, which is a range of an index: no parallel workers, and no more memory than
+    usual."""
     await connection.execute(
         """
         SET LOCAL work_mem = '64MB'; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL statement_timeout = 0;
@@ -20,7 +21,7 @@ async def prepare(connection: Conn) -> None:
 
 
 async def check_lines(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """The statement lines in a range of (merchant, line): each starts from the balance after the line before it."""
+    """Statement lines in a range of (merchant, line) that do not start from the balance after the line before."""
     rows = await connection.fetch(
         f"""
         SELECT l.merchant_id, l.statement_line, l.balance_after, w.merchant_id IS NULL AS has_no_wallet,
@@ -56,7 +57,7 @@ async def check_lines(connection: Conn, within: KeyRange) -> list[LedgerFinding]
 
 
 async def check_wallets(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """The wallets of a range of merchants: what they hold after their last line, and for payouts that are open."""
+    """Wallets in a range of merchants that differ from their last line, or from their open payouts."""
     rows = await connection.fetch(
         f"""
         WITH open_payouts AS (

@@ -1,11 +1,11 @@
 """House bookings: money that moves between accounts of the house, and concerns no merchant.
 
-A transfer between a network and the bank, what a network charges or sweeps, and what operators decide about a line of a
-statement. Each is one move of the ledger. None is changed: it is undone by a booking the other way.
+They are transfers between a network and the bank, network charges and sweeps, and operators' decisions about lines of a
+statement. Each is one move of the ledger. A booking is never changed: another booking in the other direction undoes it.
 
-Statements have cents, the ledger has not. A booking keeps the cents that it could not move. When those of an account at
-a network are more than half a shilling, that shilling is booked to an account of its own: so the float is never further
-than that from what the statements say.
+Statements have cents, and the ledger has not. A booking keeps the cents that it could not move. When the cents of a
+network's account are more than half a shilling, a shilling is booked to the account for rounding. So the float never
+differs from the statements by more than half a shilling.
 """
 
 from collections.abc import Sequence
@@ -47,20 +47,20 @@ class HouseBooking(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     kind: HouseBookingKind
     channel: str
-    account: str = ""  # of several at that network
+    account: str = ""  # which account, if we have several at that network
     source: Account
     target: Account
     amount: int
-    cents: int = 0  # what the statement says beyond the amount, signed as in the statement
+    cents: int = 0  # beyond the amount, signed as in the statement
     reference: str = ""  # the bank's; of the fees or sweeps of a file, the day of their lines
     file_id: str | None = None
     line_id: int | None = None
     reverses: str | None = None
-    value_date: date  # the day in whose close it counts
+    value_date: date  # the day in whose close the booking counts
     evidence: str = ""
     booked_by: str
     approved_by: str | None = None
-    booked_at: datetime | None = None  # once it is
+    booked_at: datetime | None = None  # None before it is booked
 
     def __post_init__(self) -> None:
         assert self.amount > 0
@@ -75,7 +75,7 @@ class HouseBooking(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def change(self) -> int:
-        """What it does to the network's account, signed as in a statement: above 0 came in."""
+        """The change of the network's account, signed as in a statement: above 0 came in."""
         return -self.move.change_of(Account.FLOAT)
 
 
@@ -88,7 +88,7 @@ class HouseBookingRefusal(Code):
 
 
 class AlreadyUndone(Conflict):
-    """Another booking has undone it."""
+    """Another booking has undone this one already."""
 
     def __init__(self, booking_id: str) -> None:
         super().__init__(code=HouseBookingRefusal.UNDONE, booking=booking_id)
@@ -106,19 +106,19 @@ class NotBooked(Missing):
 def ends_of(change: int, other: Account) -> tuple[Account, Account]:
     """Source and target of a change of a network's account, signed as in a statement: above 0 came in.
 
-    What came in makes the float, which is money that we hold elsewhere, more negative.
+    Incoming money makes the float, which is our money elsewhere, more negative.
     """
     return (Account.FLOAT, other) if change > 0 else (other, Account.FLOAT)
 
 
 def move_of(moved: int, other: Account, channel: str) -> tuple[Move, int]:
-    """Of what a line moved, in cents and not 0: the move in whole shillings, and the cents beyond it."""
+    """The move of a line's amount (in cents, not 0) in whole shillings, and the cents beyond it."""
     change, cents = money.split_movement(moved)
     return Move(*ends_of(change, other), abs(change), channel), cents
 
 
 def rounding_of(cents: int, channel: str) -> Move | None:
-    """The move of the shillings that the cents of an account have become, if they have."""
+    """The move of the shillings that an account's cents have added up to; None if they have not."""
     shillings, _ = money.split(cents)
     return Move(*ends_of(shillings, Account.ROUNDING), abs(shillings), channel) if shillings else None
 
@@ -129,7 +129,7 @@ def value_date_of(day: date, *, first_open_day: date | None) -> date:
 
 
 async def book(tx: Tx, bookings: Sequence[HouseBooking], *, now: datetime) -> list[HouseBooking]:
-    """Book these at once, each with its move; those that were booked now. The others' things have a booking already:
+    """Book these at once, each with its move. Returns those that were booked now; the others were booked before:
 
     of a bank reference, of a line, or of the fees or sweeps of a file on a day there is one that is not undone.
     """
@@ -151,7 +151,7 @@ async def undo(
     first_open_day: date | None = None,
     now: datetime,
 ) -> HouseBooking:
-    """Book the same the other way. On the same day if that is open, so that it adds up as if it had never been."""
+    """Undo a booking by one in the other direction, of the same day if it is open, as if the booking had never been."""
     booking = await find(tx, booking_id)
     if booking is None:
         raise NotBooked(booking_id)
@@ -181,7 +181,7 @@ async def undo(
 
 
 async def _round(tx: Tx, booked: Sequence[HouseBooking], *, now: datetime) -> None:
-    """Book the shillings that the cents of an account have become."""
+    """Book the shillings that the cents of accounts have added up to."""
     days: dict[tuple[str, str], date] = {}
     for each in booked:
         if each.cents:
@@ -209,7 +209,7 @@ async def _round(tx: Tx, booked: Sequence[HouseBooking], *, now: datetime) -> No
 
 
 async def _require_open(tx: Tx, bookings: Sequence[HouseBooking]) -> None:
-    """Also of callers who did not ask which day is open: a closed day does not change."""
+    """Refuse a booking into a closed day, also from callers that did not ask which day is open."""
     opened = await find_first_open_day(tx)
     if opened is not None and any(each.value_date < opened for each in bookings):
         raise DayClosed(code=HouseBookingRefusal.DAY_CLOSED, day=opened)

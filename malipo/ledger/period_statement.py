@@ -1,7 +1,7 @@
-"""A merchant's statement of a period, for the books: each line with gross, fee and net, and apart from them what was
-only set aside. Pure. The API's statement, which has the bare lines, is `statement.py`.
+"""A merchant's statement of a period, for accounting: each line with gross, fee, net, and the amount only set aside.
+Pure. The API's statement, without these columns, is `statement.py`.
 
-Of each line, and so of each sum: net = gross - fee + set aside, and closing = opening + net.
+For each line, and so for each sum: net = gross - fee + set aside, and closing = opening + net.
 """
 
 from collections.abc import Iterable
@@ -13,13 +13,13 @@ from malipo.ledger.statement import WalletLineKind
 
 
 class LineGroup(StrEnum):
-    """What the line is in the books. It can change when a payout ends; the change of the wallet cannot."""
+    """The group of a line. It can change when a payout ends; the line's change of the wallet cannot."""
 
     COLLECTION = "COLLECTION"
-    PAYOUT = "PAYOUT"  # that was paid
-    REFUND = "REFUND"  # that was paid
+    PAYOUT = "PAYOUT"  # a paid payout
+    REFUND = "REFUND"  # a paid refund
     SET_ASIDE = "SET_ASIDE"  # for a payout or refund that has not ended
-    NOT_PAID = "NOT_PAID"  # set aside for one that was not paid, or given back of it
+    NOT_PAID = "NOT_PAID"  # set aside for an unpaid payout or refund, or returned from it
     TOP_UP = "TOP_UP"
     SETTLEMENT = "SETTLEMENT"
     CORRECTION = "CORRECTION"
@@ -63,7 +63,7 @@ class PeriodLine:
     cause_id: str
     reference: str  # the payment's, or the bank's
     at: datetime
-    payment: LinePayment | None  # of a booking: none
+    payment: LinePayment | None  # None for a booking
 
     @property
     def group(self) -> LineGroup:
@@ -89,7 +89,7 @@ class PeriodLine:
 
     @property
     def fee(self) -> int:
-        """What the service has kept; negative: given back by a correction."""
+        """The fee; negative if a correction returned it."""
         payment, group = self.payment, self.group
         if payment is None or group in _ONLY_SET_ASIDE:
             return 0
@@ -99,7 +99,8 @@ class PeriodLine:
 
 
 def _fee_of_correction(net: int, payment: LinePayment) -> int:
-    """The fee follows where all of the payment is corrected at once. What is collected in parts has none of its own."""
+    """The fee in a correction's line: returned or taken if the whole payment is corrected at once; 0 for a debt that is
+    collected in parts."""
     whole = payment.amount - payment.fee if payment.is_collection else payment.amount + payment.fee
     if abs(net) != whole:
         return 0
@@ -113,7 +114,7 @@ class Sums:
     fee: int = 0
     set_aside: int = 0
     net: int = 0
-    came: int = 0  # of gross
+    came: int = 0  # incoming gross amounts
     went: int = 0
 
     def add(self, line: PeriodLine) -> None:
@@ -128,7 +129,7 @@ class Sums:
 
 @dataclass(slots=True)
 class PeriodSums:
-    """From one balance to the other. Lines are added in their order, the oldest first."""
+    """The sums of a period between two balances. Lines are added in their order, oldest first."""
 
     opening: int
     groups: dict[LineGroup, Sums] = field(default_factory=dict)
@@ -145,5 +146,5 @@ class PeriodSums:
             self.groups.setdefault(line.group, Sums()).add(line)
 
     def by_group(self) -> list[tuple[LineGroup, Sums]]:
-        """Those that have lines, in the order of the groups."""
+        """The sums of the groups that have lines, in the order of the groups."""
         return [(group, self.groups[group]) for group in LineGroup if group in self.groups]

@@ -21,7 +21,7 @@ class WalletLineKind(StrEnum):
     CORRECTION_DEBIT = "CORRECTION_DEBIT"  # after a contradiction, at the merchant's cost
 
 
-# Between which accounts a move of each kind goes.
+# The accounts between which a move of each kind goes.
 ROUTES: Mapping[WalletLineKind, tuple[Account, Account]] = {
     WalletLineKind.COLLECTION: (Account.FLOAT, Account.WALLET),
     WalletLineKind.PAYOUT: (Account.WALLET, Account.IN_FLIGHT),
@@ -70,7 +70,7 @@ COLUMNS = ("line", "kind", "amount", "balanceAfter", "causeId", "reference", "cr
 
 
 def row_of(line: WalletLine) -> tuple[int | str, ...]:
-    """A line under COLUMNS."""
+    """A line as a row of the file, under COLUMNS."""
     return (line.number, line.kind, line.change, line.balance, line.cause_id, line.reference, clock.iso(line.at))
 
 

@@ -22,23 +22,23 @@ class TransferKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """It is identified by its channel and its bank reference."""
+    """A transfer, identified by its channel and its bank reference."""
 
     kind: TransferKind
     channel: str
-    account: str  # of several at that network
+    account: str  # which account, if we have several at that network
     amount: int
     bank_reference: str
-    merchant_id: None = None  # It concerns none.
+    merchant_id: None = None  # A transfer concerns no merchant.
 
     @property
     def change(self) -> int:
-        """Of the network's account."""
+        """The change of the network's account."""
         return self.amount if self.kind is TransferKind.FROM_BANK else -self.amount
 
 
 async def is_booked(tx: Tx, transfer: Transfer) -> bool:
-    """Whether this was booked, and not undone. The same reference for another transfer is a conflict."""
+    """Whether this transfer was booked and not undone. The same reference for another transfer is a conflict."""
     found = [
         house_bookings.booking_of(row)
         for row in await store.find_transfers(tx, transfer.channel, transfer.bank_reference)
@@ -51,7 +51,7 @@ async def is_booked(tx: Tx, transfer: Transfer) -> bool:
 async def book(
     tx: Tx, transfer: Transfer, *, booked_by: str, approved_by: str | None = None, booking_id: str = "", now: datetime
 ) -> bool:
-    """Whether it was booked now. False: it was booked before, and nothing has changed."""
+    """Book a transfer. Returns False if it was booked before; then nothing has changed."""
     source, target = house_bookings.ends_of(transfer.change, Account.BANK)
     booking = HouseBooking(
         id=booking_id or ids.mint(ID_PREFIX, now),
@@ -73,6 +73,6 @@ async def book(
 async def book_proposed(
     tx: Tx, booking_id: str, transfer: Transfer, *, requested_by: str, approved_by: str | None, now: datetime
 ) -> None:
-    """Book what another operator, or the only one, has approved, under the proposal's own id."""
+    """Book an approved proposal, under the proposal's own id."""
     if not await book(tx, transfer, booked_by=requested_by, approved_by=approved_by, booking_id=booking_id, now=now):
         raise Conflict(code=BookingRefusal.BOOKED_WITHOUT_PROPOSAL, reference=transfer.bank_reference)

@@ -86,7 +86,7 @@ async def add(tx: Tx, events: Sequence[AnyEvent]) -> None:
 
 
 async def find(connection: Conn, merchant_id: str, *, first: date, last: date) -> dict[tuple[date, str, str], Total]:
-    """By day, type and channel."""
+    """The totals of a merchant, by day, type and channel."""
     rows = await connection.fetch(
         """
         SELECT day, type, channel, completed, failed, cancelled, amount, fees, total_seconds FROM daily_totals

@@ -14,13 +14,13 @@ _COLUMNS = """
     id, started_at, finished_at, piece_count, busy_seconds, longest_seconds, finding_count, findings
 """
 
-# Rows of a newer version are not counted as findings. Nothing is known to be wrong, and not everything was checked.
+# The number of findings that rows of a newer version explain: not known to be wrong, but not checked either.
 NEWER_COUNT = "(SELECT count(*) FROM json_array_elements(findings) AS f WHERE f ->> 'newer_schema' IS NOT NULL)"
 IS_CLEAN = f"(finding_count = 0 AND {NEWER_COUNT} = 0)"
 
 
 class CheckClaim(NamedTuple):
-    """A check that a worker may continue; without a `next_piece`, from the beginning."""
+    """A check that a worker may continue at `next_piece`; None is the beginning."""
 
     check_id: str
     next_piece: list[Any] | None
@@ -40,7 +40,7 @@ class LedgerCheck(NamedTuple):
 async def claim(
     tx: Tx, new_id: str, claim_id: str, *, every_seconds: float, again_seconds: float, lease_seconds: float
 ) -> CheckClaim | None:
-    """The running check, if no other worker holds its lease; a new one, if one is due; else none.
+    """Claim the running check, if no other worker has its lease; or a new one, if one is due; else return None.
 
     A new one is due `every_seconds` after the end of the last one; `again_seconds` if that one has found something.
     """
@@ -75,7 +75,8 @@ async def claim(
 async def record_piece(
     tx: Tx, check_id: str, claim_id: str, found: list[LedgerFinding], next_piece: list[Any] | None, *, seconds: float
 ) -> LedgerCheck | None:
-    """A piece is done; without a next one, so is the check. None if another worker has it by now."""
+    """Record a piece. Without a next piece the check has ended, and is returned. None otherwise, or if another worker
+    has claimed the check by now."""
     row = await tx.fetchrow(
         f"""
         UPDATE ledger_checks
@@ -97,7 +98,7 @@ async def record_piece(
 
 
 async def find_last(connection: Conn) -> LedgerCheck | None:
-    """The last one that has ended."""
+    """The last check that has ended."""
     row = await connection.fetchrow(
         f"SELECT {_COLUMNS} FROM ledger_checks WHERE finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 1"
     )
@@ -110,7 +111,7 @@ async def find_running(connection: Conn) -> LedgerCheck | None:
 
 
 async def prune(tx: Tx) -> None:
-    """Delete old checks except the last clean one, whose age is reported."""
+    """Delete old checks, except the last one without findings, whose age is reported."""
     await tx.execute(
         f"""
         DELETE FROM ledger_checks

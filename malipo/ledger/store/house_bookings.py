@@ -17,8 +17,8 @@ _NEW = """
     reference text, file_id text, line_id bigint, reverses text, value_date date, evidence text, booked_by text,
     approved_by text, booked_at timestamptz
 """
-# How many bookings of the same thing were undone before. While one is not, the next has its number, and is not
-# inserted: also not if both come at once.
+# The number of earlier bookings of the same thing that were undone. While one is not undone, the next booking has the
+# same number and is not inserted, also if both come at once.
 _UNDONE = """
     SELECT count(*) FROM undone b
     WHERE CASE WHEN n.line_id IS NOT NULL THEN b.line_id = n.line_id
@@ -29,7 +29,7 @@ _UNDONE = """
 
 
 async def insert(tx: Tx, bookings: Sequence[msgspec.Struct]) -> set[str]:
-    """The ids of those that were inserted, with their moves. The others are booked already."""
+    """Insert bookings with their moves. Returns the ids of those that were inserted; the others are booked already."""
     rows = await tx.fetch(
         f"""
         WITH undone AS MATERIALIZED (
@@ -53,13 +53,14 @@ async def insert(tx: Tx, bookings: Sequence[msgspec.Struct]) -> set[str]:
 
 
 async def sum_cents(tx: Tx, channel: str, account: str) -> int:
-    """The cents that an account's bookings could not move. One at a time, so that none books the same shilling."""
+    """Lock the cents that an account's bookings could not move, so that no other transaction books the same
+    shilling."""
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"cents {channel} {account}")
     return await find_cents(tx, channel, account)
 
 
 async def find_cents(connection: Conn, channel: str, account: str) -> int:
-    """The same without a lock, for reading only."""
+    """As `sum_cents`, without a lock, for reading only."""
     return int(
         await connection.fetchval(
             """
@@ -78,7 +79,7 @@ async def find(connection: Conn, condition: str, *values: object) -> list[dict[s
 
 
 async def find_transfers(connection: Conn, channel: str, reference: str) -> list[dict[str, Any]]:
-    """The transfer with this reference of the bank's, if it is not undone."""
+    """The transfer with this bank reference, unless it was undone."""
     undone = "EXISTS (SELECT FROM house_bookings u WHERE u.reverses = house_bookings.id)"
     condition = f"kind = 'bank_transfer' AND channel = $1 AND reference = $2 AND NOT {undone}"
     return await find(connection, condition, channel, reference)

@@ -1,8 +1,8 @@
 """The lines of a merchant's statement in a period, each with its payment.
 
-A period is a span of line numbers: up to the last line that was written before its end, by the time of the line. So two
-periods that follow each other share no line and leave none out, also where a line with an earlier number has a later
-time, because its process waited for the wallet or has another clock.
+A period is a span of line numbers, which ends with the last line whose time is before the period's end. So two
+consecutive periods share no line and omit none, even if a line with a lower number has a later time, because its
+process waited for the wallet or has another clock.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -43,7 +43,7 @@ class Period(NamedTuple):
 
 
 async def find(connection: Conn, merchant_id: str, *, first: datetime | None, last: datetime | None) -> Period:
-    """Between two times, both included. Lines never change, so it holds when the next statement begins."""
+    """The period between two times, both included. Lines never change, so it stays the same."""
     after = 0 if first is None else await _last_before(connection, merchant_id, first - _MOMENT)
     end = (
         await last_line(connection, merchant_id) if last is None else await _last_before(connection, merchant_id, last)
@@ -55,7 +55,7 @@ async def find(connection: Conn, merchant_id: str, *, first: datetime | None, la
 
 
 async def _last_before(connection: Conn, merchant_id: str, moment: datetime) -> int:
-    """The highest number of a line of that time or an earlier one."""
+    """The highest number of a line with this or an earlier time."""
     near = await last_until(connection, merchant_id, moment - SKEW)
     far = await last_until(connection, merchant_id, moment + SKEW)
     number = await connection.fetchval(
@@ -74,7 +74,7 @@ async def _last_before(connection: Conn, merchant_id: str, moment: datetime) -> 
 async def newest_of(
     connection: Conn, merchant_id: str, period: Period, *, before: int | None = None, limit: int
 ) -> list[PeriodLine]:
-    """The newest lines of it below a number, newest first."""
+    """The newest lines of a period below a number, newest first."""
     last = period.last if before is None else min(period.last, before - 1)
     rows = await connection.fetch(
         f"{_LINES} ORDER BY m.statement_line DESC LIMIT {limit:d}", merchant_id, period.after, last
@@ -85,7 +85,7 @@ async def newest_of(
 async def stream(
     read: Callable[[Callable[[Conn], Awaitable[Any]]], Awaitable[Any]], merchant_id: str, period: Period
 ) -> AsyncIterator[list[PeriodLine]]:
-    """Every line of it, oldest first, in pieces, each with a short query of its own."""
+    """Every line of a period, oldest first, in pieces, each with a short query of its own."""
     after = period.after
     while after < period.last:
         last = min(after + _PIECE, period.last)

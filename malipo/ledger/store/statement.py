@@ -17,7 +17,7 @@ from malipo.rollups.bucket_tree import Piece, Range, cut, pieces_of
 from malipo.rollups.store import Rollup
 
 _PIECE = 1000
-_FIRST_PIECE = 50  # so that the first lines are sent soon
+_FIRST_PIECE = 50  # small, so that the first lines are sent soon
 # How far the clocks of the processes that write lines may differ.
 SKEW = timedelta(minutes=5)
 
@@ -33,7 +33,7 @@ _LINES = """
 async def page(
     connection: Conn, merchant_id: str, wanted: WalletLineFilter, *, page: int, limit: int
 ) -> tuple[int, list[WalletLine]]:
-    """How many lines match, and this page of them, newest first. The connection is a snapshot."""
+    """The number of matching lines, and one page of them, newest first. The connection is in a snapshot."""
     pieces = await _pieces(connection, merchant_id, wanted)
     total = sum(piece.count for piece in pieces)
     picked, skip = await rollups.walk(
@@ -110,7 +110,8 @@ def _categories(wanted: WalletLineFilter) -> list[int]:
 
 
 async def last_until(connection: Conn, merchant_id: str, moment: datetime) -> int:
-    """The last line up to a time, by the clocks of the writers. Lines have no gaps: it is a binary search."""
+    """The number of the last line up to a time, by the writers' clocks. A binary search, as line numbers have no
+    gaps."""
     number = await connection.fetchval(
         """
         WITH RECURSIVE halved (low, high) AS (
@@ -146,7 +147,7 @@ async def stream(
 
 
 async def _ends(connection: Conn, merchant_id: str, wanted: WalletLineFilter) -> tuple[int, int]:
-    """After which line the statement begins, and with which it ends."""
+    """The line after which the statement begins, and the line with which it ends."""
     sure, unsure = await _spans(connection, merchant_id, wanted)
     spans = sure + unsure
     return min(each.first for each in spans) - 1, max(each.last for each in spans)

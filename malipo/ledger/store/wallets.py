@@ -16,7 +16,7 @@ _BOOKINGS = 0x626F6F6B
 
 
 async def lock(tx: Tx, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
-    """The wallets of these merchants, locked until the commit. Always taken in the order of their ids."""
+    """Lock the wallets of these merchants until the commit, always in the order of their ids."""
     wanted = sorted(set(merchant_ids))
     if not wanted:
         return {}
@@ -47,7 +47,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 def documents_of(wallets: Mapping[str, Wallet], postings: Sequence[Posting]) -> tuple[str, str]:
-    """These moves, and the wallets after them, as `insert_moves_sql` and `update_wallets_sql` take them."""
+    """The moves, and the wallets after them, as JSON documents for `insert_moves_sql` and `update_wallets_sql`."""
     touched: dict[str, Wallet] = {}
     rows: list[_Row] = []
     for posting in postings:
@@ -127,7 +127,7 @@ async def get(connection: Conn, merchant_id: str) -> tuple[Wallet, datetime]:
 async def insert_booking(
     tx: Tx, *, booking_id: str, merchant_id: str, kind: str, bank_reference: str, amount: int, now: datetime
 ) -> bool:
-    """Whether this reference was new."""
+    """Insert a booking. Returns whether its reference was new."""
     done = await tx.execute(
         """
         INSERT INTO bookings (id, merchant_id, kind, bank_reference, amount, created_at) VALUES ($1, $2, $3, $4, $5, $6)
@@ -144,18 +144,18 @@ async def insert_booking(
 
 
 async def lock_booking(tx: Tx, kind: str, bank_reference: str) -> None:
-    """Until the commit nobody else proposes or books this reference. There may be no row to lock yet."""
+    """Lock a bank reference until the commit, so that nobody else proposes or books it. There may be no row yet."""
     await tx.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _BOOKINGS, f"{kind} {bank_reference}")
 
 
 async def is_booking_proposed(tx: Tx, kind: str, bank_reference: str) -> bool:
-    """Whether it waits for a second operator."""
+    """Whether a booking with this reference waits for a second operator."""
     sql = "SELECT EXISTS (SELECT FROM proposals WHERE action = $1 AND subject = $2 AND decided_at IS NULL)"
     return bool(await tx.fetchval(sql, kind, bank_reference))
 
 
 async def find_booking(connection: Conn, kind: str, bank_reference: str) -> tuple[str, int] | None:
-    """Whose wallet a reference was booked to, and how much."""
+    """The merchant and the amount that a reference was booked with."""
     row = await connection.fetchrow(
         "SELECT merchant_id, amount FROM bookings WHERE kind = $1 AND bank_reference = $2", kind, bank_reference
     )
