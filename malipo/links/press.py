@@ -152,9 +152,11 @@ class PressLinks:
         """Answers of presses that do not depend on each other. One without an answer is to be decided anew."""
         # Read after the lock: an earlier try, or another browser's press, has committed or rolled back by now.
         keys = list({key for _, _, key in turn})
-        found = await links.find(tx, keys)
         phones = [each.press.phone for _, each, _ in turn]
+        # A payment can end between these two statements. In this order it is open, or both open and paid; in the other
+        # one it would be neither, and the link would be paid twice.
         opened = await attempts.find_open(tx, keys, phones, prompt_seconds=self._prompt_seconds)
+        found = await links.find(tx, keys)
         numbers = await attempts.find_of_numbers(
             tx, [(key, each.press.phone, each.press.press_id, each.transaction_id) for _, each, key in turn]
         )

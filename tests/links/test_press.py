@@ -2,6 +2,8 @@
 
 import asyncio
 from datetime import timedelta
+from functools import partial
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -9,6 +11,8 @@ from msgspec.structs import replace
 from malipo import clock
 from malipo.errors import Conflict, Invalid, Missing, Unavailable
 from malipo.links.link import LinkStatus
+from malipo.links.press import PressLinks
+from malipo.links.store import attempts, links
 from malipo.networks.connector import Channel
 from malipo.payments.cancel import Cancellation
 from malipo.payments.transaction import Status, Type
@@ -85,6 +89,38 @@ async def test_two_numbers_at_once_make_one_payment_of_a_link_that_is_paid_once(
     made = {each.transaction.id for each in pressed if not isinstance(each, BaseException)}
     refused = {each.code for each in pressed if isinstance(each, Conflict)}
     assert (len(made), refused) == (1, {"link_busy"})
+    assert len(await steps.payments()) == 1
+
+
+async def test_a_payment_that_completes_while_a_press_is_decided_is_not_followed_by_another(
+    steps: LinkSteps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = await steps.make()
+    payment = await steps.sent(link)
+    await steps.end_prompts()
+    completed: list[str] = []
+
+    async def complete_after(read: Any, *arguments: Any, **options: Any) -> Any:
+        answer = await read(*arguments, **options)
+        if not completed:
+            completed.append(payment.id)
+            await steps.answer(payment, Status.COMPLETED)
+        return answer
+
+    turn = PressLinks._take_turn
+
+    async def take_turn(self: PressLinks, *arguments: Any, **options: Any) -> Any:
+        for module, name in ((attempts, "find_open"), (links, "find")):
+            monkeypatch.setattr(module, name, partial(complete_after, getattr(module, name)))
+        return await turn(self, *arguments, **options)
+
+    monkeypatch.setattr(PressLinks, "_take_turn", take_turn)
+
+    with pytest.raises(Conflict) as refused:
+        await steps.press(link, phone=JUMA, may_be_second=True)
+
+    assert completed
+    assert refused.value.code == "link_paid"
     assert len(await steps.payments()) == 1
 
 
