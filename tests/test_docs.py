@@ -346,3 +346,12 @@ def test_the_matrix_of_versions_is_that_of_the_migrations() -> None:
 def test_this_version_is_in_the_table_of_releases_and_in_the_changelog() -> None:
     assert f"\n| {__version__} | " in (DOCS / "operating" / "upgrading.md").read_text()
     assert f"\n## {__version__} (" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_index_of_decisions_has_each_page_with_its_title() -> None:
+    pages = sorted((DOCS / "decisions").glob("[0-9]*.md"))
+    titles = {page.name: page.read_text().splitlines()[0].lstrip("# ") for page in pages}
+    rows = re.findall(
+        r"^\| \[(\d+)\]\(([\w-]+\.md)\) \| (.+) \|$", (DOCS / "decisions/README.md").read_text(), re.MULTILINE
+    )
+    assert [(name, f"{number}. {title}") for number, name, title in rows] == list(titles.items())

@@ -1,4 +1,4 @@
-"""Whose account it is: a merchant's person or an operator, and from where they come now. Pure."""
+"""The owner of an account: a merchant's person or an operator, with the address of the current request. Pure."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from malipo.audit_log.actor import Actor
 
 @dataclass(frozen=True, slots=True)
 class AccountOwner:
-    id: str  # of the person or the operator; the two kinds never have the same
-    name: str  # as the authenticator app shows it
-    actor: Actor  # as the audit log has them
+    id: str  # of a person or an operator; the two kinds never share an id
+    name: str  # that the authenticator app shows
+    actor: Actor  # for the audit log
     merchant_id: str | None = None

@@ -1,10 +1,10 @@
-"""Failed log-ins in the audit log. A stranger can fail as often as they like, so the log has only the first few of an
-hour for each account; the others are counted, and stand there as one entry when the hour is over.
+"""Failed log-ins in the audit log. A stranger can cause any number of them, so the log has only the first few of an
+hour for each account; the others are counted, and get one entry when the hour is over.
 
-Right passwords of log-ins that were then asked for a code are written down in the same way, and so are wrong codes:
-whoever has a password can do both as often as they like.
+Log-ins with the right password that then need a code are logged in the same way, and so are wrong codes: a thief of a
+password can cause any number of both.
 
-Names without an account are counted together, and are not written down: people type passwords there by mistake.
+Names without an account are counted together and never logged, because people type passwords there by mistake.
 """
 
 from datetime import datetime, timedelta
@@ -35,7 +35,8 @@ class FailedLogins:
         now: datetime,
         **details: str,
     ) -> None:
-        """Without an actor the name has no account."""
+        """Count a failed log-in, and log it if it is one of the first of this hour. Without an actor, the name has no
+        account."""
         who = actor or Actor(_NOBODY, address)
         account = f"{self._kind} {account_id or _NOBODY}"
         async with self._database.begin() as tx:
@@ -53,7 +54,7 @@ class FailedLogins:
 
 
 async def report(database: Database, *, now: datetime, most: int) -> int:
-    """Write down what was counted in hours that are over. How many counts were looked at."""
+    """Log the counts of hours that are over. Returns the number of counts that were read."""
     async with database.begin() as tx:
         counts = await login_attempts.take_failures(tx, before=_hour(now), most=most)
         for each in counts:

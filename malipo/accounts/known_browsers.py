@@ -1,7 +1,7 @@
-"""Browsers in which somebody has logged in before. Pure; the SQL is in `store/browsers.py`.
+"""Known browsers: browsers in which an account has logged in before. Pure; the SQL is in `store/browsers.py`.
 
-A browser has a cookie with a random token, and gets another one with every log-in: nobody can give somebody else's
-browser a token that they know. We keep the hash, beside each account that has logged in there.
+A browser has a cookie with a random token, and gets a new one with every log-in, so that nobody can plant a token that
+they know. malipo keeps its hash, beside each account that has logged in there.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from malipo.accounts.tokens import hash_of, make_secret
 
 @dataclass(frozen=True, slots=True)
 class Browser:
-    """The browser that somebody logs in with: what its cookie holds now, and afterwards. A program has neither."""
+    """The browser of a log-in: the token in its cookie now, and the next one. A program has neither."""
 
     token: str | None = None
     next_token: str | None = None

@@ -1,7 +1,7 @@
-"""Limits of log-in attempts: by account and address, by account, by address. Those from a browser in which the account
-has logged in before are counted apart, so that strangers cannot lock its owner out.
+"""Limits of log-in attempts: by account and address, by account, by address. Attempts from a known browser are counted
+separately, so that strangers cannot lock the owner out.
 
-An attempt is recorded before the password is checked, so that a thousand guesses at once are a thousand attempts.
+An attempt is recorded before the password is checked, so that a thousand concurrent guesses are a thousand attempts.
 """
 
 import ipaddress
@@ -12,7 +12,7 @@ from malipo.db import Database, Tx
 from malipo.errors import TooMany
 
 _SPAN = timedelta(minutes=15)
-# Few from one address at one account; more in all, so that others cannot lock an account with five guesses.
+# Few from one address for one account; more in total, so that a stranger cannot lock an account with five guesses.
 _MOST_PER_NAME_AND_ADDRESS = 5
 _MOST_PER_NAME = 50
 _MOST_PER_ADDRESS = 50
@@ -25,7 +25,7 @@ class TooManyAttempts(TooMany):
 class LoginAttempts:
     def __init__(self, database: Database, kind: str) -> None:
         self._database = database
-        self._kind = kind  # what a name is: an email of a merchant's person, or an operator
+        self._kind = kind  # the kind of names: emails of merchants' people, or operators
 
     async def note(self, name: str, address: str, *, now: datetime, known_browser: bytes | None = None) -> None:
         most = (_MOST_PER_NAME_AND_ADDRESS, _MOST_PER_NAME, _MOST_PER_ADDRESS)
@@ -33,7 +33,7 @@ class LoginAttempts:
         async with self._database.begin() as tx:
             free_at = await login_attempts.note(tx, subjects, now=now, span=_SPAN)
         if free_at is not None:
-            # Of attempts that come at once, one may be recorded before another that came earlier.
+            # Concurrent attempts may be recorded in another order than they came.
             seconds = min(max(-int((now - free_at).total_seconds() // 1), 1), int(_SPAN.total_seconds()))
             raise TooManyAttempts(
                 f"Too many attempts to log in. Try again in {seconds} seconds.", retry_after_seconds=seconds
@@ -47,12 +47,12 @@ class LoginAttempts:
         await login_attempts.forget_one(tx, each, at=now)
 
     async def take_back(self, name: str, address: str, *, now: datetime, known_browser: bytes | None = None) -> None:
-        """It was no attempt after all: the password was not looked at."""
+        """Take back an attempt whose password was not checked."""
         async with self._database.begin() as tx:
             await login_attempts.forget_one(tx, self._subjects(name, address, known_browser), at=now)
 
     def _subjects(self, name: str, address: str, known_browser: bytes | None) -> tuple[str, ...]:
-        """What attempts are counted for: the account from one address, the account, the address."""
+        """The subjects that an attempt counts for: the account from this address, the account, the address."""
         if known_browser is not None:
             return (f"{self._kind} {name} browser {known_browser.hex()}",)
         place = counted_address(address)
@@ -60,7 +60,7 @@ class LoginAttempts:
 
 
 def counted_address(address: str) -> str:
-    """Whoever has one IPv6 address has the 2^64 addresses beside it."""
+    """The address as it is counted: IPv6 by the /64, because one subscriber has all 2^64 addresses of it."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

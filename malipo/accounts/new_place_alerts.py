@@ -1,4 +1,4 @@
-"""Notes from where somebody has logged in, and leaves them a message if it is a new place."""
+"""Stores the network of each log-in, and leaves the owner an alert if it is a new place."""
 
 import ipaddress
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ from malipo.accounts.store import new_place_alerts
 from malipo.audit_log import store as audit_log
 from malipo.db import Tx
 
-# A network that was not used for so long is new again; a message that nobody has read for so long is not shown.
+# A network that was not used for this long counts as new again; an alert that was not read for this long is not shown.
 _REMEMBERED = timedelta(days=365)
 ALERT_LIFE = timedelta(days=90)
 
@@ -16,7 +16,8 @@ ALERT_LIFE = timedelta(days=90)
 async def note_login(
     tx: Tx, owner: AccountOwner, session_id: str, *, is_browser_known: bool, user_agent: str, now: datetime
 ) -> None:
-    """In the commit that begins the session. The first log-in of all is from no new place."""
+    """Store the network of a log-in, in the commit that begins the session. The first log-in of an account causes no
+    alert."""
     address = owner.actor.address
     network = network_of(address)
     is_new = await new_place_alerts.note_network(tx, owner.id, network, forget_before=now - _REMEMBERED, now=now)
@@ -32,8 +33,8 @@ _PREFIXES = {4: 24, 6: 64}
 
 
 def network_of(address: str) -> str:
-    """The network that an address counts as, such as `196.41.0.0/24`: providers give their customers another address
-    of it every day. A text that is no address is a network of its own."""
+    """The network of an address, such as `196.41.0.0/24`, because providers give their customers another address of it
+    every day. A text that is no address counts as a network of its own."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who may hash a password now, and who waits: two at a time, known browsers first, and no more than can wait."""
+"""The queue for hashing passwords: two at a time, known browsers first, and with a limit of waiting log-ins."""
 
 import asyncio
 from collections import deque
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from malipo.errors import TooMany
 
 AT_ONCE = 2
-# In each of the two lines. A check takes tens of milliseconds, so the last of a full line waits about a second.
+# In each of the two queues. A check takes tens of milliseconds, so the last one of a full queue waits about a second.
 MOST_WAITING = 32
 _RETRY_SECONDS = 2
 

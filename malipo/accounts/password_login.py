@@ -32,9 +32,9 @@ class PasswordAccount(Protocol):
 
 SomeAccount = TypeVar("SomeAccount", bound=PasswordAccount)
 Find = Callable[[Conn, str], Awaitable[SomeAccount | None]]
-# The password's hash of an account with this id, which nobody changes or deletes before the commit.
+# Locks the password hash of the account with this id until the commit, and returns it.
 LockHash = Callable[[Tx, str], Awaitable[str | None]]
-# What follows the right password: a session, or a log-in that waits for a code.
+# Called after the right password: begins a session, or a log-in that waits for a code.
 Proceed = Callable[[Tx, SomeAccount], Awaitable["FirstStep"]]
 CheckCode = Callable[[], Awaitable[None]]
 Act = Callable[[Tx], Awaitable[None]]
@@ -81,7 +81,8 @@ class PasswordLogin(Generic[SomeAccount]):
         browser: Browser,
         now: datetime,
     ) -> FirstStep:
-        """A session, or a log-in that waits for a code. An unknown name is refused as slowly as a wrong password."""
+        """Begin a session, or a log-in that waits for a code. An unknown name is refused as slowly as a wrong
+        password."""
         async with self._database.read() as connection:
             account = await self._find(connection, name)
         known = await self.known_hash(account, browser)
@@ -109,7 +110,7 @@ class PasswordLogin(Generic[SomeAccount]):
         browser: Browser,
         now: datetime,
     ) -> None:
-        """Somebody who is logged in types the password again. A wrong one counts as an attempt to log in."""
+        """Check the password that a logged-in user types again. A wrong one counts as a log-in attempt."""
         known = await self.known_hash(account, browser)
         if not await self.is_right(account, name, proof.password, address=address, known_browser=known, now=now):
             raise WrongPassword
@@ -134,7 +135,7 @@ class PasswordLogin(Generic[SomeAccount]):
         known_browser: bytes | None,
         now: datetime,
     ) -> bool:
-        """Counted as an attempt before the password is looked at."""
+        """Whether the password is right. The attempt is counted before the check."""
         try:
             await self._attempts.note(name, address, known_browser=known_browser, now=now)
         except TooManyAttempts:
@@ -151,7 +152,7 @@ class PasswordLogin(Generic[SomeAccount]):
         return is_right
 
     async def is_unchanged(self, tx: Tx, account: SomeAccount) -> bool:
-        """Whether the password that was checked still holds, until the commit: checking it takes a while."""
+        """Whether the checked password is still the account's, locked until the commit: the check takes a while."""
         return await self._lock_hash(tx, account.id) == account.password_hash
 
     async def _note(
@@ -180,7 +181,7 @@ class PasswordLogin(Generic[SomeAccount]):
         return await browsers.is_known(tx, self._owner, account.id, browser.hash)
 
     async def remember(self, tx: Tx, account: SomeAccount, browser: Browser, *, address: str, now: datetime) -> None:
-        """In the commit that begins a session: a password alone makes no browser known."""
+        """Make the browser known, in the commit that begins a session: a password alone makes no browser known."""
         if browser.next_token is not None:
             await browsers.remember(
                 tx,

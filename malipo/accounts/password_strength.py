@@ -1,13 +1,12 @@
-"""What is wrong with a new password: its length, or that it would be guessed soon. Pure, and slow.
+"""Refuses weak passwords: too short, too long, or quickly guessed. Pure, and slow.
 
-zxcvbn finds words, dates, rows of keys and repetitions in it, and says how many guesses each takes. We add what is
-guessed first here: the person's names, the business, phone numbers, Kiswahili (below). The password is as
-strong as the cheapest way to put it together from such pieces. zxcvbn's own sum is not used: it takes four pieces for
-strong whatever they are, so that a name, a sign, a year and a sign would do.
+zxcvbn finds words, dates, keyboard rows and repetitions in it, and estimates the guesses for each. We add the pieces
+that are guessed first here: the person's names, the business, phone numbers, Kiswahili words (below). The password is
+as strong as the cheapest way to compose it of such pieces. zxcvbn's own sum is not used, because it calls any four
+pieces strong: a name, a sign, a year and a sign would pass.
 
-Judging takes up to tenths of a second, so it runs off the event loop (`passwords.py`). Only the beginning is judged,
-with few kinds of symbols: zxcvbn tries every reading of symbols as letters, and 100 well-chosen ones keep it busy for
-minutes.
+Judging takes up to tenths of a second, so it runs in a thread (`passwords.py`). Only the beginning is judged, with few
+kinds of symbols: zxcvbn tries every reading of symbols as letters, and 100 well-chosen ones keep it busy for minutes.
 """
 
 import math
@@ -20,8 +19,8 @@ from zxcvbn import matching, scoring  # type: ignore[import-untyped]
 
 from malipo.errors import Invalid
 
-# Words that are tried first by somebody who guesses passwords in Tanzania: names, places, clubs, networks, faith, love,
-# food, months, numbers and sayings, without spaces. English ones are in zxcvbn's own lists. Pure data.
+# Words that an attacker in Tanzania tries first: names, places, clubs, networks, faith, love, food, months, numbers and
+# sayings, without spaces. zxcvbn has the English ones. Pure data.
 
 
 _NAMES = """
@@ -127,14 +126,14 @@ _PATTERNS = {
 
 
 class PasswordProblem(NamedTuple):
-    """Why a password will not do."""
+    """Why a password is refused."""
 
     reason: Weakness
     score: int  # of BEST_SCORE
 
     @property
     def sentence(self) -> str:
-        """After the field's name, without the last stop."""
+        """The sentence after the field's name, without the final full stop."""
         if self.reason is Weakness.LENGTH:
             return REASONS[self.reason]
         return f"{REASONS[self.reason]} (strength {self.score} of {BEST_SCORE}; it needs {LEAST_SCORE})"
@@ -149,7 +148,8 @@ class WeakPassword(Invalid):
 
 
 def weakness_of(password: str, *names: str) -> PasswordProblem | None:
-    """None if it will do. `names` are of the person and the business: whoever guesses tries them first."""
+    """The problem of a password; None if it is strong enough. `names` are the person's and the business's, because
+    attackers try them first."""
     if not LEAST <= len(password) <= MOST:
         return PasswordProblem(Weakness.LENGTH, 0)
     text = _beginning(password)
@@ -159,7 +159,7 @@ def weakness_of(password: str, *names: str) -> PasswordProblem | None:
 
 
 class _Piece(NamedTuple):
-    """A part of the password that is not random: from where to where, and how many guesses it takes."""
+    """A part of the password that is not random: its place, and the guesses that it takes."""
 
     begin: int
     end: int  # behind its last character
@@ -168,7 +168,7 @@ class _Piece(NamedTuple):
 
 
 def _cheapest(text: str, pieces: Iterable[_Piece]) -> tuple[float, list[_Piece]]:
-    """The fewest guesses in which the whole is put together from pieces and single characters, and those pieces."""
+    """The least number of guesses to compose the text of pieces and single characters, with these pieces."""
     ending: dict[int, list[_Piece]] = {}
     for piece in pieces:
         ending.setdefault(piece.end, []).append(piece)
@@ -184,7 +184,7 @@ def _cheapest(text: str, pieces: Iterable[_Piece]) -> tuple[float, list[_Piece]]
 
 
 def _single(character: str) -> float:
-    """A character that belongs to nothing."""
+    """The guesses for a character that belongs to no piece."""
     if character.isdigit():
         return 1.0
     return math.log10(26 if character.isalpha() else 33)
@@ -208,15 +208,14 @@ def _own_pieces(text: str, names: tuple[str, ...]) -> Iterator[_Piece]:
 
 
 def _readings(text: str) -> Iterator[tuple[list[int], str]]:
-    """Its letters and digits without what stands between them, as they are and with signs read as letters; and where
-    each of them stands in the text."""
+    """The letters and digits of a text, as they are and with signs read as letters, each with its place in the text."""
     for read in (text, text.translate(_LOOKALIKES)):
         kept = [(place, character.casefold()[:1]) for place, character in enumerate(read) if character.isalnum()]
         yield [place for place, _ in kept], "".join(character for _, character in kept)
 
 
 def _parts(names: tuple[str, ...]) -> set[str]:
-    """Whole, and each word of them: an email has a name on both sides."""
+    """The names as a whole, and each word of them: an email has a name on both sides."""
     words = [word for name in names for word in re.split(r"[\W_]+", name)]
     joined = ["".join(each for each in name if each.isalnum()) for name in names]
     return {each.casefold() for each in (*words, *joined, "malipo") if len(each) >= _SHORTEST_WORD}

@@ -13,12 +13,12 @@ from malipo.accounts.second_factor.check_code import TypedCode
 from malipo.accounts.tokens import TOKEN_SECONDS
 from malipo.errors import Forbidden, Invalid
 
-# After this long without use, or this long since the confirmation, every page asks the browser for the password.
+# After this time without use, or since the last confirmation, every page asks for the password.
 IDLE_LIMIT = timedelta(hours=12)
 CONFIRMATION_LIFE = timedelta(days=7)
 # If the account has a second factor, a log-in without a code counts as confirmed this long ago: too old for every act.
 WITHOUT_CODE = timedelta(days=1)
-# How often the last use of a session is stored.
+# The last use of a session is stored at most this often.
 NOTED_EVERY = timedelta(minutes=1)
 
 
@@ -36,8 +36,8 @@ class SensitiveAct(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """How recent the confirmation must be: in a browser, and for a program, whose log-in counts for the life of its
-    first token."""
+    """How recent a confirmation must be: in a browser, and for a program, whose log-in counts while its first token
+    lives."""
 
     in_browser: timedelta = timedelta(minutes=10)
     by_token: timedelta = timedelta(seconds=TOKEN_SECONDS)

@@ -1,4 +1,4 @@
-"""Cursors of the feed: how they are written and parsed; one from before a restore may point at events that are lost."""
+"""Cursors of the feed: written, parsed, and refused if they point at events that a restore has lost."""
 
 import re
 
@@ -6,7 +6,7 @@ from malipo.db import Conn
 from malipo.errors import Invalid
 from malipo.restore.store import installation
 
-# Since a restore a cursor begins with its epoch.
+# After a restore, cursors begin with their epoch.
 _CURSOR = re.compile(r"(?:([0-9]{1,12})-)?([0-9]{1,18})")
 
 
@@ -22,12 +22,12 @@ class CursorLost(Invalid):
 
 
 def cursor_of(epoch: int, number: int) -> str:
-    """Before the first restore a cursor is a plain number."""
+    """The text of a cursor. Before the first restore it is a plain number."""
     return str(number) if epoch == 1 else f"{epoch}-{number}"
 
 
 def parse(cursor: str) -> tuple[int, int] | None:
-    """Its epoch and its number; None if it is no cursor."""
+    """The epoch and the number of a cursor; None if the text is no cursor."""
     match = _CURSOR.fullmatch(cursor)
     return (int(match[1] or 1), int(match[2])) if match else None
 
@@ -37,10 +37,10 @@ async def find_epoch(connection: Conn) -> int:
 
 
 async def require_kept(connection: Conn, merchant_id: str, *, epoch: int, of_epoch: int, number: int) -> None:
-    """Refuse a cursor that lies beyond where its feed was restored to.
+    """Refuse a cursor beyond the point to which its feed was restored.
 
-    A cursor of a later epoch was given by a database that was then replaced without being noticed. Where the two feeds
-    differ is not known, so the reader continues from where this epoch began.
+    A cursor of a later epoch comes from a database that was replaced unnoticed. Where the two feeds differ is unknown,
+    so the reader continues from the beginning of this epoch.
     """
     if of_epoch == epoch:
         return

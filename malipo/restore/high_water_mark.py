@@ -1,7 +1,7 @@
-"""The high-water mark: a small file, outside of the backup, that says how many batches of payments were sent.
+"""The high-water mark: a small file, outside of the backup, with the number of batches of payments that were sent.
 
-A restored database has lost what was sent since the backup; the file has not. It is flushed before a batch is sent, so
-its count is never lower than what the networks have received.
+A restored database has lost the batches since the backup; the file has not. It is flushed before a batch is sent, so
+its count is never lower than the number of batches that the networks have received.
 """
 
 import fcntl
@@ -20,8 +20,8 @@ _WIDTH = 160  # within one sector, so that no write is torn
 
 
 class SendCount(NamedTuple):
-    """What a worker has seen of the database: in which epoch, how many batches of all workers, how many batches of its
-    own, and how many looks of its own."""
+    """The counts that a worker has seen in the database: the epoch, the batches of all workers, its own batches, and
+    its own looks."""
 
     epoch: int
     total: int
@@ -34,7 +34,7 @@ class NoStateFolder(Impossible):
 
 
 class HighWaterMark:
-    """One worker's file. Several workers of one host have one each, and each reads what the others have seen."""
+    """The file of one worker. Each worker of a host has its own file, and reads those of the others."""
 
     def __init__(self, folder: Path, installation_id: str) -> None:
         try:
@@ -46,24 +46,24 @@ class HighWaterMark:
                 f"MALIPO_STATE_DIR {str(folder)!r} cannot be used: {error.strerror}. Nothing is sent until it can: "
                 "with the units in deploy/systemd the folder must be in ReadWritePaths, and belong to their user."
             ) from None
-        self._writing = Lock()  # Threads write what was sent, looked at and numbered.
-        # Of every worker of this host. None at all: the host has never worked for this installation.
+        self._writing = Lock()  # Several threads write: after sends, looks and numberings.
+        # The counts of every worker of this host. Empty if the host has never worked for this installation.
         self.found = {worker_id: counted for each in found if each is not None for worker_id, counted in [each]}
 
     @property
     def counted(self) -> SendCount | None:
-        """What this worker's file says."""
+        """The counts in this worker's file."""
         return self.found.get(self.worker_id)
 
     def has(self, counted: SendCount) -> bool:
-        """Whether the file, as it was last flushed, says at least this."""
+        """Whether the file, as last flushed, has at least these counts."""
         flushed = self.counted
         if flushed is None or flushed.epoch != counted.epoch:
             return flushed is not None and flushed.epoch > counted.epoch
         return all(there >= new for there, new in zip(flushed, counted, strict=True))
 
     def write(self, counted: SendCount) -> None:
-        """Flushed when this returns. A mark never goes back, whichever of several writers is last."""
+        """Write and flush the counts. A mark never goes back, whichever of several writers is last."""
         with self._writing:
             self._write(counted)
 

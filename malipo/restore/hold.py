@@ -1,4 +1,4 @@
-"""Operators hold payments: all of them, or a channel's payouts or collections. What is held waits; nothing is lost."""
+"""Operators hold payments: all of them, or a channel's payouts or collections. Held payments wait; none is lost."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,7 +9,7 @@ from malipo.db import Tx
 from malipo.errors import Code, Conflict, Invalid
 from malipo.restore.store import installation
 
-Pairs = Sequence[tuple[str, str]]  # channels and types; none: everything
+Pairs = Sequence[tuple[str, str]]  # channels and types; empty: all payments
 
 
 class HoldRefusal(Code):

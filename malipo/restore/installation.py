@@ -28,7 +28,7 @@ class Installation:
 
     @property
     def takes_no_payments(self) -> bool:
-        """Nothing is sent, and nothing that moves money is taken in."""
+        """Whether nothing is sent, and no request that moves money is accepted."""
         return self.is_fenced or self.held_at is not None
 
     @property
@@ -37,7 +37,7 @@ class Installation:
 
 
 class IntakeClosed(Unavailable):
-    """Nothing that moves money is taken in now."""
+    """No request that moves money is accepted now."""
 
     retry_after_seconds = 60
 
@@ -50,7 +50,7 @@ class DatabaseRestored(IntakeClosed):
 
 
 class NotComparedYet(IntakeClosed):
-    """The database has restarted, and the workers have not compared it with their marks yet."""
+    """The database was restarted, and the workers have not compared it with their marks yet."""
 
     retry_after_seconds = 5
 

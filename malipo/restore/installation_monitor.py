@@ -1,6 +1,6 @@
-"""Monitors the installation in each process: its schema; and fenced, held, epoch, for the metrics and the log.
+"""Monitors the installation in each process: its schema; and its fence, holds and epoch, for the metrics and the log.
 
-Nothing is decided by the latter: claims and new payments read the installation's row in their own commit.
+No payment depends on the latter: claims and new payments read the installation's row in their own commit.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ class InstallationMonitor:
 
     @property
     def is_fenced(self) -> float:
-        """1 or 0; not a number until it was seen."""
+        """1 or 0; NaN until the first look."""
         return float("nan") if self._last is None else float(self._last.is_fenced)
 
     @property
@@ -36,16 +36,16 @@ class InstallationMonitor:
         return float("nan") if self._last is None else float(self._last.epoch)
 
     async def watch(self) -> None:
-        """Until cancelled. The first time at once."""
+        """Run until cancelled, the first look at once."""
         while True:
             await self.look()
             await asyncio.sleep(EVERY_SECONDS)
 
     async def look(self) -> None:
-        """While the database is away, the last state stays.
+        """Look once. While the database is away, the last state stays.
 
-        A database that came after the look at its schema may not be migrated yet: it is read at the next look. While
-        the schema is the one that was looked at, one statement reads all.
+        If the schema has changed since the last look, the database may not be migrated yet, and is read at the next
+        look. While the schema stays, one statement reads everything.
         """
         if not self.schema.is_served:
             await self.schema.look()
@@ -68,7 +68,7 @@ class InstallationMonitor:
             self.note(standing)
 
     def note(self, now: Installation) -> None:
-        """Log what has changed; at the start, a fence or a hold."""
+        """Log changes of the state; at the start, a fence or a hold."""
         before, self._last = self._last, now
         was_fenced, was_held = (before.is_fenced, before.held_at is not None) if before else (False, False)
         if now.is_fenced and not was_fenced:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from malipo.restore.high_water_mark import SendCount
 
-# Workers whose last signs of life are this close ran at the same time.
+# Workers ran side by side if they were last seen within this time of each other.
 _SIDE_BY_SIDE = timedelta(seconds=60)
 
 
@@ -15,21 +15,21 @@ class Worker(NamedTuple):
     """A worker, as the database knows it."""
 
     batch_count: int
-    seen_at: datetime | None  # none: it has ended, and said so
-    server_id: str  # that it last looked at
+    seen_at: datetime | None  # None: it has noted its end
+    server_id: str  # of the server that it last looked at
     look_count: int = 0
-    is_at_work: bool = False  # it has looked in the last seconds, and has compared this server: it sends
-    routes: frozenset[str] = frozenset()  # what it has reported that it carries
+    is_at_work: bool = False  # it sends: it has looked in the last seconds, and has compared this server
+    routes: frozenset[str] = frozenset()  # that it reports to carry
 
 
 class DatabaseState(NamedTuple):
-    """What a worker must know of the database before it sends."""
+    """The state of the database that a worker compares before it sends."""
 
     is_standby: bool
-    server_id: str  # another one after a restart, a fail-over or a restore
+    server_id: str  # changes with a restart, a fail-over or a restore
     epoch: int
     has_payments: bool
-    is_untouched: bool  # it is new, and no worker has ever looked at it
+    is_untouched: bool  # the database is new, and no worker has ever looked at it
     workers: Mapping[str, Worker]
 
     @property
@@ -50,9 +50,9 @@ class DatabaseState(NamedTuple):
 
 
 def why_restored(marks: Mapping[str, SendCount], standing: DatabaseState) -> str | None:
-    """Why the database must be a restored one; none if it agrees with every mark of the host.
+    """Why the database must have been restored; None if it agrees with every mark of the host.
 
-    A mark of an earlier epoch does not count: the installation was fenced since.
+    A mark of an earlier epoch does not count, because the installation was fenced since.
     """
     for worker_id, counted in marks.items():
         if counted.epoch > standing.epoch:
@@ -69,7 +69,7 @@ def why_restored(marks: Mapping[str, SendCount], standing: DatabaseState) -> str
 
 
 def why_exchanged(before: SendCount, after: SendCount) -> str | None:
-    """The same for a batch that was just counted: its counts must be higher than those before."""
+    """Why the database must have been replaced, after a batch was counted: its counts must be higher than before."""
     if after.total <= before.total:
         return _fewer(after.total, before.total)
     return _fewer(after.own, before.own, whose=" of this worker") if after.own <= before.own else None
@@ -80,7 +80,7 @@ def _fewer(known: int, seen: int, *, what: str = "batches of payments", whose: s
 
 
 class Newcomer(Enum):
-    """What a host does that has no mark, and so cannot tell whether the database was restored."""
+    """The decision of a host without a mark, which cannot know whether the database was restored."""
 
     JOINS = "joins"
     WAITS = "waits"
@@ -88,8 +88,8 @@ class Newcomer(Enum):
 
 
 def judge_newcomer(first: DatabaseState, now: DatabaseState, *, is_time_up: bool) -> Newcomer:
-    """`first` is what the host saw when it came. A restored database lists workers that have long ended. So only a
-    worker whose row changes meanwhile is running, and has a mark."""
+    """Decide for a host without a mark. `first` is the state at its first look. A restored database lists workers that
+    have long ended, so only a worker whose row changes meanwhile is running, and has a mark."""
     if now.epoch != first.epoch or not now.has_payments or first.is_untouched:
         return Newcomer.JOINS
     if any(first.workers.get(id_) != each for id_, each in now.workers.items()):

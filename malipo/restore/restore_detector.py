@@ -1,9 +1,10 @@
 """Detects a restored database: each worker compares it with its high-water mark before it sends.
 
 Each batch of sends is counted in the commit that claims it, and the count is in the mark before the batch is sent. Each
-look is counted too, about once a second and whenever events get numbers, so that a restore is noticed although nothing
+look is counted too, about once a second and whenever events get numbers, so that a restore is noticed even if nothing
 was sent since the backup. A primary with fewer batches or looks than the mark was restored from a backup. A host
-without a mark that finds no other worker running cannot know what was sent, so it fences the database too.
+without a mark that finds no other worker running does not know the number of sent batches, so it fences the database
+too.
 """
 
 import asyncio
@@ -26,22 +27,22 @@ from malipo.restore.mark_comparison import (
 )
 from malipo.restore.store import installation, send_counts
 
-# How long other workers have time to compare. Running ones compare every second.
+# The time that other workers have to compare. Running workers compare every second.
 PATIENCE_SECONDS = 10.0
 
 
 class NotCompared(Exception):  # noqa: N818
-    """This worker has not compared the database yet, or must do so again. Its next look does."""
+    """This worker must compare the database first, which its next look does."""
 
 
 class Fence(Protocol):
-    """Fences the installation if its epoch is still this one; the new epoch, which is later than `beyond`."""
+    """Fences the installation if its epoch is still this one. Returns the new epoch, which is later than `beyond`."""
 
     async def __call__(self, reason: str, *, epoch: int, beyond: int) -> int: ...
 
 
 class RestoreDetector:
-    """Without a `state_dir` nothing is compared: the operator has switched it off."""
+    """Without a `state_dir` nothing is compared, because the operator has chosen that."""
 
     def __init__(
         self,
@@ -56,18 +57,18 @@ class RestoreDetector:
         self._state_dir = state_dir
         self._fence = fence
         self._patience_seconds = patience_seconds
-        self._routes = routes  # what this worker carries, which each look reports
+        self._routes = routes  # that this worker carries; each look reports them
         self._high_water_mark: HighWaterMark | None = None
-        self._first: DatabaseState | None = None  # of the server that we look at
+        self._first: DatabaseState | None = None  # at the first look at this server
         self._first_at = 0.0
         self._may_send = False
         self._is_seen = False
-        self.workers: Mapping[str, Worker] = {}  # as the last look has found them
+        self.workers: Mapping[str, Worker] = {}  # at the last look
         self.worker_id = ids.random("wrk_")
 
     @property
     def may_send(self) -> bool:
-        """Whether this worker has compared the server, and so have the workers that ran beside it."""
+        """Whether this worker, and the workers that ran beside it, have compared the server."""
         return self._may_send
 
     @property
@@ -79,7 +80,8 @@ class RestoreDetector:
         if self._state_dir is not None and self._high_water_mark is None:
             self._high_water_mark = await self._open_mark(self._state_dir)
             self.worker_id = self._high_water_mark.worker_id
-        # As they were before the database is read: what is sent or numbered meanwhile is in the marks, and not in that.
+        # The marks before the database is read: sends and numberings meanwhile would be in the marks and not in the
+        # state.
         marks = {} if self._high_water_mark is None else dict(self._high_water_mark.found)
         standing = await self._find_database_state()
         self.workers = standing.workers
@@ -103,7 +105,7 @@ class RestoreDetector:
         awaited = first.at_work_beside(self.worker_id)
         have_looked = {id_ for id_, each in standing.workers.items() if each.server_id == standing.server_id}
         may_send = is_time_up or awaited <= have_looked
-        async with self._database.read() as connection:  # One statement, which commits by itself.
+        async with self._database.read() as connection:  # One statement is its own transaction.
             looks = await send_counts.note_running(
                 connection,
                 self.worker_id,
@@ -112,7 +114,7 @@ class RestoreDetector:
                 server_id=standing.server_id,
                 is_waiting=not may_send,
             )
-        if looks is None:  # The server was exchanged since it was read. The next look compares the new one.
+        if looks is None:  # The server was replaced since it was read. The next look compares the new one.
             self._may_send = False
             return False
         self._is_seen, self._may_send = True, may_send
@@ -138,7 +140,7 @@ class RestoreDetector:
         *,
         is_time_up: bool,
     ) -> bool:
-        """Whether this is the database that the marks know. Then the mark follows it."""
+        """Whether the database agrees with the marks. Then the mark is updated."""
         reason = why_restored(marks, standing)
         if not marks:
             verdict = judge_newcomer(first, standing, is_time_up=is_time_up)
@@ -151,7 +153,7 @@ class RestoreDetector:
         if reason is not None:
             beyond = max((each.epoch for each in marks.values()), default=0)
             epoch = await self._fence(reason, epoch=standing.epoch, beyond=beyond)
-            # The mark follows, so that what operators release is not fenced again at the next look.
+            # The mark follows, so that a released installation is not fenced again at the next look.
             await _write(mark, SendCount(epoch, 0, 0))
             return False
         counted = SendCount(
@@ -161,10 +163,10 @@ class RestoreDetector:
         return True
 
     async def may_leave(self, batch: send_counts.CountedBatch | None, *, before: SendCount | None) -> bool:
-        """Whether a claimed batch may be sent; it is written to the mark first. `before` is the mark before the claim.
+        """Write a claimed batch to the mark, and return whether it may be sent. `before` is the mark before the claim.
 
-        Not on a server or in an epoch that this worker has not compared: other workers may have sent more. And not on a
-        schema that no longer serves this version: what it has just written may mean something else there.
+        It may not on a server or in an epoch that this worker has not compared, because other workers may have sent
+        more; nor on a schema that no longer serves this version, because its rows may mean something else there.
         """
         if batch is not None and batch.serves > migrations()[-1].number:
             return False
@@ -181,11 +183,11 @@ class RestoreDetector:
         return True
 
     async def count_numbering(self, tx: Tx) -> SendCount | None:
-        """Events are numbered in this transaction: count it as a look. Give the count to `note_numbering` afterwards.
+        """Count this transaction, which numbers events, as a look. Give the count to `note_numbering` after the commit.
 
-        A database that was restored unnoticed would give these numbers to other events, which readers of the feed would
-        then miss. So a worker numbers only what it has looked at, and not if the database has lost looks of its own;
-        nor in an epoch that its mark does not know, where the mark would show no restore.
+        An unnoticed restored database would give these numbers to other events, which readers of the feed would then
+        miss. So a worker numbers events only on a server that it has compared, and not if the database has lost looks
+        of its own; nor in an epoch that its mark does not have, where the mark would show no restore.
         """
         if self._state_dir is None:
             return None
@@ -196,7 +198,7 @@ class RestoreDetector:
         return now
 
     async def note_numbering(self, counted: SendCount | None) -> None:
-        """After the commit. In a mark that is of a later epoch by now it is not noted."""
+        """Write the count to the mark, after the commit. A mark of a later epoch stays."""
         if counted is not None and self._high_water_mark is not None:
             await _write(self._high_water_mark, counted)
 
@@ -210,6 +212,6 @@ class RestoreDetector:
 
 
 async def _write(mark: HighWaterMark, counted: SendCount) -> None:
-    """Flushed when this returns. What is in the mark already takes no turn of a thread."""
+    """Write and flush counts to the mark in a thread. If the mark has them already, nothing is done."""
     if not mark.has(counted):
         await asyncio.to_thread(mark.write, counted)

@@ -1,6 +1,6 @@
-"""What workers report that they carry, and what that says of a channel. Pure.
+"""The routes that workers report to carry, and so whether a channel's payments are sent. Pure.
 
-A command, and each API process, has settings of its own; only a worker sends payments.
+Commands and API processes have settings of their own, but only workers send payments.
 """
 
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from datetime import timedelta
 from enum import Enum
 from typing import NamedTuple
 
-# A worker reports about once a second. One that has ended may come back with what it carried.
+# A worker reports about once a second. A worker that has ended may come back with the routes that it carried.
 RUNNING, REMEMBERED = timedelta(minutes=1), timedelta(hours=1)
 
 
 class WorkerReport(NamedTuple):
     routes: frozenset[str]
-    is_running: bool  # it has reported within RUNNING; else within REMEMBERED
+    is_running: bool  # it has reported within RUNNING; otherwise within REMEMBERED
 
 
 class WorkerCoverage(Enum):

@@ -3,11 +3,11 @@ time.
 
 An attempt is committed before the code is checked, so that concurrent guesses all count.
 
-Six digits can be guessed, so codes of the app are limited for the account; but whoever knows the password must not be
-able to lock its owner out. So each browser in which the account has logged in before counts apart from everything else,
-and of other places each address (/64 of IPv6) has a limit of its own, below that of all of them together. Whoever
-guesses from unknown places has 40 guesses a day, and 3 codes of a million are valid at a time: even odds after 16
-years. Recovery codes cannot be guessed, and are limited by address alone.
+Six digits can be guessed, so attempts with codes of the app are limited for each account. But a thief of the password
+must not be able to lock the owner out. So each known browser is counted separately, and each other address (/64 of
+IPv6) has a limit of its own, below the limit of all other places together. A guesser in unknown places has 40 guesses a
+day, and 3 codes of a million are valid at a time: even odds after 16 years. Recovery codes cannot be guessed, and are
+limited by address alone.
 """
 
 from collections.abc import Sequence
@@ -78,8 +78,8 @@ class CodeChecker:
     def __init__(self, database: Database, encryption: Encryption, *, is_command_line: bool = False) -> None:
         self._database = database
         self._encryption = encryption
-        # Separate from the pages, which anybody can reach, so that strangers cannot lock an operator out of the command
-        # line.
+        # Counted separately from the pages, which strangers can reach, so that they cannot lock an operator out of the
+        # command line.
         self._kind = "code at the command line" if is_command_line else "code"
         self._failed = FailedLogins(database, "code", "second_factor.code_failed")
 
@@ -100,7 +100,7 @@ class CodeChecker:
     async def check(
         self, owner: AccountOwner, typed: TypedCode, *, now: datetime, browser: Browser = _A_PROGRAM
     ) -> None:
-        """Use the code up, or refuse it."""
+        """Use up the code, or refuse it."""
         own, *shared = await self._limits(owner, typed, browser)
         try:
             await self._note_attempt([own, *shared], now)
@@ -146,8 +146,8 @@ class CodeChecker:
             return await browsers.is_known_to_account(connection, owner.id, browser_hash)
 
     async def _note_attempt(self, limits: Sequence[_Limit], now: datetime) -> None:
-        """Count the attempt under each limit, that of this place first: an attempt that it refuses does not count under
-        the others."""
+        """Count the attempt under each limit, the limit of this place first. An attempt that this one refuses does not
+        count under the others."""
         async with self._database.begin() as tx:
             free_at = None
             for each in limits:

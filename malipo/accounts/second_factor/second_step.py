@@ -59,7 +59,7 @@ class SecondStep(Generic[SomeAccount]):
         now: datetime,
         browser: Browser,
     ) -> str:
-        """The id of a new session, if the code is right. The fifth wrong code ends the log-in."""
+        """Check the code, and begin a session. Returns its id. The fifth wrong code ends the log-in."""
         async with self._database.begin() as tx:
             account = await self._find(tx, await note_attempt(tx, token, now=now))
         if account is None:
@@ -71,7 +71,7 @@ class SecondStep(Generic[SomeAccount]):
                 raise
             raise PendingLoginOver from None
         async with self._database.begin() as tx:
-            # A concurrent change of the password has either ended this log-in already, or comes later and ends the
+            # A concurrent change of the password has either ended this log-in already, or comes later and ends the new
             # session.
             await self._lock_hash(tx, owner_of(account).id)
             await finish(tx, token)
@@ -115,7 +115,7 @@ async def begin(tx: Tx, account_id: str, *, now: datetime) -> str:
 
 
 async def find(connection: Conn, token: str, *, now: datetime) -> str | None:
-    """The account whose log-in waits, if it may still try a code."""
+    """The account of a waiting log-in that may still try a code."""
     return await pending_logins.find_pending_login(connection, hash_of(token), most=_MOST_CODES, now=now)
 
 

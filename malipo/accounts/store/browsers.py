@@ -18,7 +18,7 @@ async def is_known(connection: Conn, owner: AccountColumn, account_id: str, brow
 
 
 async def is_known_to_account(connection: Conn, account_id: str, browser_hash: bytes) -> bool:
-    """Of a person or an operator: the two kinds never have the same id."""
+    """Whether the browser is known to this account, of a person or an operator: the two kinds never share an id."""
     return await is_known(connection, "person_id", account_id, browser_hash) or await is_known(
         connection, "operator_id", account_id, browser_hash
     )
@@ -35,9 +35,9 @@ async def remember(
     user_agent: str,
     now: datetime,
 ) -> None:
-    """After a log-in, everybody who has logged in in this browser before is known by the new hash. Only the trust of
-    this account moves to the new hash: a thief with a copied cookie could otherwise log in with another account, and
-    get a trusted token for the first one."""
+    """Replace the hash of a browser after a log-in, for all accounts that have logged in there. Only this account's
+    trust moves to the new hash: otherwise a thief with a copied cookie could log in with another account, and get a
+    trusted token for the first one."""
     if before is not None:
         await tx.execute(
             f"""
@@ -65,5 +65,5 @@ async def remember(
 
 
 async def forget_all(tx: Tx, owner: AccountColumn, account_id: str) -> None:
-    """After a new password no browser of the account is known any more."""
+    """Forget the known browsers of an account, after a new password."""
     await tx.execute(f"DELETE FROM known_browsers WHERE {owner} = $1", account_id)

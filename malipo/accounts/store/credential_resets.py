@@ -1,5 +1,5 @@
-"""The SQL of credential_resets: passwords that somebody else has set, or made a link for, and second factors that
-somebody else has reset; of operators, and of merchants' people."""
+"""The SQL of credential resets: passwords that another person set or made a link for, and second factors that another
+person reset; of operators and of merchants' people."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ PASSWORD, SECOND_FACTOR = "password", "second_factor"
 
 class CredentialReset(NamedTuple):
     id: str
-    account: str  # whose it is, as the audit log names them: "operator " and a name, or an email
+    account: str  # its owner, as the audit log names them: "operator " and a name, or an email
     credential: str
     reset_by: str  # an actor's name
     reset_at: datetime
@@ -21,7 +21,7 @@ class CredentialReset(NamedTuple):
 
     @property
     def name(self) -> str:
-        """As people read it."""
+        """The owner's name, for people."""
         return actors.plain_name(self.account)
 
     @property
@@ -30,7 +30,7 @@ class CredentialReset(NamedTuple):
 
 
 async def insert(tx: Tx, id_: str, operator_id: str, credential: str, *, reset_by: str, now: datetime) -> None:
-    """Of an operator."""
+    """Store a reset of an operator's credential."""
     await tx.execute(
         "INSERT INTO credential_resets (id, operator_id, credential, reset_by, reset_at) VALUES ($1, $2, $3, $4, $5)",
         id_,
@@ -59,7 +59,7 @@ async def insert_of_person(
 
 
 async def find_open(connection: Conn, *, since: datetime) -> list[CredentialReset]:
-    """Those of operators that nobody has vouched for, the oldest first."""
+    """Resets of operators without a voucher, the oldest first."""
     rows = await connection.fetch(
         """
         SELECT r.id, o.name, r.credential, r.reset_by, r.reset_at
@@ -72,7 +72,7 @@ async def find_open(connection: Conn, *, since: datetime) -> list[CredentialRese
 
 
 async def find_open_of_people(connection: Conn, merchant_id: str, *, since: datetime) -> list[CredentialReset]:
-    """Those of a merchant's people, also of those who were removed since."""
+    """Open resets of a merchant's people, also of removed ones."""
     rows = await connection.fetch(
         """
         SELECT id, email, credential, reset_by, reset_at FROM credential_resets
@@ -85,7 +85,7 @@ async def find_open_of_people(connection: Conn, merchant_id: str, *, since: date
 
 
 async def find_all(connection: Conn) -> list[CredentialReset]:
-    """Those of operators, also the ones that have ended."""
+    """All resets of operators, ended ones included."""
     rows = await connection.fetch(
         """
         SELECT r.id, o.name, r.credential, r.reset_by, r.reset_at, r.vouched_at
@@ -96,7 +96,7 @@ async def find_all(connection: Conn) -> list[CredentialReset]:
 
 
 async def find_all_of_people(connection: Conn, merchant_id: str) -> list[CredentialReset]:
-    """Those of a merchant's people, also the ones that have ended."""
+    """All resets of a merchant's people, ended ones included."""
     rows = await connection.fetch(
         """
         SELECT id, email, credential, reset_by, reset_at, vouched_at FROM credential_resets WHERE merchant_id = $1
@@ -107,7 +107,7 @@ async def find_all_of_people(connection: Conn, merchant_id: str) -> list[Credent
 
 
 async def end(tx: Tx, ids: Sequence[str], *, vouched_by: str, now: datetime) -> None:
-    """Only these: what was reset since they were read stays open."""
+    """End these resets only. Resets since they were read stay open."""
     await tx.execute(
         "UPDATE credential_resets SET vouched_by = $2, vouched_at = $3 WHERE id = ANY($1) AND vouched_at IS NULL",
         list(ids),
@@ -117,7 +117,7 @@ async def end(tx: Tx, ids: Sequence[str], *, vouched_by: str, now: datetime) -> 
 
 
 async def end_links_of_operator(tx: Tx, operator: str, *, now: datetime) -> None:
-    """The password links that an operator has made at the command line no longer work."""
+    """End the password links that an operator has made at the command line."""
     await tx.execute(
         "UPDATE password_links SET ended_at = $2 WHERE made_by_operator = $1 AND used_at IS NULL AND ended_at IS NULL",
         operator,

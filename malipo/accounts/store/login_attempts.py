@@ -8,8 +8,8 @@ from malipo.db import Tx
 
 
 async def note(tx: Tx, subjects: Sequence[tuple[str, int]], *, now: datetime, span: timedelta) -> datetime | None:
-    """Count an attempt to log in. If a subject has too many in the span, none is counted, and the result is when the
-    next is allowed.
+    """Count a log-in attempt. If a subject has too many in the span, it is not counted, and the time of the next
+    allowed attempt is returned.
 
     Concurrent attempts on one subject wait for each other here, so that all are counted.
     """
@@ -40,12 +40,12 @@ async def note(tx: Tx, subjects: Sequence[tuple[str, int]], *, now: datetime, sp
 
 
 async def forget_all(tx: Tx, subject: str) -> None:
-    """After a successful log-in, earlier attempts on the same subject no longer count."""
+    """Forget the attempts of a subject, after a successful log-in."""
     await tx.execute("DELETE FROM login_attempts WHERE subject = $1", subject)
 
 
 async def forget_one(tx: Tx, subjects: Sequence[str], *, at: datetime) -> None:
-    """This attempt succeeded; others on the same subjects still count."""
+    """Forget one attempt, which succeeded. Others of the same subjects still count."""
     await tx.execute("DELETE FROM login_attempts WHERE subject = ANY($1) AND attempted_at = $2", subjects, at)
 
 
@@ -61,7 +61,7 @@ class FailedLoginCount(NamedTuple):
 async def count_failure(
     tx: Tx, account: str, hour: datetime, *, action: str, name: str, merchant_id: str | None, is_throttled: bool
 ) -> int:
-    """Count a failure, and return how many the account has in this hour."""
+    """Count a failure. Returns the number of the account's failures in this hour."""
     failures = await tx.fetchval(
         """
         INSERT INTO failed_logins AS f (account, hour, name, merchant_id, failures, throttled, action)

@@ -1,4 +1,4 @@
-"""The SQL of the networks that people log in from, and of the messages about new ones."""
+"""The SQL of the networks from which people log in, and of the alerts about new ones."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,13 +16,13 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class ViewingSession:
-    """The session that sees messages and answers them, and the browser that it is used in."""
+    """The session that shows alerts and answers them, and its browser."""
 
     session_id: str
     browser_hash: bytes | None
 
 
-# An intruder must not see the message, not even in another session. It is shown only in sessions that began before the
+# An intruder must not see the alert, not even in another session. It is shown only in sessions that began before the
 # reported log-in, or in browsers that the account had used before.
 _FROM_BEFORE = """(
     EXISTS (SELECT FROM sessions s WHERE s.id = $2 AND s.created_at < a.created_at)
@@ -72,7 +72,7 @@ async def insert_alert(
 
 
 async def find_unread(connection: Conn, account_id: str, asking: ViewingSession, *, since: datetime) -> list[Alert]:
-    """Unread messages, the latest first, without those that the session must not see."""
+    """Unread alerts that this session may see, the latest first."""
     rows = await connection.fetch(
         f"""
         SELECT session_id, created_at, address, user_agent FROM new_place_alerts a
@@ -103,6 +103,6 @@ async def read_alert(tx: Tx, account_id: str, session_id: str, asking: ViewingSe
 
 
 async def forget(tx: Tx, account_id: str) -> None:
-    """Everything about an account that is deleted."""
+    """Delete everything about an account that is deleted."""
     await tx.execute("DELETE FROM login_places WHERE account_id = $1", account_id)
     await tx.execute("DELETE FROM new_place_alerts WHERE account_id = $1", account_id)

@@ -19,7 +19,7 @@ async def insert_pending_login(
 
 
 async def find_pending_login(connection: Conn, token_hash: bytes, *, most: int, now: datetime) -> str | None:
-    """Whose log-in waits for a code."""
+    """The account whose log-in waits for a code."""
     found: str | None = await connection.fetchval(
         "SELECT account_id FROM pending_logins WHERE hash = $1 AND expires_at > $2 AND attempts < $3",
         token_hash,
@@ -30,7 +30,7 @@ async def find_pending_login(connection: Conn, token_hash: bytes, *, most: int, 
 
 
 async def note_code_attempt(tx: Tx, token_hash: bytes, *, most: int, now: datetime) -> str | None:
-    """Whose log-in it is, if it may try another code. It counts before the code is checked."""
+    """Count an attempt, before the code is checked. Returns the account, if the log-in may try another code."""
     found: str | None = await tx.fetchval(
         """
         UPDATE pending_logins SET attempts = attempts + 1 WHERE hash = $1 AND expires_at > $2 AND attempts < $3
@@ -44,7 +44,7 @@ async def note_code_attempt(tx: Tx, token_hash: bytes, *, most: int, now: dateti
 
 
 async def delete_pending_login(tx: Tx, token_hash: bytes) -> bool:
-    """Whether it was there: a log-in that waited becomes one session at most."""
+    """Delete a waiting log-in. Returns whether it existed, so that it becomes one session at most."""
     return await tx.execute("DELETE FROM pending_logins WHERE hash = $1", token_hash) == "DELETE 1"
 
 

@@ -32,13 +32,13 @@ async def lock(tx: Tx, account_id: str) -> bool:
 
 
 async def find_enrolled(connection: Conn, account_ids: Sequence[str]) -> set[str]:
-    """Those of these accounts that have one."""
+    """The accounts with a second factor."""
     rows = await connection.fetch("SELECT account_id FROM second_factors WHERE account_id = ANY($1)", list(account_ids))
     return {row["account_id"] for row in rows}
 
 
 async def insert(tx: Tx, account_id: str, secret: bytes, *, used_step: int, now: datetime) -> bool:
-    """Returns whether there was none before. The code that proved the app is used up."""
+    """Store a second factor. Returns whether there was none before. The code that proved the app is used up."""
     done = await tx.execute(
         """
         INSERT INTO second_factors (account_id, secret, enrolled_at, last_step) VALUES ($1, $2, $3, $4)
@@ -65,13 +65,13 @@ async def use_step(tx: Tx, account_id: str, secret: bytes, step: int) -> bool:
 
 
 async def delete(tx: Tx, account_id: str) -> bool:
-    """Whether there was one. Its recovery codes go with it."""
+    """Delete the second factor with its recovery codes. Returns whether there was one."""
     done = await tx.execute("DELETE FROM second_factors WHERE account_id = $1", account_id)
     return done == "DELETE 1"
 
 
 async def replace_recovery_codes(tx: Tx, account_id: str, hashes: Sequence[bytes]) -> None:
-    """A new set; those from before no longer work."""
+    """Store a new set of recovery codes; earlier ones no longer work."""
     await tx.execute("DELETE FROM recovery_codes WHERE account_id = $1", account_id)
     await tx.executemany(
         "INSERT INTO recovery_codes (account_id, hash) VALUES ($1, $2)", [(account_id, each) for each in hashes]
@@ -94,7 +94,7 @@ async def end_everybodys_recovery_codes(tx: Tx, *, now: datetime) -> None:
 
 
 async def find_secrets(tx: Tx) -> list[tuple[str, bytes]]:
-    """Of every account, locked: to encrypt them anew."""
+    """Lock and return the secrets of all accounts, to encrypt them again."""
     rows = await tx.fetch("SELECT account_id, secret FROM second_factors ORDER BY account_id FOR UPDATE")
     return [(row["account_id"], row["secret"]) for row in rows]
 

@@ -1,4 +1,4 @@
-"""The SQL of trusted browsers: known ones that are not asked for a code until a time."""
+"""The SQL of trusted browsers: known browsers that need no code until a time."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ class TrustedBrowser:
 
 
 async def trust(tx: Tx, account_id: str, browser_hash: bytes, *, until: datetime) -> bool:
-    """Whether it is known to this account."""
+    """Trust a browser. Returns whether it is known to this account."""
     done = await tx.execute(
         f"UPDATE known_browsers SET trusted_until = $3 WHERE {_OF_ACCOUNT} AND hash = $2",
         account_id,
@@ -52,7 +52,7 @@ async def find_trusted(connection: Conn, account_id: str, *, now: datetime) -> l
 
 
 async def end_trust(tx: Tx, account_id: str, browser_id: str) -> bool:
-    """Whether it was theirs, and trusted."""
+    """End the trust of a browser. Returns whether it was the account's, and trusted."""
     done = await tx.execute(
         f"UPDATE known_browsers SET trusted_until = NULL WHERE {_OF_ACCOUNT} AND id = $2 AND trusted_until IS NOT NULL",
         account_id,

@@ -1,5 +1,5 @@
-"""The SQL of the installation's row: its epoch and its fence, what operators hold and have released; and where feeds
-ended when a database was restored."""
+"""The SQL of the installation's row: its epoch and fence, the operators' holds and releases; and where feeds ended when
+the database was restored."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -19,8 +19,8 @@ TAKES_NO_PAYMENTS = "EXISTS (SELECT FROM installation WHERE fenced_at IS NOT NUL
 IS_FENCED = "EXISTS (SELECT FROM installation WHERE fenced_at IS NOT NULL)"
 EPOCH_BEGAN_AT = "(SELECT epoch_began_at FROM installation)"
 WAS_RESTORED = "EXISTS (SELECT FROM installation WHERE epoch > 1)"
-# When the epoch began, if that was a restore and less than a week ago; else null. A payment that is new to the database
-# may then have been sent before the restore.
+# When the epoch began, if it began with a restore less than a week ago; else null. A payment that is new to the
+# database may then have been sent before the restore.
 LOST_SINCE = f"""
     (SELECT epoch_began_at FROM installation
      WHERE epoch > 1 AND epoch_began_at > now() - interval '{WEEK_AFTER.total_seconds():.0f} seconds')
@@ -28,16 +28,16 @@ LOST_SINCE = f"""
 
 
 def lost_since_if(made_at: str, *, within: timedelta = timedelta(hours=1)) -> str:
-    """When the epoch began, if that was a restore, and if something was made before it, however long ago that is.
-
-    Or so soon after it: clocks of hosts differ, and asking a network once more than needed costs nothing.
+    """An expression: when the epoch began, if it began with a restore, for a thing that was created before that,
+    however long ago; or so soon after that, because clocks of hosts differ, and one more query of a network costs
+    nothing.
     """
     return f"""(SELECT epoch_began_at FROM installation
                 WHERE epoch > 1 AND {made_at} < epoch_began_at + interval '{within.total_seconds():.0f} seconds')"""
 
 
 def is_released(channel: str, type_: str) -> str:
-    """Whether operators have released this since the restore, as a condition."""
+    """A condition: whether operators have released this channel and type since the restore."""
     return f"""EXISTS (SELECT FROM channel_releases r JOIN installation i ON i.epoch = r.epoch
                        WHERE r.channel = {channel} AND r.type = {type_})"""
 
@@ -49,7 +49,7 @@ async def get(connection: Conn) -> Installation:
 
 
 async def get_with_schema(connection: Conn) -> tuple[Installation, str | None]:
-    """Also the fingerprint of the schema."""
+    """The installation, with the fingerprint of the schema."""
     row = await connection.fetchrow(f"SELECT {FINGERPRINT}, {_COLUMNS} FROM installation")
     assert row is not None
     fingerprint, *standing = row.values()
@@ -63,7 +63,8 @@ async def lock(tx: Tx) -> Installation:
 
 
 async def why_not_cancel(connection: Conn) -> IntakeClosed | None:
-    """Why no payment can be cancelled now: one that this database calls unsent may have been sent."""
+    """Why no payment can be cancelled now; None if it can. An apparently unsent payment may have been sent before a
+    restore."""
     standing = await get(connection)
     if standing.is_fenced:
         return standing.refusal
@@ -72,7 +73,8 @@ async def why_not_cancel(connection: Conn) -> IntakeClosed | None:
 
 
 async def begin_epoch(tx: Tx, reason: str, *, beyond: int = 0) -> int:
-    """Fence it, from now on by the database's clock; the new epoch, which is later than any that a host has seen."""
+    """Fence the installation, from now on by the database's clock. Returns the new epoch, later than any that a host
+    has seen."""
     epoch = await tx.fetchval(
         """
         UPDATE installation
@@ -98,7 +100,7 @@ async def end_fence(tx: Tx) -> None:
 
 
 async def find_restore_point(connection: Conn, merchant_id: str, *, after_epoch: int) -> int:
-    """How far a cursor of this epoch may lie: where the feed ended at the earliest when a later epoch began."""
+    """The last valid number of a cursor of this epoch: the lowest end of the feed when a later epoch began."""
     last = await connection.fetchval(
         "SELECT min(last_number) FROM feed_restore_points WHERE merchant_id = $1 AND epoch > $2",
         merchant_id,
@@ -116,7 +118,7 @@ class Hold(NamedTuple):
 
 
 def is_held(channel: str, type_: str) -> str:
-    """Whether operators hold this, as a condition."""
+    """A condition: whether operators hold this channel and type."""
     return f"EXISTS (SELECT FROM channel_holds h WHERE h.channel = {channel} AND h.type = {type_})"
 
 

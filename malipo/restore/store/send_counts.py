@@ -1,4 +1,4 @@
-"""The SQL of worker_send_counts: the batches that each worker has sent, its looks, and the server that it looked at."""
+"""The SQL of worker_send_counts: for each worker its sent batches, its looks, and the server that it last looked at."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -10,24 +10,24 @@ from malipo.restore.high_water_mark import SendCount
 from malipo.restore.mark_comparison import DatabaseState, Worker
 from malipo.restore.worker_reports import REMEMBERED, RUNNING, WorkerReport
 
-# Which server and database this is. A restart, a fail-over and a restore each give it another id.
+# The id of the server and database. A restart, a fail-over and a restore each change it.
 _SERVER_ID = """
     (SELECT floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint || '-' || oid
      FROM pg_database WHERE datname = current_database())
 """
-# Follows the server's id in the row of a worker that has compared it and waits for the others to do so.
+# Stands after the server's id in the row of a worker that has compared the server, and waits for the others.
 _WAITS = " waits"
-# Whether the workers have compared this server with their marks, as a condition: one of them has, and has waited for
-# those that ran beside it. Before that, what the database calls unsent may have been sent and paid, and the next number
-# of a feed may be another event's: nothing is sent, lapses, is cancelled or gets a number. A database that no worker
-# has ever seen has sent nothing.
+# A condition: whether the workers have compared this server with their marks. One worker has, and has waited for those
+# that ran beside it. Before that, an apparently unsent payment may have been sent and paid, and the next number of a
+# feed may be another event's. So nothing is sent, lapses, is cancelled or gets a number. A database that no worker has
+# ever seen has sent nothing.
 IS_COMPARED = f"""
     (NOT EXISTS (SELECT FROM worker_send_counts)
      OR EXISTS (SELECT FROM worker_send_counts WHERE server_id = {_SERVER_ID}))
 """
-# A database that is younger, and that no worker has seen, is new: payments may wait in it for the first worker.
+# A younger database that no worker has seen is new: payments in it may wait for the first worker.
 _NEW = timedelta(days=1)
-# A worker looks once a second. One that has not for so long hangs, or is cut off.
+# A worker looks once a second. A worker without a look for this long hangs, or is cut off.
 _AT_WORK = timedelta(seconds=3)
 
 
@@ -67,8 +67,9 @@ async def note_running(
     server_id: str,
     is_waiting: bool,
 ) -> int | None:
-    """Note that a worker has compared this server, whether it waits for others to do so, and what it carries; None: it
-    does not report that. How often it has looked; None: this is another server, which it has not compared."""
+    """Note that a worker has compared this server, whether it waits for other workers, and the routes that it carries
+    (None if it does not report them). Returns the number of its looks; None if this is another server, which it has not
+    compared."""
     looks: int | None = await connection.fetchval(
         f"""
         INSERT INTO worker_send_counts AS w (worker_id, host, server_id, look_count, routes, routes_at)
@@ -88,7 +89,7 @@ async def note_running(
 
 
 async def find_reports(connection: Conn) -> list[WorkerReport]:
-    """What workers have reported that they carry, also those that have ended since a short time."""
+    """The routes that workers report to carry, also workers that have ended recently."""
     rows = await connection.fetch(
         """
         SELECT routes, routes_at > now() - $1::interval AND seen_at > '-infinity' FROM worker_send_counts
@@ -101,8 +102,8 @@ async def find_reports(connection: Conn) -> list[WorkerReport]:
 
 
 async def count_look(tx: Tx, worker_id: str) -> SendCount | None:
-    """Count a look of a worker that has compared this database before. The epoch, and how often it has looked; None:
-    the database does not know the worker."""
+    """Count a look of a worker that has compared this database before. Returns the new counts; None if the database has
+    no row of the worker."""
     row = await tx.fetchrow(
         """
         UPDATE worker_send_counts SET look_count = look_count + 1 WHERE worker_id = $1
@@ -114,8 +115,8 @@ async def count_look(tx: Tx, worker_id: str) -> SendCount | None:
 
 
 async def note_ended(tx: Tx, worker_id: str, *, comes_back: bool) -> None:
-    """Note that a worker has ended. One without a mark never comes back under its id: its count is added to that of
-    all workers that ended so."""
+    """Note that a worker has ended. A worker without a mark never comes back under its id, so its count is added to the
+    count of all workers that ended so."""
     if comes_back:
         await tx.execute("UPDATE worker_send_counts SET seen_at = '-infinity' WHERE worker_id = $1", worker_id)
         return
@@ -136,12 +137,12 @@ class CountedBatch(NamedTuple):
 
     counted: SendCount
     server_id: str
-    serves: int  # the last migration of the oldest version that the schema served then
+    serves: int  # the last migration of the oldest version that the schema served at the commit
 
 
 def counting(worker_id: str) -> str:
-    """A part of the statement that claims a batch of sends: it counts the batch. The total may miss what other workers
-    count at the same moment; the worker's own count is exact."""
+    """A part of the statement that claims a batch of sends: counts the batch. The total may lack batches that other
+    workers count at the same moment; the worker's own count is exact."""
     return f"""
         UPDATE worker_send_counts SET batch_count = batch_count + 1, seen_at = now() WHERE worker_id = {worker_id}
         RETURNING (SELECT epoch FROM installation) AS epoch,
@@ -151,7 +152,7 @@ def counting(worker_id: str) -> str:
 
 
 async def find_counted(connection: Conn, worker_id: str) -> CountedBatch | None:
-    """The counts of a batch that an earlier try has counted."""
+    """The counts of a batch that an earlier try has stored."""
     standing = await find_database_state(connection)
     counted = SendCount(standing.epoch, standing.total, standing.batches_of(worker_id))
     serves: int = await connection.fetchval(f"SELECT {SERVES}")
