@@ -90,7 +90,7 @@ async def change_key(
         return before
     await api_keys.update(tx, after)
     if before.daily_payout_limit is None and after.daily_payout_limit is not None:
-        await api_keys.count_day(tx, merchant_id, key_id, now=now)
+        await api_keys.start_daily_sum(tx, merchant_id, key_id, now=now)
     await audit_log.append(
         tx, actor, "api_key.changed", now=now, merchant_id=merchant_id, key=key_id, **{"name": after.name} | changed
     )

@@ -49,13 +49,13 @@ class DerivedKeys:
             request, draft=replace(request.draft, reference=self._terms.reference_of(suffix), network_key=key)
         )
 
-    async def find_replayed(self, request: PaymentRequest) -> InitiatedPayment | None:
+    async def replay_adopted(self, request: PaymentRequest) -> InitiatedPayment | None:
         """The adopted payment that has the derived network key of this request, whose Idempotency-Key is not known.
         None if no payment has the key."""
-        return await retry.write(self._database, lambda tx: _find_replayed(tx, request))
+        return await retry.write(self._database, lambda tx: _replay_adopted(tx, request))
 
 
-async def _find_replayed(tx: Tx, request: PaymentRequest) -> InitiatedPayment | None:
+async def _replay_adopted(tx: Tx, request: PaymentRequest) -> InitiatedPayment | None:
     draft = request.draft
     assert draft is not None
     assert request.idempotency_key is not None

@@ -51,7 +51,7 @@ class Payments:
             if request.draft is not None and request.draft.refund_of is not None:
                 raise AdoptedRefund from error
             assert request.draft is not None
-            if request.draft.is_key_derived and (found := await self._derived_keys.find_replayed(request)):
+            if request.draft.is_key_derived and (found := await self._derived_keys.replay_adopted(request)):
                 return found
             # The reference exists. Nothing was written, so try again with another one.
             initiated = granted(await self._initiate(self._derived_keys.with_new_reference(request)))

@@ -93,7 +93,7 @@ class CircuitBreaker:
             self._open_circuits.forget()
         down = await self._open_circuits.find(self._connector.name)
         self.is_open = down is not None or self._reason is not None
-        if down is not None and down.is_due and await self._is_ours_to_probe():
+        if down is not None and down.is_due and await self._claim_probe():
             await self._probe(down.probe_count)
         return False
 
@@ -107,7 +107,7 @@ class CircuitBreaker:
         if await self._queries.write(act):
             log.error("network.down", route=self._connector.name, reason=reason)
 
-    async def _is_ours_to_probe(self) -> bool:
+    async def _claim_probe(self) -> bool:
         lease = self._connector.timeout_seconds + _MARGIN_SECONDS
         return await self._queries.write(
             lambda tx: circuit_store.claim_probe(tx, self._connector.name, lease_seconds=lease)

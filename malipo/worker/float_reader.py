@@ -81,10 +81,10 @@ class FloatReader:
             return await store.is_read_since(connection, first.channel, first.account, since)
 
         if not await self._queries.read(is_read):
-            await self.read()
+            await self.read_and_store()
         return False
 
-    async def read(self) -> None:
+    async def read_and_store(self) -> None:
         balance = await self._ask()
         amount = balance.amount
         if amount is None:

@@ -50,7 +50,7 @@ TESTS = {
     "malipo/reconciliation/matching/transfer_pairs.py": ("reconciliation/test_book_lines.py",),
     "malipo/reconciliation/matching/possible_payment.py": ("reconciliation/test_book_lines.py",),
     "malipo/reconciliation/statements/coverage.py": (
-        "reconciliation/test_find_absent.py",
+        "reconciliation/test_flag_absent.py",
         "reconciliation/close/test_coverage.py",
     ),
     "malipo/approvals/act_rules.py": ("approvals/test_act_rules.py",),

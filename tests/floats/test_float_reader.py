@@ -131,7 +131,7 @@ async def test_the_ledgers_float_is_what_the_network_holds_after_payments_transf
         for channel in ("AIRTEL_MONEY", "HALOPESA"):
             await _transfer(database, channel, STARTING_BALANCE, TransferKind.FROM_BANK, "the contract's first money")
         for name in ("airtel_money", "clickpesa"):
-            await {each.name: each for each in _readers(service)}[name].read()
+            await {each.name: each for each in _readers(service)}[name].read_and_store()
 
         # As the networks have it: 8 and 4 of a thousand, and 15.
         for channel, fee in ((Channel.AIRTEL_MONEY, 160 + 28), (Channel.HALOPESA, 45)):
@@ -150,12 +150,12 @@ async def test_both_forms_are_read_and_what_is_refused_or_lost_changes_nothing(
     for name, channel in (("clickpesa", Channel.HALOPESA), ("airtel_money", Channel.AIRTEL_MONEY)):
         for form in ("list", "object"):
             await control(simulator, CLICKPESA={"balanceForm": form})
-            await asking[name].read()
+            await asking[name].read_and_store()
         seen = await position(database, channel)
         assert (seen.reading, seen.readings[0].source) == (STARTING_BALANCE, Source.NETWORK)
         for switch in ({"wrongQueryCredentials": True}, {"queryError": "500"}, {"errorRate": 1.0}, {"isDown": True}):
             await control(simulator, **{name.upper(): switch})
-            await asking[name].read()
+            await asking[name].read_and_store()
             await control(simulator, **{name.upper(): {switched: _OFF[switched] for switched in switch}})
             assert await position(database, channel) == seen
 

@@ -178,9 +178,9 @@ async def update(tx: Tx, key: StoredKey) -> None:
     )
 
 
-async def count_day(tx: Tx, merchant_id: str, key_id: str, *, now: datetime) -> None:
-    """A key gets a daily limit that it did not have: what it has paid out today counts from its payouts. The caller has
-    locked the wallet, so none is under way."""
+async def start_daily_sum(tx: Tx, merchant_id: str, key_id: str, *, now: datetime) -> None:
+    """Store what a key has paid out today, by its payouts, because it gets a daily limit that it did not have. The
+    caller has locked the wallet, so no payout is being created."""
     day = clock.day_of(now)
     began = datetime.combine(day, time.min, clock.ZONE)
     await tx.execute(

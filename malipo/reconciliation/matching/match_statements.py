@@ -22,8 +22,8 @@ from malipo.payments.store import adopted_payments, transactions
 from malipo.reconciliation.matching.book_lines import book_lines
 from malipo.reconciliation.matching.carriers import carrier_named
 from malipo.reconciliation.matching.exception import ID_PREFIX, ExceptionKind, Findings, FoundException
-from malipo.reconciliation.matching.find_absent import find_absent
 from malipo.reconciliation.matching.find_possible_payments import find_possible_payments
+from malipo.reconciliation.matching.flag_absent import flag_absent
 from malipo.reconciliation.matching.payment_times import BEFORE, ids_of, payment_times
 from malipo.reconciliation.matching.possible_payment import names_customer, names_key
 from malipo.reconciliation.matching.report_evidence import report_evidence
@@ -91,7 +91,7 @@ async def match_statements(
     async with database.begin() as tx:
         await matching.lock(tx)
         # Operators may have named the carrier of a layout since the first step.
-        absent = await find_absent(tx, await all_profiles(tx), done.exceptions, now=now)
+        absent = await flag_absent(tx, await all_profiles(tx), done.exceptions, now=now)
         done.waiting, done.without_carrier_statement = absent
         done.resolved = await resolve_obsolete(tx, now=now)
     return done

@@ -282,7 +282,7 @@ FAULTS = (
     Fault(
         "a new daily limit forgets what was paid out today",
         "change_key",
-        "await api_keys.count_day(tx, merchant_id, key_id, now=now)",
+        "await api_keys.start_daily_sum(tx, merchant_id, key_id, now=now)",
         "pass",
         "A key is limited after it was stolen, and pays out the whole limit once more; or it pays out nothing at all.",
         ("merchants/test_change_api_key.py",),

@@ -254,7 +254,7 @@ FAULTS = (
         "return overlaps or",
         "return True or",
         "A payment in a missing file is called absent.",
-        ("reconciliation/test_find_absent.py",),
+        ("reconciliation/test_flag_absent.py",),
     ),
     Fault(
         "what files do not show of the minute between them is absent",
@@ -294,7 +294,7 @@ FAULTS = (
         "(max(a[0], b[0]), min(a[1], b[1]))",
         "(min(a[0], b[0]), max(a[1], b[1]))",
         "A payment in the statement that is missing is called absent.",
-        ("reconciliation/test_find_absent.py",),
+        ("reconciliation/test_flag_absent.py",),
     ),
     Fault(
         "a transfer is found whatever its amount",

@@ -1,6 +1,5 @@
-"""Finds payments that complete statements do not show, and makes each an exception. It ends no payment: operators look
-into it.
-"""
+"""Makes an exception of each payment that complete statements do not show. It ends no payment: operators look into
+it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -29,7 +28,7 @@ class UndecidedPayments(NamedTuple):
     uncarried: int = 0  # no statement exists of the connector that carried them
 
 
-async def find_absent(
+async def flag_absent(
     tx: Tx, profiles: Mapping[str, StatementProfile], found: Findings, *, now: datetime
 ) -> UndecidedPayments:
     """Find absent payments, and store an exception for each. The caller has taken the lock of matching."""
