@@ -28,6 +28,8 @@ TIME_FORMATS = (
     "%d/%m/%Y %H:%M",
     "%d-%m-%y %I:%M %p",
     "%d/%m/%y %I:%M %p",
+    "%d-%m-%Y %I:%M %p",
+    "%d/%m/%Y %I:%M %p",
     "%d-%m-%Y %I:%M:%S %p",
     "%d/%m/%Y %I:%M:%S %p",
     "%d-%m-%Y",

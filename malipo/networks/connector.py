@@ -54,13 +54,16 @@ class Verdict(StrEnum):
 class Resubmit(StrEnum):
     """What may be done with a payout that the network says it does not know."""
 
-    DUPLICATES_REFUSED = "duplicates_refused"  # the same key is never paid twice, so it may be sent again
-    QUERY_AUTHORITATIVE = "query_authoritative"  # its answer is reliable, but it does not refuse duplicates
+    DUPLICATES_REFUSED = "duplicates_refused"  # the network refuses to pay a key twice, so the payout may be sent again
+    QUERY_AUTHORITATIVE = "query_authoritative"  # its answer is reliable, but it would pay a key twice
     UNSAFE = "unsafe"  # neither: only an operator can tell
 
 
 class PaymentInstruction(msgspec.Struct, frozen=True, kw_only=True):
-    """A payment as the network is told to make it. `key` is ours, and the same key never pays twice."""
+    """A payment as the network is told to make it.
+
+    `key` is ours. Whether the network refuses to pay it twice is `Connector.resubmit`.
+    """
 
     key: str
     type: Type

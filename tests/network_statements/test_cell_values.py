@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from malipo.network_statements.cell_values import CellUnreadable, cents_of, text_of, times
+from malipo.network_statements.cell_values import TIME_FORMATS, CellUnreadable, cents_of, text_of, times
 from malipo.table_files.rows import Cell
 
 MORNING = datetime(2026, 11, 1, 6, 5, 9, tzinfo=UTC)
@@ -78,6 +78,7 @@ def test_a_layout_with_commas_before_cents_does_not_take_a_thousand_for_one(cell
         ("%d-%m-%Y %H:%M:%S", "01-11-2026 09:05:09"),
         ("%d/%m/%Y %H:%M:%S", "1/11/2026 9:05:09"),
         ("%d-%m-%y %I:%M:%S %p", "01-11-26 09:05:09 AM"),
+        ("%d/%m/%Y %I:%M:%S %p", "1/11/2026 9:05:09 am"),
         ("%Y-%m-%d %H:%M:%S", "2026-11-01 09:05:09"),
         ("iso", "2026-11-01T06:05:09Z"),
         ("iso", "2026-11-01T06:05:09.123+00:00"),
@@ -94,6 +95,25 @@ def test_a_time_without_a_zone_is_that_of_dar_es_salaam(format_: str, cell: Cell
 )
 def test_noon_and_midnight_of_a_twelve_hour_clock(cell: str, hour: int) -> None:
     assert times(("%d-%m-%y %I:%M %p",), "Africa/Dar_es_Salaam")(cell).hour == hour
+
+
+@pytest.mark.parametrize(
+    ("format_", "cell"), [("%d/%m/%Y %I:%M %p", "15/11/2026 02:05 PM"), ("%d-%m-%Y %I:%M %p", "15-11-2026 2:05 pm")]
+)
+def test_a_twelve_hour_clock_without_seconds_beside_a_whole_year_is_one_of_the_known_forms(
+    format_: str, cell: str
+) -> None:
+    read = [each for each in TIME_FORMATS if is_in_form(each, cell)]
+    assert read == [format_]
+    assert times((format_,), "UTC")(cell) == datetime(2026, 11, 15, 14, 5, tzinfo=UTC)
+
+
+def is_in_form(format_: str, cell: str) -> bool:
+    try:
+        times((format_,), "UTC")(cell)
+    except CellUnreadable:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,14 @@ R2,today,much
     assert found.missing == [StatementField.AT, StatementField.AMOUNT]
 
 
+@pytest.mark.parametrize(
+    ("at", "format_"),
+    [("15/11/2026 02:05 PM", "%d/%m/%Y %I:%M %p"), ("15-11-2026 02:05 PM", "%d-%m-%Y %I:%M %p")],
+)
+def test_times_of_a_twelve_hour_clock_are_guessed(at: str, format_: str) -> None:
+    assert guessed(f"Receipt,Date,Amount\nR1,{at},5000").time_format == format_
+
+
 def test_a_date_that_could_be_read_both_ways_begins_with_the_day() -> None:
     found = guessed(
         """

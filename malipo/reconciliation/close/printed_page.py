@@ -48,7 +48,7 @@ def _readings(sheet: CloseSheet) -> str:
     if not rows:
         return ""
     heads = "<th>Last reading of</th><th>At</th>" + "".join(
-        f"<th class='amount'>{each}</th>" for each in ("CloseReading", "Its statement at that time", "Difference")
+        f"<th class='amount'>{each}</th>" for each in ("Reading", "Its statement at that time", "Difference")
     )
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from datetime import UTC, date, datetime
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -115,6 +116,9 @@ def test_the_report_has_every_amount_and_runs_nothing_from_elsewhere() -> None:
         in page
     )
     assert "=HYPERLINK(1)&lt;script&gt;" in page
+    headings = re.findall("<(?:th|h1|h2)[^>]*>([^<]+)<", page)
+    assert {"Reading", "Statement", "Ledger", "Difference"} <= set(headings)
+    assert not [each for each in headings if re.search("[a-z][A-Z]", each)], "the name of a class"
     for other in ("<script", "http", "src=", "url(", "@import", "<b>"):
         assert other not in page
 
