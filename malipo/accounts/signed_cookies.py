@@ -1,4 +1,4 @@
-"""Signed session cookies, and the tokens of forms (CSRF) that are made from them. Pure."""
+"""Signed cookies of sessions and of customers, and the tokens of forms (CSRF) that are made from sessions. Pure."""
 
 import hmac
 
@@ -28,6 +28,14 @@ class Cookies:
         """The token of a browser that has logged in before. It gives no access by itself."""
         token, _, mac = cookie.partition(".")
         return token if self._is_ours("browser", token, mac) else None
+
+    def make_attempt(self, code: str, text: str) -> str:
+        """Of a customer's browser: what it has begun at the link with this code."""
+        return f"{text}.{_mac(self._keys[0], f'attempt {code}', text)}"
+
+    def attempt_of(self, code: str, cookie: str) -> str | None:
+        text, _, mac = cookie.partition(".")
+        return text if self._is_ours(f"attempt {code}", text, mac) else None
 
     def form_token(self, session_id: str) -> str:
         """The token in every form of a session, so that no other site can submit a form in its name."""

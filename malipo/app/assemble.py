@@ -62,6 +62,7 @@ class Service:
     encryption: Encryption
     queries: Queries  # for programs and workers
     people_queries: Queries  # for people
+    customer_queries: Queries  # for pages of customers
     authenticate: Authentication
     accounts: Accounts
     payments: Payments
@@ -90,10 +91,11 @@ def assemble(
     clock: Clock = clocks.now,
     webhook_client: WebhookClient | None = None,
     people_database: Database | None = None,
+    customer_database: Database | None = None,
     standby: Standby | None = None,
 ) -> Service:
-    """Pages use their own database connections, if the settings reserve some for people."""
-    people = people_database or database
+    """Pages use their own database connections, if some are reserved for people and for customers."""
+    people, customers = people_database or database, customer_database or database
     metrics = Metrics()
     metrics.watch_pool(in_use=lambda: database.in_use, idle=lambda: database.idle)
     if people is not database:
@@ -102,8 +104,8 @@ def assemble(
     http_client, notifier = HttpClient(), Notifier(database)
     keys = settings.secret_keys or (randomness.token_hex(32),)
     encryption = Encryption(*keys)
-    queries, people_queries = _queries(settings, database, people, standby)
-    long_polls = LongPolls.on(database, people)
+    queries, people_queries, customer_queries = _queries(settings, database, people, customers, standby)
+    long_polls = LongPolls.on(database, people, customers)
     commits = GroupCommits(database, metrics, patience_seconds=settings.database_patience_seconds)
     terms, signals = Terms.of(settings), StatusSignals(notifier, metrics)
     payments = Payments(commits, terms, signals, clock=clock)
@@ -123,6 +125,7 @@ def assemble(
         encryption=encryption,
         queries=queries,
         people_queries=people_queries,
+        customer_queries=customer_queries,
         authenticate=Authentication(commits, limits=_rate_limits(settings), clock=clock),
         accounts=_accounts(settings, people, keys, encryption, clock),
         payments=payments,
@@ -156,9 +159,9 @@ def _health(settings: Settings, database: Database, metrics: Metrics, clock: Clo
 
 
 def _queries(
-    settings: Settings, database: Database, people: Database, standby: Standby | None
-) -> tuple[Queries, Queries]:
-    """The queries for programs and workers, and those for people."""
+    settings: Settings, database: Database, people: Database, customers: Database, standby: Standby | None
+) -> tuple[Queries, Queries, Queries]:
+    """The queries for programs and workers, those for people, and those for customers."""
     # Searches use at most half of the connections for people, so that other pages do not wait for searches.
     search_turns = Turns(max(settings.database_pool_people // 2, 1))
 
@@ -172,7 +175,7 @@ def _queries(
             standby=standby,
         )
 
-    return queries(database), queries(people)
+    return queries(database), queries(people), queries(customers)
 
 
 def _rate_limits(settings: Settings) -> dict[RateClass, int]:

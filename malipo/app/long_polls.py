@@ -15,14 +15,16 @@ from malipo.webhooks.store import delivery_history
 @dataclass(frozen=True)
 class LongPolls:
     statuses: LongPoll[Key, Status]
+    customers: LongPoll[Key, Status]  # of those who wait on a pay page
     feeds: LongPoll[str, int]
     lists: LongPoll[str, str]
     deliveries: LongPoll[tuple[str, str], tuple[str, int]]
 
     @classmethod
-    def on(cls, database: Database, people_database: Database) -> "LongPolls":
+    def on(cls, database: Database, people_database: Database, customer_database: Database) -> "LongPolls":
         return cls(
             statuses=LongPoll(database, transactions.find_statuses),
+            customers=LongPoll(customer_database, transactions.find_statuses),
             feeds=LongPoll(database, feed.find_latest),
             lists=LongPoll(people_database, transaction_list.find_versions),
             deliveries=LongPoll(people_database, delivery_history.find_states),
@@ -30,5 +32,5 @@ class LongPolls:
 
     def release(self) -> None:
         """End all waits now: the process is stopping."""
-        for each in (self.statuses, self.feeds, self.lists, self.deliveries):
+        for each in (self.statuses, self.customers, self.feeds, self.lists, self.deliveries):
             each.release()

@@ -85,6 +85,8 @@ AUTHORITY = {
     "floats reject": Authority.OPERATOR,
     "floats approve": Authority.SECOND_OPERATOR,
     "hold": Authority.OPERATOR,
+    "numbers block": Authority.OPERATOR,
+    "numbers unblock": Authority.OPERATOR,
     "restore fence": Authority.OPERATOR,
     "restore reject": Authority.OPERATOR,
     # The first to give it proposes; the second approves, and that takes --here.
@@ -106,6 +108,7 @@ AUTHORITY = {
     "payments show": Authority.NOBODY,
     "payments unknown-callbacks": Authority.NOBODY,
     "networks list": Authority.NOBODY,
+    "numbers list": Authority.NOBODY,
     "networks verify": Authority.NOBODY,
     "restore status": Authority.NOBODY,
     "ledger check": Authority.NOBODY,

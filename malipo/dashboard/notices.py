@@ -39,6 +39,8 @@ NOTICES = {
     "release-rejected": "The proposal is rejected. Nothing is sent by it.",
     "released": "It is released: sending begins.",
     "held": "It is held. Nothing of it is sent.",
+    "number-blocked": "It is blocked: no pay page asks it any more.",
+    "number-unblocked": "It is no longer blocked.",
     "hold-ended": "It is no longer held.",
     "password-chosen": "Your password is saved. Log in with it.",
     "payment-once": "This form was sent more than once. It made one payment: this one.",

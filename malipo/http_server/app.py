@@ -1,4 +1,4 @@
-"""Which application answers a path: the merchants' pages, the operators' pages, or the API."""
+"""Which application answers a path: the merchants' pages, the operators' pages, those of customers, or the API."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,13 +15,15 @@ from malipo.dashboard.merchant.app import Dashboard
 from malipo.dashboard.operator.app import OperatorDashboard
 from malipo.errors import Unavailable
 from malipo.http.client_address import address_of
+from malipo.pay_pages.app import PayPages
 
 
 class WebApplication:
-    """Pages for merchants at /dashboard and for operators at /operator, the API everywhere else.
+    """Pages for merchants at /dashboard, for operators at /operator and for customers at /pay, the API everywhere else.
 
     Where the operators' pages are switched off, the API answers as for any unknown path. Pages may keep a connection
-    open for minutes, so they get only a share of the connections, and the API always has room.
+    open for minutes, so they get only a share of the connections, and the API always has room. Those of customers have
+    a share of their own.
     """
 
     def __init__(self, service: Service, *, most_pages: int) -> None:
@@ -30,8 +32,8 @@ class WebApplication:
         self._direct = DirectCollections(self._api.parts)
         self._merchants = Dashboard(service)
         self._operators = OperatorDashboard(service)
-        self._most_pages = most_pages
-        self._pages_under_way = 0
+        self._customers = PayPages(service)
+        self._people_share, self._customers_share = _Share(most_pages), _Share(most_pages // 2)
 
     def try_directly(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
         """Whether a request is answered without a task, or later by `usual`. What is not taken is served by a call."""
@@ -44,17 +46,9 @@ class WebApplication:
         application = self._application(scope)
         if application is self._api:
             await self._api(scope, receive, send)
-        elif self._pages_under_way >= self._most_pages:
-            await answer_to(Unavailable())(scope, receive, send)
         else:
-            await self._show(application, scope, receive, send)
-
-    async def _show(self, pages: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        self._pages_under_way += 1
-        try:
-            await pages(scope, receive, send)
-        finally:
-            self._pages_under_way -= 1
+            share = self._customers_share if application is self._customers else self._people_share
+            await share.show(application, scope, receive, send)
 
     def _application(self, scope: Scope) -> ASGIApp:
         path: str = scope["path"]
@@ -67,6 +61,8 @@ class WebApplication:
             # The pages share their files with the merchants'. Every other path is unknown to them.
             is_file = path.startswith("/dashboard/static/") and self._is_allowed(scope)
             return self._merchants if is_file else self._operators
+        if root == "pay":
+            return self._customers
         return self._merchants if root == "dashboard" else self._api
 
     def _is_operators_port(self, scope: Scope) -> bool:
@@ -79,3 +75,21 @@ class WebApplication:
             return True
         address = address_of(Request(scope), self._settings.trusted_proxies)
         return any(address in network for network in allowed)
+
+
+class _Share:
+    """How many requests of pages are under way."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._under_way = 0
+
+    async def show(self, pages: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._under_way >= self._most:
+            await answer_to(Unavailable())(scope, receive, send)
+            return
+        self._under_way += 1
+        try:
+            await pages(scope, receive, send)
+        finally:
+            self._under_way -= 1

@@ -42,8 +42,15 @@ async def serve(
         finds_by_key=True,
         statement_timeout_seconds=settings.database_people_seconds,
     )
+    customer_database = Database(
+        database_url,
+        size=settings.database_pool_customers,
+        finds_by_key=True,
+        statement_timeout_seconds=settings.database_people_seconds,
+    )
     await database.open()
     await people_database.open()
+    await customer_database.open()
     standby_database = _standby_database(settings)
     standby = None
     if standby_database is not None:
@@ -51,7 +58,13 @@ async def serve(
         standby = Standby(
             standby_database, primary=people_database, most_lag_seconds=settings.database_read_lag_seconds
         )
-    service = assemble(settings, database, people_database=people_database, standby=standby)
+    service = assemble(
+        settings,
+        database,
+        people_database=people_database,
+        customer_database=customer_database,
+        standby=standby,
+    )
     schema = service.health.monitor.schema
     collector = Collector(database, service.metrics.money, settings, service.clock, schema)
     server = Server(
@@ -77,6 +90,7 @@ async def serve(
         await service.finish()
         if standby_database is not None:
             await standby_database.close()
+        await customer_database.close()
         await people_database.close()
         await database.close()
         log.info("api.stopped")

@@ -64,5 +64,10 @@ def tin_as_written(tin: str) -> str:
     return f"{tin[:3]}-{tin[3:6]}-{tin[6:]}"
 
 
+def logo_path(fingerprint: str) -> str:
+    """Where browsers find it. Another logo has another address, so that they keep each for ever."""
+    return f"/pay/logo/{fingerprint}.png"
+
+
 def fingerprint_of(logo: bytes) -> str:
     return hashlib.sha256(logo).hexdigest()[:32]

@@ -63,6 +63,7 @@ class Settings(
     database_url: str | None = setting(None, parse.database_url, secret=True)
     database_pool: int = setting(10, parse.whole(4, 1000))
     database_pool_people: int = setting(4, parse.whole(1, 1000))
+    database_pool_customers: int = setting(2, parse.whole(1, 1000))
     database_people_seconds: int = setting(3, parse.whole(1, 300))
     database_patience_seconds: int = setting(10, parse.whole(1, 300))
     database_read_url: str | None = setting(None, parse.database_url, secret=True)

@@ -1,5 +1,11 @@
 """What operators are refused elsewhere: approvals, payments that need them, bookings, holds and releases."""
 
+NUMBERS = {
+    "number_blocked_already": "This number is blocked already.",
+    "too_many_prompts": "This number cannot be asked at the moment.",
+    "number_not_blocked": "This number is not blocked.",
+}
+
 APPROVALS = {
     "approval_changed": "What waits has changed since you saw it. Look again.",
     "approval_nothing_proposed": "Nobody has proposed anything about it.",
@@ -88,4 +94,4 @@ RESTORE = {
     "release_never_restored": "The installation was never restored: there is nothing to release.",
 }
 
-SENTENCES = {**APPROVALS, **CASES, **BOOKINGS, **TARIFFS, **RESTORE}
+SENTENCES = {**NUMBERS, **APPROVALS, **CASES, **BOOKINGS, **TARIFFS, **RESTORE}

@@ -1,8 +1,9 @@
 """What five pages weigh: requests, bytes over the line and the time to the first paint, on a slow line.
 
     python -m tests.browser.page_weight URL EMAIL PASSWORD [URL EMAIL PASSWORD]
+    python -m tests.browser.page_weight https://…/pay/CODE
 
-of one service, or of two that are compared; the two take turns. Each page is opened in a browser that has nothing of it
+of one service, or of two that are compared; the two take turns. Or of the pay page of a link, on a slow telephone. Each page is opened in a browser that has nothing of it
 yet, and once more in the same one. The line is as in Chromium's own "Slow 3G": 400 kbit/s, 2 s for a round trip. The
 time is that of this machine too; bytes and requests are not. docs/performance.md has the figures.
 """
@@ -25,6 +26,8 @@ _PATHS = {
     "wallet": "/dashboard/wallet",
 }
 _SLOW = {"offline": False, "latency": 2000, "downloadThroughput": 400_000 / 8, "uploadThroughput": 400_000 / 8}
+# Of a telephone that computes four times as slowly as this machine.
+_SLOWER = 4
 _LATER = ("EventSource", "Fetch", "XHR")
 _RUNS = 2
 _FIRST_PAINT = """() => new Promise((done) => {
@@ -65,7 +68,7 @@ class Line:
             self.view.bytes += size
 
 
-async def _look(context: BrowserContext, url: str, views: tuple[View, View]) -> None:
+async def _look(context: BrowserContext, url: str, views: tuple[View, View], *, slower: int = 1) -> None:
     """First with nothing of the site in the cache, then with all of it."""
     for view in views:
         page = await context.new_page()
@@ -74,6 +77,7 @@ async def _look(context: BrowserContext, url: str, views: tuple[View, View]) -> 
         if view is views[0]:
             await cdp.send("Network.clearBrowserCache")
         await cdp.send("Network.emulateNetworkConditions", _SLOW)
+        await cdp.send("Emulation.setCPUThrottlingRate", {"rate": slower})
         line = Line(cdp)
         await page.goto(url, wait_until="load", timeout=240_000)
         view.paint_ms.append(await page.evaluate(_FIRST_PAINT))
@@ -112,6 +116,22 @@ async def measure(services: list[tuple[str, str, str]]) -> list[dict[str, tuple[
     return found
 
 
+async def measure_pay_page(url: str) -> list[dict[str, tuple[View, View]]]:
+    """The page of a link with its script and without."""
+    found = {name: (View(), View()) for name in ("with scripts", "without")}
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=installed(), args=["--no-sandbox"])
+        for _ in range(_RUNS):
+            for name, views in found.items():
+                context = await browser.new_context(
+                    viewport=NARROW, locale="sw", java_script_enabled=name == "with scripts"
+                )
+                await _look(context, url, views, slower=_SLOWER)
+                await context.close()
+        await browser.close()
+    return [found]
+
+
 def _table(found: list[dict[str, tuple[View, View]]]) -> str:
     def cells(views: list[View]) -> str:
         return " | ".join(
@@ -126,7 +146,7 @@ def _table(found: list[dict[str, tuple[View, View]]]) -> str:
         "| page | requests | bytes | first paint | again: requests | bytes | first paint |",
         "|---|---|---|---|---|---|---|",
     ]
-    for name in _PAGES:
+    for name in found[0]:
         first, second = ([views[name][at] for views in found] for at in (0, 1))
         lines.append(f"| {name} | {cells(first)} | {cells(second)} |")
     return "\n".join(lines)
@@ -134,6 +154,9 @@ def _table(found: list[dict[str, tuple[View, View]]]) -> str:
 
 if __name__ == "__main__":
     words = sys.argv[1:]
+    if len(words) == 1:
+        print(_table(asyncio.run(measure_pay_page(words[0]))))
+        sys.exit()
     if len(words) not in (3, 6):
         sys.exit(__doc__)
     print(_table(asyncio.run(measure([(words[at], words[at + 1], words[at + 2]) for at in range(0, len(words), 3)]))))

@@ -54,7 +54,7 @@ async def fill_payout(page: Page, phone: str, amount: str, network: str, name: s
     await expect(page.get_by_role("heading", name="Is this right?")).to_be_visible()
 
 
-async def press_twice(page: Page, name: str) -> None:
+async def press_twice(page: Page, name: str, *, url: str | None = None) -> None:
     """The form arrives; its answer is lost on the way, the page stands as it stood, and it is pressed again."""
     has_arrived = asyncio.Event()
 
@@ -63,7 +63,7 @@ async def press_twice(page: Page, name: str) -> None:
         await route.abort("aborted")
         has_arrived.set()
 
-    await page.route(page.url, lose, times=1)
+    await page.route(url or page.url, lose, times=1)
     button = page.get_by_role("button", name=name)
     await button.click()
     await has_arrived.wait()
@@ -77,13 +77,17 @@ async def ask_for_money(shop: Client, phone: str, *, name: str = "Asha") -> str:
 
 async def approve(demo: dict[str, Any], phone: str) -> None:
     """The customer types the PIN, as soon as the phone asks for it."""
+    await answer(demo, phone, "approve")
+
+
+async def answer(demo: dict[str, Any], phone: str, action: str) -> None:
     async with aiohttp.ClientSession(demo["phonesUrl"]) as http:
         for _ in range(200):
-            async with http.get("/api/prompts", params={"phone": phone}) as answer:
-                waiting = [each["id"] for each in await answer.json() if each["state"] == "waiting"]
+            async with http.get("/api/prompts", params={"phone": phone}) as found:
+                waiting = [each["id"] for each in await found.json() if each["state"] == "waiting"]
             if waiting:
-                async with http.post(f"/api/prompts/{waiting[0]}", json={"action": "approve"}) as answer:
-                    assert answer.status == 200
+                async with http.post(f"/api/prompts/{waiting[0]}", json={"action": action}) as done:
+                    assert done.status == 200
                 return
             await asyncio.sleep(0.05)
     raise AssertionError("the phone was never asked")

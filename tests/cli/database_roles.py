@@ -23,6 +23,7 @@ READING: dict[str, tuple[str, ...]] = {
     "payments unsettled": (),
     "payments unknown-callbacks": (),
     "networks list": (),
+    "numbers list": (),
     "restore status": (),
     "ledger check": (),
     "statements list": (),

@@ -269,6 +269,8 @@ GIVEN_BY = {
         *("statements layout", "statements withdraw", "statements undo", "statements reject"),
         "statements reject-import",
         *("exceptions propose", "exceptions reject", "exceptions undo"),
+        *("numbers block", "numbers unblock"),
+        *("log begin", "log change-key", "log erase"),
         *("hold", "restore fence", "restore reject", "restore release"),
     },
     Authority.SECOND_OPERATOR: {

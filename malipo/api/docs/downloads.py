@@ -25,7 +25,7 @@ VERSION: str = json.loads((sources.folder("clients") / "typescript" / "package.j
 _WHEEL = f"malipo_client-{VERSION}-py3-none-any.whl"
 _NPM = f"malipo-client-{VERSION}.tgz"
 _PHP = "Malipo.php"
-# Programs to copy: a receiver of webhooks, and a small shop, in each language.
+# To copy: a receiver of webhooks and a small shop in each language, and a page that sells by links.
 _EXAMPLES = (
     "python/receiver.py",
     "python/shop.py",
@@ -34,6 +34,7 @@ _EXAMPLES = (
     "php/receiver.php",
     "php/shop.php",
     "php/MalipoController.php",
+    "links/shop.html",
 )
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can tell
 _MODE = 0o644

@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.file_upload import receive_upload
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.errors import Invalid
 from malipo.http.client_disconnect import while_connected
 from malipo.merchants.change_public_profile import change_public_profile, remove_logo, set_logo
-from malipo.merchants.public_profile import Contact, PublicProfile, contact_number_of, tin_as_written, tin_of
+from malipo.merchants.public_profile import Contact, PublicProfile, contact_number_of, logo_path, tin_as_written, tin_of
 from malipo.merchants.store import public_profiles
 from malipo.table_files.pictures import MOST_FILE_BYTES, NotAPicture, Picture, PictureProblem, read_logo
 from malipo.table_files.reader_queue import FilesBeingRead, OwnFileBeingRead, ReadingTurns
@@ -128,18 +126,6 @@ async def delete_logo(request: MerchantRequest) -> Response:
     return request.go(f"{PATH}#logo", "logo-removed")
 
 
-async def show_logo(request: MerchantRequest) -> Response:
-    """As this page shows it. Customers get it from the pay pages."""
-    profile = await _find(request)
-    if profile.logo is None:
-        raise HTTPException(404)
-    fingerprint = profile.logo.fingerprint
-    content = await request.parts.queries.read(lambda connection: public_profiles.find_logo(connection, fingerprint))
-    if content is None:
-        raise HTTPException(404)
-    return Response(content, media_type="image/png", headers=SECURITY_HEADERS)
-
-
 async def _find(request: MerchantRequest) -> PublicProfile:
     return await request.parts.queries.read(lambda connection: public_profiles.find(connection, request.merchant_id))
 
@@ -165,7 +151,7 @@ async def _page(
         typed=typed or _as_typed(profile),
         problems=problems or {},
         logo_problem=logo_problem,
-        logo=None if profile.logo is None else f"{LOGO}?v={profile.logo.fingerprint}",
+        logo=None if profile.logo is None else logo_path(profile.logo.fingerprint),
     )
 
 

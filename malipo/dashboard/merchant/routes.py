@@ -158,7 +158,6 @@ PAGES = [
     ),
     MerchantPage("GET", profile.PATH, profile.show, Right.ADMINISTER),
     MerchantPage("POST", profile.PATH, profile.change, Right.ADMINISTER, SensitiveAct.PUBLIC_PROFILE),
-    MerchantPage("GET", profile.LOGO, profile.show_logo, Right.ADMINISTER),
     MerchantPage("POST", profile.LOGO, profile.upload_logo, Right.ADMINISTER),
     MerchantPage("POST", f"{profile.LOGO}/remove", profile.delete_logo, Right.ADMINISTER),
     MerchantPage("GET", "/dashboard/settings/people", people.show, Right.ADMINISTER),

@@ -35,6 +35,8 @@ SENTENCES = {
     "receipt_log.begun": "Began another receipt log: {reason}",
     "receipt_log.key_change_wanted": "Let another key sign the receipt log: {reason}",
     "receipt.erased": "Erased the receipt of a payment: {reason}",
+    "number.blocked": "Blocked {phone} for pay pages: {reason}",
+    "number.unblocked": "Let pay pages ask {phone} again",
     "secrets.rotated": "Encrypted the secrets with a new key",
     "statement.imported": "Imported the statement {name}: {lines} lines",
     "statement.matched": "Had the lines of statements matched with payments",

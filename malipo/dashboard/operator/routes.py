@@ -22,6 +22,7 @@ from malipo.dashboard.language_choice import choose_language
 from malipo.dashboard.operator import (
     account,
     audit_log,
+    blocked_numbers,
     bookings,
     cases,
     ledger_check,
@@ -132,6 +133,9 @@ PAGES = [
     OperatorPage("POST", "/operator/restore/hold", restore.begin_hold),
     OperatorPage("POST", "/operator/restore/end-hold", restore.end_hold, does=(Act.END_HOLD,)),
     OperatorPage("GET", "/operator/networks", networks.show),
+    OperatorPage("GET", blocked_numbers.PATH, blocked_numbers.show),
+    OperatorPage("POST", f"{blocked_numbers.PATH}/block", blocked_numbers.block),
+    OperatorPage("POST", f"{blocked_numbers.PATH}/unblock", blocked_numbers.unblock),
     OperatorPage("GET", "/operator/ledger", ledger_check.show),
     OperatorPage("POST", "/operator/ledger", ledger_check.check),
     OperatorPage("GET", audit_log.PATH, audit_log.show),

@@ -93,15 +93,14 @@ async def test_what_is_wrong_is_said_and_nothing_is_saved(
 
 async def test_a_logo_is_drawn_anew_shown_and_removed(business: Business) -> None:
     await business.surfer.log_in(business.owner.email)
-    assert (await business.surfer.get(f"{PATH}/logo")).status == 404
     done = await upload(business, picture())
     assert (done.status, done.to) == (303, f"{PATH}#logo")
     logo = (await profile_of(business)).logo
     assert logo is not None
     assert (logo.width, logo.height) == (144, 96)
     page = await business.surfer.get(PATH)
-    assert f'src="{PATH}/logo?v={logo.fingerprint}"' in page.text
-    shown = await business.surfer.get(f"{PATH}/logo")
+    assert f'src="/pay/logo/{logo.fingerprint}.png"' in page.text
+    shown = await business.surfer.get(f"/pay/logo/{logo.fingerprint}.png")
     assert (shown.status, shown.headers["Content-Type"]) == (200, "image/png")
 
     await upload(business, picture())

@@ -115,6 +115,10 @@ POST  /dashboard/settings/second-factor/remove                      v s o
 POST  /dashboard/settings/people/second-factor                          o
 POST  /dashboard/settings/people/{person}/second-factor                 o
 GET   /dashboard/settings/activity                                      o
+GET   /dashboard/settings/profile                                       o
+POST  /dashboard/settings/profile                                       o
+POST  /dashboard/settings/profile/logo                                  o
+POST  /dashboard/settings/profile/logo/remove                           o
 GET   /dashboard/settings/payments                                      o
 POST  /dashboard/settings/payments/idempotency-key                      o
 GET   /dashboard/settings/approval                                      o

@@ -1,0 +1,83 @@
+"""How many prompts of pay pages have reached numbers, and came from links and addresses. Times are the database's."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from malipo.db import Row, Tx
+from malipo.links.prompt_rules import DAY, HOUR, LIMITS, LOOKED_AT, Counted, Subject, counts_as
+from malipo.payments.transaction import Status
+
+Tally = Counter[tuple[str, Subject, Counted]]
+_HOUR, _DAY = HOUR.total_seconds(), DAY.total_seconds()
+# How far back each kind is counted, for numbers.
+_SPANS = {each.counted: each.span.total_seconds() for each in LIMITS if each.subject is Subject.NUMBER}
+
+
+async def lock_numbers(tx: Tx, numbers: Collection[str]) -> None:
+    """One press after the other for each number, until the commit. Sorted, so that no two wait for each other."""
+    await tx.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended('prompt ' || number, 0)) FROM unnest($1::text[]) number",
+        sorted(numbers),
+    )
+
+
+async def count_of_numbers(tx: Tx, numbers: Collection[str]) -> Tally:
+    rows = await tx.fetch(
+        """
+        SELECT a.phone AS who, t.status, t.failure_code,
+               extract(epoch FROM clock_timestamp() - a.pressed_at)::float8 AS age
+        FROM link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+        WHERE a.phone = ANY($1::text[]) AND a.pressed_at > clock_timestamp() - $2 * interval '1 second'
+          AND t.status NOT IN ('COMPLETED', 'CANCELLED')
+        """,
+        list(numbers),
+        _DAY,
+    )
+    return _tally(Subject.NUMBER, rows)
+
+
+async def count_of_links(tx: Tx, links: Collection[tuple[str, str]]) -> Tally:
+    rows = await tx.fetch(
+        """
+        SELECT latest.link_id AS who, latest.status, latest.failure_code, 0::float8 AS age
+        FROM unnest($1::text[], $2::text[]) AS asked (merchant_id, link_id)
+        CROSS JOIN LATERAL (
+            SELECT a.link_id, t.status, t.failure_code
+            FROM link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+            WHERE a.merchant_id = asked.merchant_id AND a.link_id = asked.link_id
+              AND a.pressed_at > clock_timestamp() - $3 * interval '1 second'
+            ORDER BY a.pressed_at DESC LIMIT $4) latest
+        """,
+        [merchant_id for merchant_id, _ in links],
+        [link_id for _, link_id in links],
+        _HOUR,
+        LOOKED_AT,
+    )
+    return _tally(Subject.LINK, rows)
+
+
+async def count_of_addresses(tx: Tx, addresses: Collection[str]) -> Tally:
+    rows = await tx.fetch(
+        """
+        SELECT asked.address AS who, latest.status, latest.failure_code, 0::float8 AS age
+        FROM unnest($1::text[]) AS asked (address)
+        CROSS JOIN LATERAL (
+            SELECT t.status, t.failure_code
+            FROM link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+            WHERE a.address = asked.address AND a.pressed_at > clock_timestamp() - $2 * interval '1 second'
+            ORDER BY a.pressed_at DESC LIMIT $3) latest
+        """,
+        list(addresses),
+        _HOUR,
+        LOOKED_AT,
+    )
+    return _tally(Subject.ADDRESS, rows)
+
+
+def _tally(subject: Subject, rows: Iterable[Row]) -> Tally:
+    found: Tally = Counter()
+    for row in rows:
+        for counted in counts_as(Status(row["status"]), row["failure_code"]):
+            if row["age"] <= _SPANS[counted]:
+                found[row["who"], subject, counted] += 1
+    return found

@@ -1,0 +1,47 @@
+"""The state of the payment that this browser has begun, for the script of the page: answered when it has changed.
+
+A request that waits holds neither a turn nor a database connection: all of them share one query
+(`db/long_poll.py`). Where too many wait, the answer comes at once, and the script asks again later.
+"""
+
+from starlette.responses import PlainTextResponse, Response
+
+from malipo.db import Conn
+from malipo.links.link import NoSuchLink
+from malipo.links.store import customers_attempts, links
+from malipo.pay_pages.request import PayRequest
+from malipo.payments.store.transactions import Key
+from malipo.payments.transaction import Status
+
+WAIT_SECONDS = 20
+MOST_WAITING = 300  # of a process
+_BUSY_SECONDS = 5
+
+
+async def find(request: PayRequest) -> tuple[Key, Status]:
+    """The payment, and its status now."""
+
+    async def read(connection: Conn) -> tuple[Key, Status]:
+        found = await links.find_by_code(connection, request.code)
+        known = request.known_attempt(request.code)
+        if found is None or known is None:
+            raise NoSuchLink
+        key = (found.link.merchant_id, found.link.id)
+        attempt = await customers_attempts.find(connection, key, known.transaction_id)
+        if attempt is None:
+            raise NoSuchLink
+        return (attempt.payment.merchant_id, attempt.payment.id), attempt.payment.status
+
+    return await request.parts.queries.read(read)
+
+
+def is_shown(request: PayRequest, status: Status) -> bool:
+    """Whether the page shows this status, so that it waits for another."""
+    return request.http.query_params.get("of") == status
+
+
+def answer(status: Status, *, is_busy: bool = False) -> Response:
+    response = PlainTextResponse(status)
+    if is_busy:
+        response.headers["Retry-After"] = str(_BUSY_SECONDS)
+    return response

@@ -1,0 +1,276 @@
+"""The pay page of a link. Looking has no effect, a press asks one phone once, and what follows is shown at the same
+address."""
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+import msgspec
+from starlette.responses import Response
+
+from malipo import clock, randomness
+from malipo.dashboard.forms import Form
+from malipo.db import Conn
+from malipo.errors import Conflict, Invalid, OutcomeUnknown, TooMany
+from malipo.links.link import Link, NoSuchLink, return_address
+from malipo.links.press import LinkClosed, Pressed
+from malipo.links.press_request import press_of
+from malipo.links.store import customers_attempts, links
+from malipo.links.store.customers_attempts import CustomersAttempt
+from malipo.merchants.public_profile import PublicProfile
+from malipo.merchants.store import public_profiles
+from malipo.money import MIN_PAYMENT
+from malipo.networks import circuit_store
+from malipo.networks.channel_names_and_prefixes import PROFILES, channel_of
+from malipo.networks.connector import Channel, Type
+from malipo.pay_pages import render, words
+from malipo.pay_pages.attempt_cookie import KnownAttempt, set_attempt
+from malipo.pay_pages.request import PayRequest
+from malipo.pay_pages.scene import Scene, prompt_ends, shown
+from malipo.payments.cancel import Cancellation
+from malipo.payments.transaction import Status
+from malipo.restore.installation import IntakeClosed
+from malipo.validation.fields import Fields
+from malipo.validation.typed_values import amount_of, phone_of
+
+NETWORKS = {channel: profile.name for channel, profile in PROFILES.items()}
+# For the script: each network's name, and how its numbers begin behind the zero.
+_PREFIXES = msgspec.json.encode(
+    [(profile.name, [each.removeprefix("+255") for each in profile.prefixes]) for profile in PROFILES.values()]
+).decode()
+
+
+class Page(NamedTuple):
+    """What there is to show."""
+
+    link: Link
+    merchant: PublicProfile
+    is_merchant_active: bool
+    attempt: CustomersAttempt | None
+    is_guest: bool  # another browser has begun it
+    down: frozenset[str]  # connectors that do not answer
+
+
+async def show(request: PayRequest) -> Response:
+    page = await find(request)
+    if request.code != page.link.code:
+        return request.go(f"/pay/{page.link.code}")  # One address for each link, as its cookie has.
+    return answer(request, page)
+
+
+async def press(request: PayRequest) -> Response:
+    form, page = request.typed, await find(request)
+    fields, code = _fields(request, form, page.link), page.link.code
+    try:
+        press = press_of(
+            fields,
+            code,
+            press_id=_press_id(form),
+            address=request.address,
+            may_be_second=form.text("mayBeSecond") == "yes",
+        )
+        pressed = await request.parts.links.press(press)
+    except Invalid as invalid:
+        return answer(request, page, form, problems=_problems(request, fields, invalid), status=HTTPStatus.BAD_REQUEST)
+    except LinkClosed as closed:
+        page = await find(request)  # It has changed since the page was shown.
+        said = words.why_closed(request.words, page.link, page.merchant.shown_name, code=closed.code)
+        return answer(request, page, form, notice=said, status=HTTPStatus.CONFLICT)
+    except (Conflict, TooMany) as refused:
+        said = words.refusal(request.words, refused, page.merchant.shown_name)
+        is_conflict = isinstance(refused, Conflict)
+        status = HTTPStatus.CONFLICT if is_conflict else HTTPStatus.TOO_MANY_REQUESTS
+        is_warned = refused.code == "second_number_doubt"
+        return answer(request, page, form, notice=said, is_warned=is_warned, status=status)
+    except (OutcomeUnknown, IntakeClosed) as unavailable:
+        said = request.words(words.REFUSED_SENTENCES.get(unavailable.code, words.NOT_NOW))
+        response = answer(request, page, form, notice=said, status=HTTPStatus.SERVICE_UNAVAILABLE)
+        response.headers["Retry-After"] = str(unavailable.retry_after_seconds)
+        return response
+    is_guest = not pressed.is_new and not await _has_begun(request, pressed, press.press_id)
+    if is_guest and press.amount not in (None, pressed.transaction.amount):
+        # What the other browser has typed is not shown.
+        said = request.words(words.REFUSED_SENTENCES["already_asked"])
+        return answer(request, page, form, notice=said, status=HTTPStatus.CONFLICT)
+    response = request.go(f"/pay/{code}")
+    begun = KnownAttempt(pressed.transaction.id, is_guest)
+    set_attempt(response, request.parts.cookies, code, begun, is_secure=request.is_over_tls)
+    return response
+
+
+async def _has_begun(request: PayRequest, pressed: Pressed, press_id: str | None) -> bool:
+    """Whether this browser has begun the payment that was there before: by an earlier press of the same page, or by
+    its cookie."""
+    known = request.known_attempt(pressed.link.code)
+    if known is not None and known.transaction_id == pressed.transaction.id:
+        return not known.is_guest
+    key = (pressed.link.merchant_id, pressed.link.id)
+    found = await request.parts.queries.read(
+        lambda connection: customers_attempts.find(connection, key, pressed.transaction.id)
+    )
+    return found is not None and press_id is not None and found.press_id == press_id
+
+
+async def withdraw(request: PayRequest) -> Response:
+    """Stop a payment that was not sent yet. If it was sent meanwhile, the page shows that."""
+    page = await find(request)
+    if page.attempt is not None:
+        payment = page.attempt.payment
+        with suppress(Conflict):
+            await request.parts.payments.cancel(Cancellation(payment.merchant_id, payment.id))
+    return request.go(f"/pay/{page.link.code}")
+
+
+async def find(request: PayRequest) -> Page:
+    """Whatever the page needs, in one connection's turn."""
+
+    async def read(connection: Conn) -> Page:
+        found = await links.find_by_code(connection, request.code)
+        if found is None:
+            raise NoSuchLink
+        link = found.link
+        known, key = request.known_attempt(link.code), (link.merchant_id, link.id)
+        attempt = None if known is None else await customers_attempts.find(connection, key, known.transaction_id)
+        return Page(
+            link,
+            await public_profiles.find(connection, link.merchant_id),
+            found.is_merchant_active,
+            attempt,
+            known is not None and known.is_guest,
+            frozenset(await circuit_store.find_down(connection)),
+        )
+
+    return await request.parts.queries.read(read)
+
+
+def answer(
+    request: PayRequest,
+    page: Page,
+    form: Form | None = None,
+    *,
+    problems: dict[str, str] | None = None,
+    notice: str | None = None,
+    is_warned: bool = False,
+    status: HTTPStatus = HTTPStatus.OK,
+) -> Response:
+    parts, link, attempt = request.parts, page.link, page.attempt
+    prompt_seconds, now = parts.settings.link_prompt_seconds, parts.clock()
+    wants_again = (request.http.query_params if form is None else form.values()).get("again") == "1"
+    link_status = link.status if page.is_merchant_active else None
+    scene = shown(link_status, attempt, now=now, prompt_seconds=prompt_seconds, wants_again=wants_again)
+    if is_warned:
+        scene = replace(scene, is_warned=True)
+    least, most = _bounds(request, link)
+    return render.page(
+        request,
+        "pay.html",
+        merchant=page.merchant,
+        status=status,
+        has_script=True,
+        link=link,
+        shown=scene,
+        wants_again=wants_again,
+        networks=NETWORKS,
+        prefixes=_PREFIXES,
+        offered=_offered(request),
+        down=[each for each in Channel if _carrier(request, each) in page.down],
+        typed=_typed(form, attempt),
+        press_id=(form.text("press") if form is not None else "") or randomness.token_hex(12),
+        wrong={name: (problems or {}).get(name) for name in ("amount", "buyerPhone", "channel")},
+        notice=notice,
+        least=least,
+        most=most,
+        return_address=return_address(link),
+        receipt=None,
+        **_about(request, page, scene.scene),
+    )
+
+
+def _about(request: PayRequest, page: Page, scene: Scene) -> dict[str, Any]:
+    """What is said of the payment that this browser has begun, and of a link that cannot be paid."""
+    settings, said = request.parts.settings, request.words
+    code = None if page.is_merchant_active else "merchant_inactive"
+    about: dict[str, Any] = {
+        "attempt": None,
+        "closed": words.why_closed(said, page.link, page.merchant.shown_name, code=code),
+    }
+    if (attempt := page.attempt) is None:
+        return about
+    payment, ends = attempt.payment, prompt_ends(attempt, settings.link_prompt_seconds)
+    left = (ends - request.parts.clock()).total_seconds()
+    is_completed = payment.status is Status.COMPLETED
+    return about | {
+        "attempt": payment,
+        "prompt_ends": _time(ends),
+        "seconds_left": max(round(left), 1) if scene is Scene.ASKED else None,
+        "lapses_at": _time(payment.created_at + timedelta(seconds=settings.lapse_seconds)),
+        "why": words.why_not_paid(said, payment, NETWORKS[payment.channel]) if payment.status.is_final else None,
+        "paid_at": payment.ended_at if is_completed else attempt.reported_at,
+        "is_late": attempt.late is not None or not is_completed,
+        "refunded": attempt.refunded,
+        "is_guest": page.is_guest,
+    }
+
+
+def _time(at: datetime) -> str:
+    return f"{at.astimezone(clock.ZONE):%H:%M:%S}"
+
+
+def _offered(request: PayRequest) -> list[Channel]:
+    """The networks that are connected; all of them where none is, so that the page says what failed."""
+    return [each for each in Channel if _carrier(request, each) is not None] or list(Channel)
+
+
+def _carrier(request: PayRequest, channel: Channel) -> str | None:
+    return request.parts.networks.routes.get((channel, Type.COLLECTION))
+
+
+def _bounds(request: PayRequest, link: Link) -> tuple[int, int]:
+    """Of an amount that the customer types."""
+    most = max(request.parts.payments.terms.max_amounts.values())
+    return link.min_amount or MIN_PAYMENT, min(link.max_amount or most, most)
+
+
+def _fields(request: PayRequest, form: Form, link: Link) -> Fields:
+    """As people type them; without a choice the number tells the network. The bounds of the amount are those that the
+    page shows; those of the network are compared by the press."""
+    phone = phone_of(form.text("buyerPhone"))
+    channel = form.text("channel") or channel_of(phone)
+    fields = Fields(
+        {"buyerPhone": phone or None, "channel": channel}
+        | ({"amount": amount_of(form.text("amount")) if form.text("amount") else None} if link.amount is None else {})
+    )
+    if link.amount is None:
+        least, most = _bounds(request, link)
+        fields.amount("amount", least=least, most=most)
+    return fields
+
+
+def _press_id(form: Form) -> str | None:
+    """Drawn when the form was shown: the same page that is sent twice is one press."""
+    text = form.text("press")
+    return text if 0 < len(text) <= 64 and text.isascii() and text.isalnum() else None
+
+
+def _problems(request: PayRequest, fields: Fields, invalid: Invalid) -> dict[str, str]:
+    """By field. What a link refuses about an amount has a code and bounds of its own."""
+    said = words.mistakes(request.words, fields)
+    if "buyerPhone" in said:
+        said.pop("channel", None)  # It follows from the number.
+    if said:
+        return said
+    channel = fields.raw("channel")
+    most = request.parts.payments.terms.max_amount(Channel(channel)) if channel else None
+    return {"amount": words.beyond_network(request.words, most)}
+
+
+def _typed(form: Form | None, attempt: CustomersAttempt | None) -> dict[str, str]:
+    if form is not None:
+        return {"amount": form.text("amount"), "phone": form.text("buyerPhone"), "channel": form.text("channel")}
+    if attempt is None or attempt.payment.status is Status.PROCESSING:
+        return {"amount": "", "phone": "", "channel": ""}
+    payment = attempt.payment
+    local = f"0{payment.phone[4:7]} {payment.phone[7:10]} {payment.phone[10:]}"
+    return {"amount": f"{payment.amount:,}", "phone": local, "channel": ""}

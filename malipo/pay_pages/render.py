@@ -1,0 +1,55 @@
+"""Renders the pages of customers. Each is one request: style and script stand in it, and a logo is the second."""
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.responses import Response
+
+from malipo.dashboard.language import NAMES
+from malipo.dashboard.render import moment, phone
+from malipo.http.accept_language import Language
+from malipo.merchants.public_profile import PublicProfile, logo_path
+from malipo.pay_pages import inline_files
+from malipo.pay_pages.request import PACKAGE, PayRequest
+
+
+@cache
+def templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader(PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    made.filters |= {"phone": phone}
+    # Written by us, and allowed by their hashes alone: an escaped letter would be another text.
+    made.globals |= {
+        "style": Markup(inline_files.style()),  # noqa: S704
+        "script": Markup(inline_files.script()),  # noqa: S704
+        "poster_style": Markup(inline_files.poster_style()),  # noqa: S704
+    }
+    return made
+
+
+def page(
+    request: PayRequest, template: str, *, merchant: PublicProfile | None, status: int = 200, **values: Any
+) -> Response:
+    words = request.words
+    text = (
+        templates()
+        .get_template(template)
+        .render(
+            values
+            | {
+                "_": words,
+                "ngettext": words.plural,
+                "moment": lambda at: moment(words, at),
+                "language": words.language,
+                "languages": {each: NAMES[each] for each in Language},
+                "in_language": request.in_language,
+                "is_simulated": request.parts.settings.simulated,
+                "merchant": merchant,
+                "logo": None if merchant is None or merchant.logo is None else logo_path(merchant.logo.fingerprint),
+            }
+        )
+    )
+    return Response(text, status, media_type="text/html", headers=inline_files.security_headers())

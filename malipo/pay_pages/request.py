@@ -1,0 +1,68 @@
+"""One request of a customer's browser: no log-in, only its language, and the payment that it has begun here."""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urlencode
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from malipo.dashboard.forms import Form
+from malipo.dashboard.language import Translator
+from malipo.http.accept_language import Language, preferred
+from malipo.http.client_address import address_of, is_secure
+from malipo.pay_pages.attempt_cookie import KnownAttempt, attempt_in
+from malipo.pay_pages.parts import PayParts
+
+PACKAGE = "malipo.pay_pages"
+
+
+@dataclass(frozen=True, slots=True)
+class PayRequest:
+    parts: PayParts
+    http: Request
+    words: Translator
+    form: Form | None = None  # of a POST
+
+    @classmethod
+    def of(cls, parts: PayParts, request: Request, form: Form | None = None) -> "PayRequest":
+        return cls(parts, request, Translator(language_of(request), PACKAGE), form)
+
+    @property
+    def typed(self) -> Form:
+        assert self.form is not None, "only a POST has one"
+        return self.form
+
+    @property
+    def address(self) -> str:
+        return str(address_of(self.http, self.parts.settings.trusted_proxies))
+
+    @property
+    def is_over_tls(self) -> bool:
+        return is_secure(self.http, self.parts.settings.trusted_proxies)
+
+    @property
+    def code(self) -> str:
+        return str(self.http.path_params["code"])
+
+    def known_attempt(self, code: str) -> KnownAttempt | None:
+        """The payment that this browser has begun at this link."""
+        return attempt_in(self.parts.cookies, code, self.http.cookies)
+
+    def in_language(self, language: str) -> str:
+        """This page in another language. A page that answers a form is shown anew."""
+        kept = [(name, value) for name, value in self.http.query_params.multi_items() if name == "again"]
+        path = self.http.url.path.removesuffix("/withdraw")
+        return f"{path}?{urlencode([*kept, ('lang', language)])}"
+
+    def go(self, path: str) -> Response:
+        """To another page, so that reloading it does not send the form again."""
+        return RedirectResponse(f"{path}?lang={self.words.language}", HTTPStatus.SEE_OTHER)
+
+
+def language_of(request: Request) -> Language:
+    """The one that was chosen on a page, else the one that the browser prefers."""
+    chosen = request.query_params.get("lang", "")
+    if chosen in Language.__members__.values():
+        return Language(chosen)
+    return preferred(request.headers.get("accept-language", ""))

@@ -1,0 +1,75 @@
+"""What a pay page shows: by the link's status, and by the payment that this browser has begun. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from malipo.links.link import LinkStatus
+from malipo.links.store.customers_attempts import CustomersAttempt
+from malipo.payments.transaction import Status
+
+
+class Scene(StrEnum):
+    FORM = "form"  # amount, phone and network
+    WAITING = "waiting"  # the payment was not sent to its network yet
+    ASKED = "asked"  # the phone asks for the PIN
+    IN_DOUBT = "in_doubt"  # the time for the PIN is over, and the network has not told the outcome
+    PAID = "paid"
+    TAKEN_BACK = "taken_back"  # it was paid, and the network has reversed its report
+    NOT_PAID = "not_paid"
+    CLOSED = "closed"  # this link cannot be paid, and this browser has begun nothing
+
+
+_BY_STATUS = {
+    Status.PENDING: Scene.WAITING,
+    Status.PROCESSING: Scene.ASKED,
+    Status.COMPLETED: Scene.PAID,
+    Status.FAILED: Scene.NOT_PAID,
+    Status.CANCELLED: Scene.NOT_PAID,
+}
+_LIVE = (Scene.WAITING, Scene.ASKED, Scene.IN_DOUBT)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    scene: Scene
+    has_form: bool  # whether the customer can press, for the first time or again
+    is_warned: bool  # only with a second number, and knowing that both may pay
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the page looks again by itself."""
+        return self.scene in _LIVE
+
+
+def shown(
+    link: LinkStatus | None,
+    attempt: CustomersAttempt | None,
+    *,
+    now: datetime,
+    prompt_seconds: int,
+    wants_again: bool = False,
+) -> Shown:
+    """`link`: None if its merchant takes no payments. `wants_again`: the customer has asked for the form of a link that
+    can be paid once more."""
+    is_open = link is LinkStatus.ACTIVE
+    if attempt is None or (wants_again and is_open and attempt.payment.status.is_final):
+        return Shown(Scene.FORM if is_open else Scene.CLOSED, is_open, is_warned=False)
+    scene = scene_of(attempt, now=now, prompt_seconds=prompt_seconds)
+    return Shown(scene, is_open and scene in (Scene.NOT_PAID, Scene.IN_DOUBT), is_warned=scene is Scene.IN_DOUBT)
+
+
+def scene_of(attempt: CustomersAttempt, *, now: datetime, prompt_seconds: int) -> Scene:
+    """A report after the end counts more than the status, which stays."""
+    scene = _BY_STATUS[attempt.payment.status]
+    if attempt.payment.status.is_final and attempt.is_reported_paid is not None:
+        if attempt.is_reported_paid:
+            return Scene.PAID
+        return Scene.TAKEN_BACK if scene is Scene.PAID else scene
+    if scene is Scene.ASKED and now >= prompt_ends(attempt, prompt_seconds):
+        return Scene.IN_DOUBT
+    return scene
+
+
+def prompt_ends(attempt: CustomersAttempt, prompt_seconds: int) -> datetime:
+    return attempt.prompted_at + timedelta(seconds=prompt_seconds)

@@ -1,0 +1,117 @@
+"""What pages of customers say about a refusal and about a payment that failed, by code. English here; Kiswahili in the
+catalogue."""
+
+from malipo.dashboard.language import Translator
+from malipo.errors import Refusal
+from malipo.links.link import Link, LinkStatus
+from malipo.networks.connector import FailureCode, FailureDetail
+from malipo.payments.transaction import Status, Transaction
+from malipo.validation.fields import Fields
+
+# Why it was not paid. Each says whether money moved, and what to do.
+FAILED_SENTENCES = {
+    FailureCode.DECLINED: "The payment was declined on the phone. Nothing was charged.",
+    FailureCode.EXPIRED: "No PIN was typed in time. Nothing was charged.",
+    FailureCode.INSUFFICIENT_FUNDS: "There was not enough money in the account. Nothing was charged. Put money in, or "
+    "use another number.",
+    FailureCode.INVALID_RECIPIENT: "{network} cannot charge this number. Nothing was charged. Is it the right network?",
+    FailureCode.LIMIT_EXCEEDED: "The amount is beyond what {network} allows this account. Nothing was charged.",
+    FailureCode.NOT_RECEIVED: "{network} did not get the request. Nothing was charged.",
+    FailureCode.CHANNEL_UNAVAILABLE: "{network} did not answer in time. Nothing was charged. Try again later, or with "
+    "another network.",
+    FailureCode.REJECTED: "{network} refused the payment. Nothing was charged.",
+}
+DETAIL_SENTENCES = {
+    FailureDetail.NOT_REGISTERED: "This number has no account at {network}. Nothing was charged. Is it the right "
+    "network?",
+    FailureDetail.BARRED: "The account of this number is barred by {network}. Nothing was charged.",
+}
+CANCELLED_SENTENCE = "It was stopped before the phone was asked. Nothing was charged."
+
+# Why a link cannot be paid.
+CLOSED_SENTENCES = {
+    LinkStatus.PAID: "It was paid already.",
+    LinkStatus.EXPIRED: "Its time is over. Ask {name} for a new link.",
+    LinkStatus.CANCELLED: "{name} has withdrawn it. Ask for a new link.",
+    "link_full": "It was paid as many times as it can be.",
+    "merchant_inactive": "{name} takes no payments at the moment.",
+}
+
+# What a press is refused for, by code.
+REFUSED_SENTENCES = {
+    "link_busy": "Somebody is paying this at the moment. Wait until that has ended.",
+    "link_busy_for": "Somebody is paying this at the moment. Wait until that has ended: about {seconds} seconds.",
+    "already_asked": "This number is being asked to pay here already. Look at that phone.",
+    "second_number_doubt": "Another number was asked before, and it is not known yet whether it has paid. Look for an "
+    "SMS on that phone first.",
+    "too_many_prompts": "This number cannot be asked at the moment. To protect people from questions that they do not "
+    "want, a number is asked only a few times. Nothing was charged. Try again in an hour, or ask {name} for another "
+    "way to pay.",
+    "restored": "Payments are not taken at the moment. Nothing was charged. Try again later.",
+    "on_hold": "Payments are not taken at the moment. Nothing was charged. Try again later.",
+    "outcome_unknown": "We do not know whether your phone is asked now. Look at it first. Pressing once more with the "
+    "same number asks it once only.",
+}
+NOT_NOW = "We cannot do this at the moment. Nothing was charged. Try again in a minute."
+
+FIELD_SENTENCES = {
+    "field_required": "Please fill this in.",
+    "amount_invalid": "Type a whole number of shillings, such as 25,000.",
+    "amount_too_small": "The least is TZS {least}.",
+    "amount_too_large": "The most is TZS {most}.",
+    "phone_invalid": "This is not a Tanzanian mobile number. Type it like 0754 000 100.",
+    "channel_invalid": "Choose the network of this number.",
+}
+_GENERAL = "This is not right."
+
+SENTENCES = (
+    FAILED_SENTENCES,
+    DETAIL_SENTENCES,
+    CANCELLED_SENTENCE,
+    CLOSED_SENTENCES,
+    REFUSED_SENTENCES,
+    NOT_NOW,
+    FIELD_SENTENCES,
+    _GENERAL,
+)
+
+
+def why_not_paid(words: Translator, attempt: Transaction, network: str) -> str:
+    if attempt.status is Status.CANCELLED:
+        return words(CANCELLED_SENTENCE)
+    detail, code = attempt.failure_detail, attempt.failure_code or ""
+    if detail in DETAIL_SENTENCES:
+        return words(DETAIL_SENTENCES[FailureDetail(detail)], network=network)
+    known = FailureCode(code) if code in FailureCode.__members__.values() else FailureCode.REJECTED
+    return words(FAILED_SENTENCES[known], network=network)
+
+
+def why_closed(words: Translator, link: Link, name: str, *, code: str | None = None) -> str:
+    """`code`: of the refusal of a press, which knows more than the status."""
+    sentence = CLOSED_SENTENCES.get(code or "") or CLOSED_SENTENCES.get(link.status, "")
+    return words(sentence, name=name) if sentence else words(NOT_NOW)
+
+
+def refusal(words: Translator, refused: Refusal, name: str) -> str:
+    values = {"name": name, **refused.values}
+    code = "link_busy_for" if refused.code == "link_busy" and values.get("seconds") else refused.code
+    return words(REFUSED_SENTENCES.get(code, _GENERAL), **values)
+
+
+def mistakes(words: Translator, fields: Fields) -> dict[str, str]:
+    """One sentence for each wrong field."""
+    said: dict[str, str] = {}
+    for each in fields.mistakes:
+        shown = {name: f"{value:,}" for name, value in each.bounds.items()}
+        # A network that was not chosen follows from the number, if it can.
+        code = "channel_invalid" if each.field == "channel" else each.code
+        said.setdefault(each.field, words(FIELD_SENTENCES.get(code, _GENERAL), **shown))
+    return said
+
+
+def beyond_network(words: Translator, most: int | None) -> str:
+    """Of an amount that the link allows, and the network does not."""
+    if most is None:
+        return words(_GENERAL)
+    sentence = FIELD_SENTENCES["amount_too_large"]
+    return words(sentence, most=f"{most:,}")

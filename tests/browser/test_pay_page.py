@@ -1,0 +1,229 @@
+"""A customer pays by a link, on a telephone, with scripts and without: each story ends with one payment or none, and the
+page says the truth."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, ViewportSize, expect
+
+from malipo import clock
+from tests.browser import axe
+from tests.browser.browser_window import Windows
+from tests.browser.user_steps import answer, approve, press_twice
+from tests.conftest import Client
+
+SMALL: ViewportSize = {"width": 360, "height": 640}
+
+
+@dataclass
+class Story:
+    demo: dict[str, Any]
+    shop: Client
+    browser: Browser
+    has_scripts: bool
+
+    @asynccontextmanager
+    async def window(self) -> AsyncIterator[Page]:
+        """Another customer's telephone."""
+        windows = Windows(self.browser, self.demo["baseUrl"])
+        async with windows.open(SMALL, java_script_enabled=self.has_scripts) as page:
+            yield page
+
+    async def link(self, **fields: Any) -> dict[str, Any]:
+        body = {"amount": 12_500, "description": "Maziwa"} | fields
+        made: dict[str, Any] = (await self.shop("POST", "/v1/links", body)).body["link"]
+        return made
+
+    async def payments(self, link: dict[str, Any], *, ended: int = 0) -> list[str]:
+        """The statuses of its payments, as soon as so many have ended."""
+        for _ in range(400):
+            found = (await self.shop("GET", "/v1/payments?limit=100&view=full")).body["transactions"]
+            statuses = [each["status"] for each in found if each.get("link") == link["id"]]
+            if sum(each in ("COMPLETED", "FAILED", "CANCELLED") for each in statuses) >= ended:
+                return statuses
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"they did not end: {statuses}")
+
+
+@pytest.fixture(params=[True, False], ids=["scripts", "no scripts"])
+def story(demo: dict[str, Any], shop: Client, browser: Browser, request: pytest.FixtureRequest) -> Story:
+    return Story(demo, shop, browser, request.param)
+
+
+@pytest.fixture
+def scripted(demo: dict[str, Any], shop: Client, browser: Browser) -> Story:
+    return Story(demo, shop, browser, has_scripts=True)
+
+
+async def fill(page: Page, link: dict[str, Any], phone: str) -> None:
+    await page.goto(link["url"])
+    await page.get_by_label("Phone number that pays").fill(phone.replace("+255", "0"))
+
+
+async def press(page: Page) -> None:
+    await page.get_by_role("button", name="Pay TZS 12,500").click()
+
+
+async def until(page: Page, words: str) -> None:
+    """The page comes to say so by itself."""
+    await expect(page.get_by_role("heading", name=words)).to_be_visible()
+
+
+async def test_a_customer_pays_by_a_link(story: Story, phone: str) -> None:
+    link = await story.link(returnUrl="https://shop.example/thanks")
+    async with story.window() as page:
+        await fill(page, link, phone)
+        await press(page)
+        await until(page, "Look at your phone")
+        await approve(story.demo, phone)
+        await until(page, "Paid. Thank you!")
+        await expect(page.get_by_role("link", name="Back to")).to_have_attribute(
+            "href", f"https://shop.example/thanks?link={link['id']}"
+        )
+        assert await story.payments(link) == ["COMPLETED"]
+        await page.reload()
+        await until(page, "Paid. Thank you!")
+
+
+async def test_who_presses_twice_is_asked_once(story: Story, phone: str) -> None:
+    link = await story.link(reusable=True)
+    async with story.window() as page:
+        await fill(page, link, phone)
+        if story.has_scripts:
+            await press_twice(page, "Pay TZS 12,500", url=f"{link['url']}?lang=en")
+        else:
+            await page.get_by_role("button", name="Pay TZS 12,500").dblclick()
+        await until(page, "Look at your phone")
+        await approve(story.demo, phone)
+        await until(page, "Paid. Thank you!")
+        assert await story.payments(link) == ["COMPLETED"]
+
+
+async def test_two_browsers_at_once_make_one_payment(story: Story, phone: str) -> None:
+    link, second = await story.link(), phone.replace("100", "600")
+    async with story.window() as page, story.window() as other:
+        await fill(page, link, phone)
+        await fill(other, link, second)
+        await asyncio.gather(press(page), press(other))
+        waiting = [each for each in (page, other) if await _is_asked(each)]
+        assert len(waiting) == 1, "one is asked, and the other is told"
+        [told] = [each for each in (page, other) if each is not waiting[0]]
+        await expect(told.get_by_role("alert")).to_contain_text("Somebody is paying this at the moment")
+        await approve(story.demo, phone if waiting[0] is page else second)
+        await until(waiting[0], "Paid. Thank you!")
+        await told.goto(link["url"])
+        await expect(told.get_by_text("It was paid already.")).to_be_visible()
+        assert await story.payments(link) == ["COMPLETED"]
+
+
+async def _is_asked(page: Page) -> bool:
+    await page.wait_for_load_state()
+    shown = page.get_by_role("heading", name="Look at your phone").or_(page.get_by_role("heading", name="On its way"))
+    await expect(shown.or_(page.get_by_role("alert")).first).to_be_visible()
+    return await shown.count() > 0
+
+
+async def test_reloading_and_going_back_ask_nobody_again(story: Story, phone: str) -> None:
+    link = await story.link()
+    async with story.window() as page:
+        await fill(page, link, phone)
+        await press(page)
+        await until(page, "Look at your phone")
+        await page.reload()
+        await page.go_back()
+        await page.go_forward()
+        await until(page, "Look at your phone")
+        assert await story.payments(link) == ["PROCESSING"]
+        await approve(story.demo, phone)
+        await until(page, "Paid. Thank you!")
+        assert await story.payments(link) == ["COMPLETED"]
+
+
+async def test_who_declines_tries_again(story: Story, phone: str) -> None:
+    link = await story.link()
+    async with story.window() as page:
+        await fill(page, link, phone)
+        await press(page)
+        await answer(story.demo, phone, "decline")
+        await until(page, "Not paid")
+        await expect(page.get_by_text("declined on the phone. Nothing was charged.")).to_be_visible()
+        await press(page)
+        await approve(story.demo, phone)
+        await until(page, "Paid. Thank you!")
+        assert sorted(await story.payments(link)) == ["COMPLETED", "FAILED"]
+
+
+async def test_a_page_that_loses_the_network_says_so_and_finds_the_truth(scripted: Story, phone: str) -> None:
+    link = await scripted.link()
+    async with scripted.window() as page:
+        await fill(page, link, phone)
+        await press(page)
+        await until(page, "Look at your phone")
+        await page.context.set_offline(True)
+        await expect(page.get_by_role("alert")).to_contain_text("No connection. The payment goes on")
+        await approve(scripted.demo, phone)
+        assert await scripted.payments(link, ended=1) == ["COMPLETED"]
+        await page.context.set_offline(False)
+        await until(page, "Paid. Thank you!")
+
+
+async def test_who_comes_back_to_an_expired_link_is_told(story: Story, phone: str) -> None:
+    ends = clock.now() + timedelta(seconds=3)
+    link = await story.link(expiresAt=clock.iso(ends))
+    async with story.window() as page:
+        await fill(page, link, phone)
+        await asyncio.sleep(max((ends - clock.now()).total_seconds() + 0.1, 0))
+        await press(page)
+        await expect(page.get_by_role("alert")).to_contain_text("Its time is over.")
+        await page.goto(link["url"])
+        await expect(page.get_by_text("Its time is over.")).to_be_visible()
+        await expect(page.get_by_role("button")).to_have_count(0)
+        assert await story.payments(link) == []
+
+
+async def test_money_that_came_late_is_told_to_both(story: Story, phone: str) -> None:
+    link = await story.link()
+    async with story.window() as page:
+        await fill(page, link, phone)
+        await press(page)
+        await until(page, "Look at your phone")
+        assert (await story.shop("POST", f"/v1/links/{link['id']}/cancel")).status == 200
+        await approve(story.demo, phone)
+        await until(page, "Paid. Thank you!")
+        assert await story.payments(link) == ["COMPLETED"]
+        for _ in range(100):
+            found = (await story.shop("GET", f"/v1/links/{link['id']}")).body["link"]
+            if found["latePayments"]:
+                break
+            await asyncio.sleep(0.1)
+        assert (found["status"], len(found["latePayments"])) == ("CANCELLED", 1)
+        await page.reload()
+        await expect(page.get_by_text("It was paid late")).to_be_visible()
+
+
+async def test_the_keyboard_is_enough_and_nobody_is_kept_out(scripted: Story, phone: str) -> None:
+    link = await scripted.link()
+    async with scripted.window() as page:
+        await axe.prepare(page)
+        await page.goto(link["url"])
+        assert await axe.faults(page) == []
+        await page.set_viewport_size(SMALL)
+        for _ in range(3):  # past the way to the content and the other language
+            await page.keyboard.press("Tab")
+        await page.keyboard.type(phone.replace("+255", "0"))
+        await expect(page.get_by_text("By the number: M-Pesa")).to_be_visible()
+        await page.keyboard.press("Enter")
+        await until(page, "Look at your phone")
+        assert await axe.faults(page) == []
+        await answer(scripted.demo, phone, "decline")
+        await until(page, "Not paid")
+        assert await axe.faults(page) == []
+        await page.goto(f"{link['url']}?lang=sw")
+        await expect(page.get_by_role("heading", name="Haijalipwa")).to_be_visible()
+        await page.goto(f"{link['url']}/poster")
+        assert await axe.faults(page, is_dark_too=False) == []

@@ -1,0 +1,61 @@
+"""How many prompts of pay pages reach a number: the table, against one that was written by hand."""
+
+import pytest
+
+from malipo.links.prompt_rules import LIMITS, Counted, PromptLimit, Subject, counts_as, limit_met
+from malipo.networks.connector import FailureCode
+from malipo.payments.transaction import Status
+
+# What the prompt of a payment counts as: u unanswered, n not paid.
+GRID = """
+PENDING                        u n
+PROCESSING                     u n
+COMPLETED                      -
+CANCELLED                      -
+FAILED  declined               n
+FAILED  expired                u n
+FAILED  insufficient_funds     n
+FAILED  invalid_recipient      -
+FAILED  limit_exceeded         n
+FAILED  not_received           -
+FAILED  channel_unavailable    -
+FAILED  rejected               n
+FAILED  something_new          n
+FAILED                         n
+"""
+_ROWS = [(line[:31].split(), line[31:].split()) for line in GRID.strip().split("\n")]
+
+
+def test_each_status_and_each_reason_has_a_row() -> None:
+    rows = {tuple(what) for what, _ in _ROWS}
+    assert {(status.value,) for status in Status} <= rows
+    assert {("FAILED", code.value) for code in FailureCode} <= rows
+
+
+@pytest.mark.parametrize(("what", "counted"), _ROWS)
+def test_what_a_prompt_counts_as(what: list[str], counted: list[str]) -> None:
+    found = counts_as(Status(what[0]), what[1] if len(what) > 1 else None)
+    assert (Counted.UNANSWERED in found, Counted.UNPAID in found) == ("u" in counted, "n" in counted)
+
+
+def test_the_limits_are_those_of_the_documentation() -> None:
+    """docs/pay-pages.md says so."""
+    assert [(each.subject, each.counted, each.most, each.span.total_seconds() / 3600) for each in LIMITS] == [
+        ("number", "unanswered", 3, 1),
+        ("number", "unpaid", 5, 24),
+        ("link", "unanswered", 300, 1),
+        ("address", "unanswered", 300, 1),
+    ]
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_one_less_than_a_limit_leaves_room_and_the_limit_does_not(limit: PromptLimit) -> None:
+    subject, counted, most, _ = limit
+    assert limit_met({(subject, counted): most - 1}) is None
+    assert limit_met({(subject, counted): most}) == limit
+    assert limit_met({(subject, counted): most + 1}) == limit
+
+
+def test_nothing_that_was_asked_of_a_link_counts_against_a_number() -> None:
+    assert limit_met({(Subject.LINK, Counted.UNPAID): 10_000}) is None
+    assert limit_met({}) is None

@@ -1,0 +1,71 @@
+"""A flood of pages of customers: few at once, some wait, the rest are told at once to come back."""
+
+import asyncio
+
+import pytest
+
+from malipo.pay_pages.misses import Misses, TooManyMisses
+from malipo.pay_pages.page_turns import PageTurns, TooManyPages
+
+
+async def test_no_more_than_so_many_are_worked_on_and_so_many_wait() -> None:
+    turns, go, under_way, most = PageTurns(at_once=2, most_waiting=3), asyncio.Event(), 0, 0
+
+    async def page() -> str:
+        nonlocal under_way, most
+        try:
+            async with turns.taken():
+                under_way += 1
+                most = max(most, under_way)
+                await go.wait()
+                under_way -= 1
+        except TooManyPages:
+            return "later"
+        return "shown"
+
+    asked = []
+    for _ in range(9):
+        asked.append(asyncio.ensure_future(page()))
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert [each.done() for each in asked].count(True) == 4, "without waiting"
+    go.set()
+    assert sorted(await asyncio.gather(*asked)) == ["later"] * 4 + ["shown"] * 5
+    assert most == 2
+    assert await page() == "shown", "there is room again"
+
+
+async def test_who_waits_for_too_long_is_told_so_and_leaves_no_place_taken() -> None:
+    turns = PageTurns(at_once=1, most_waiting=1, wait_seconds=0.01)
+    async with turns.taken():
+        for _ in range(3):
+            with pytest.raises(TooManyPages):
+                async with turns.taken():
+                    raise AssertionError("there was no turn")
+    async with turns.taken():
+        pass
+
+
+async def test_what_a_page_raises_is_its_own() -> None:
+    turns = PageTurns(at_once=1, most_waiting=1)
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            async with turns.taken():
+                raise ZeroDivisionError
+    async with turns.taken():
+        pass
+
+
+def test_misses_are_counted_for_each_address_and_forgotten_after_a_minute() -> None:
+    misses = Misses(3)
+    for at in (0, 10, 20):
+        misses.check("a", now_ms=at)
+        misses.note("a", now_ms=at)
+    with pytest.raises(TooManyMisses):
+        misses.check("a", now_ms=30)
+    misses.check("b", now_ms=30)
+    with pytest.raises(TooManyMisses):
+        misses.check("a", now_ms=59_999)
+    misses.check("a", now_ms=60_001)
+    misses.note("b", now_ms=200_000)
+    assert misses.size == 1
