@@ -10,7 +10,7 @@ from malipo.api.responses import pagination, replayed, success
 from malipo.api.urls import id_in
 from malipo.db import Conn
 from malipo.http.public_url import public_url
-from malipo.links import views
+from malipo.links import link_json
 from malipo.links.cancel import LinkCancellation
 from malipo.links.link import LatePayment, Link, LinkStatus, NoSuchLink
 from malipo.links.link_request import link_request_of
@@ -31,7 +31,7 @@ async def create(parts: ApiParts, caller: Caller, request: Request) -> Response:
     )
     made = await parts.links.create(order)
     headers = replayed(made.link.status) if made.is_replay else None
-    link = views.created(made.link, _url(parts, request, made.link))
+    link = link_json.created(made.link, _url(parts, request, made.link))
     return success({"link": link}, status=201, headers=headers)
 
 
@@ -47,7 +47,9 @@ async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
         return total, found, late
 
     total, found, late = await parts.queries.read_snapshot(find)
-    shown = [views.shown(each, _url(parts, request, each), late.get((each.merchant_id, each.id), ())) for each in found]
+    shown = [
+        link_json.shown(each, _url(parts, request, each), late.get((each.merchant_id, each.id), ())) for each in found
+    ]
     return success({"links": shown, "pagination": pagination(total, page=page, limit=limit)})
 
 
@@ -70,8 +72,8 @@ async def _shown(parts: ApiParts, caller: Caller, request: Request, link_id: str
     link, late = await parts.queries.read_snapshot(find)
     if link is None:
         raise NoSuchLink
-    return success({"link": views.shown(link, _url(parts, request, link), late)})
+    return success({"link": link_json.shown(link, _url(parts, request, link), late)})
 
 
 def _url(parts: ApiParts, request: Request, link: Link) -> str:
-    return views.url_of(public_url(parts.settings, request), link)
+    return link_json.url_of(public_url(parts.settings, request), link)

@@ -36,6 +36,10 @@ SENTENCES = {
     "payout_in_doubt": "Nothing was approved: the failed payouts that lines {lines} pay again may have been paid after "
     "all, and this is being found out. Approve it later, or cancel it, and leave those lines out.",
     "batch_not_cancellable": "Every payout of it has ended: nothing can be cancelled.",
+    "link_not_cancellable": "It can no longer be cancelled: it was paid, or it has expired.",
+    "max_payments_invalid": "Type a whole number, such as 20.",
+    "return_url_invalid": "Type an address that begins with https://.",
+    "date_past": "Choose a day that is not over.",
     "text_too_long": "At most {most} characters.",
     "text_invalid": "There is a character in it that cannot be stored.",
     "email_invalid": "This is not an email address.",

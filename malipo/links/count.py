@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from malipo import ids, log
 from malipo.db import Tx
-from malipo.links import views
+from malipo.links import link_json
 from malipo.links.link import Late, LatePayment, Link, why_late
 from malipo.links.store import attempts, links
 from malipo.links.store.attempts import EndedAttempt
@@ -108,5 +108,5 @@ class Tally:
 
 
 def _event(event: Event, payment_id: str, link: Link, late: Sequence[LatePayment], now: datetime) -> LinkEvent:
-    body = _encode({"event": event, "link": views.in_event(link, payment_id, late)}).decode()
+    body = _encode({"event": event, "link": link_json.in_event(link, payment_id, late)}).decode()
     return LinkEvent("", link.merchant_id, link.id, payment_id, event, body, now)

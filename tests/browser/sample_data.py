@@ -50,6 +50,7 @@ class Scene:
     batch: str = ""  # that awaits approval
     draft: str = ""  # with problems, warnings and repairs
     paid: str = ""  # a collection that can be refunded
+    pay_link: str = ""
     # Of operators' pages: what `reconciled` has made.
     statement: str = ""
     exception: str = ""
@@ -61,7 +62,7 @@ class Scene:
         endpoint = self.calm if path.endswith("/rotate") else self.endpoint
         transaction = self.paid if path.endswith("/refund") else self.transaction
         names = {"transactions": transaction, "keys": self.key, "webhooks": endpoint, "people": self.person}
-        names |= {"batches": self.batch, "drafts": self.draft}
+        names |= {"batches": self.batch, "drafts": self.draft, "links": self.pay_link}
         names |= {"statements": self.statement, "exceptions": self.exception}
         path = re.sub(r"(\w+)/{id}", lambda found: f"{found[1]}/{names[found[1]]}", path)
         values = {"delivery": self.delivery, "payment": self.stuck, "upload": self.upload, "day": self.day}
@@ -116,7 +117,11 @@ async def staged(demo: dict[str, Any], shop: Client) -> AsyncIterator[Scene]:
             waiting = await _payout(shop, "AIRTEL_MONEY", "+255684777001")
             stuck = await _payout(shop, "MPESA", "+255754777109")
             batch, draft = await _batch(shop), await _draft(owner)
-            yield Scene(waiting, stuck, key, endpoint, delivery[1], calm, person, token[0], batch, draft, paid)
+            made = await shop("POST", "/v1/links", {"amount": 25_000, "description": "Order 1042: two kitenge"})
+            pay_link = str(made.body["link"]["id"])
+            yield Scene(
+                waiting, stuck, key, endpoint, delivery[1], calm, person, token[0], batch, draft, paid, pay_link
+            )
 
 
 async def _pay(shop: Client) -> str:

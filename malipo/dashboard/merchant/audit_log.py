@@ -87,6 +87,8 @@ SENTENCES = {
     "batch.created": "Made a batch of {items} payouts, {amount} in all",
     "batch.approved": "Approved a batch of {items} payouts, {amount} in all",
     "batch.cancelled": "Cancelled {items} payouts of a batch",
+    "link.created": "Made a payment link",
+    "link.cancelled": "Cancelled a payment link",
     "wallet.top_up": "Put {amount} into the wallet",
     "wallet.settlement": "Sent you {amount} from the wallet",
     "tariff.set": "Set the fees",
@@ -97,7 +99,11 @@ WHO = {"operator": "Whoever runs this service", "malipo": "malipo"}
 
 _PER_PAGE = 50
 # What each entry is about, and the page that shows it, where there is one.
-_LINKS = {"transaction": "/dashboard/transactions/{}", "endpoint": "/dashboard/webhooks/{}"}
+_LINKS = {
+    "transaction": "/dashboard/transactions/{}",
+    "endpoint": "/dashboard/webhooks/{}",
+    "link": "/dashboard/links/{}",
+}
 _WITHOUT_LINK = ("webhook.deleted",)
 
 

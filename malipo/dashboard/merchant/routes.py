@@ -32,6 +32,7 @@ from malipo.dashboard.merchant import (
     webhooks,
 )
 from malipo.dashboard.merchant.batches import batch_detail, batch_list, decide, draft_pages, retry_failed_items, upload
+from malipo.dashboard.merchant.links import link_detail, link_list
 from malipo.dashboard.merchant.login_pages import LOGIN, show_link, use_link
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.second_factor import OWN, require, reset
@@ -98,6 +99,11 @@ PAGES = [
     MerchantPage("POST", "/dashboard/batches/{id}/again", retry_failed_items.pay_again, Right.OPERATE),
     MerchantPage("GET", "/dashboard/batches/{id}/cancel", decide.ask_to_cancel, Right.OPERATE),
     MerchantPage("POST", "/dashboard/batches/{id}/cancel", decide.cancel, Right.OPERATE),
+    MerchantPage("GET", "/dashboard/links", link_list.show, Right.READ),
+    MerchantPage("POST", "/dashboard/links", link_list.make, Right.OPERATE),
+    MerchantPage("GET", "/dashboard/links/{id}", link_detail.show, Right.READ),
+    MerchantPage("GET", "/dashboard/links/{id}/cancel", link_detail.ask_to_cancel, Right.OPERATE),
+    MerchantPage("POST", "/dashboard/links/{id}/cancel", link_detail.cancel, Right.OPERATE),
     MerchantPage("POST", "/dashboard/payout/recipient", new_payment.show_recipient, Right.OPERATE),
     MerchantPage("GET", "/dashboard/keys", api_keys.show, Right.READ),
     MerchantPage("POST", "/dashboard/keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),

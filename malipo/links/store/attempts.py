@@ -133,28 +133,18 @@ async def find(connection: Conn, link: Key, transaction_id: str) -> Transaction 
     return None if row is None else transaction_of(row)
 
 
-async def find_latest(connection: Conn, link: Key, *, limit: int) -> list[tuple[Transaction, Late | None]]:
-    """The payments of the latest attempts, the newest first, and whether the money of each came too late."""
+async def find_latest(connection: Conn, link: Key, *, limit: int) -> list[Transaction]:
+    """The payments of the latest attempts, the newest first."""
     rows = await connection.fetch(
         f"""
-        SELECT {COLUMNS}, a.late FROM link_attempts a
+        SELECT {COLUMNS} FROM link_attempts a
         JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
         WHERE a.merchant_id = $1 AND a.link_id = $2 ORDER BY t.id DESC LIMIT $3
         """,
         *link,
         limit,
     )
-    return [(transaction_of(row), None if row["late"] is None else Late(row["late"])) for row in rows]
-
-
-async def find_link_of(connection: Conn, merchant_id: str, transaction_id: str) -> tuple[str, Late | None] | None:
-    """The link that a payment is an attempt of, and whether its money came too late."""
-    row = await connection.fetchrow(
-        "SELECT link_id, late FROM link_attempts WHERE merchant_id = $1 AND transaction_id = $2",
-        merchant_id,
-        transaction_id,
-    )
-    return None if row is None else (row["link_id"], None if row["late"] is None else Late(row["late"]))
+    return [transaction_of(row) for row in rows]
 
 
 async def name_link(tx: Tx, link: Key, transaction_id: str) -> None:

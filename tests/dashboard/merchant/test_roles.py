@@ -25,6 +25,7 @@ from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.merchant.batches.batch_pages import make_draft
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
 from tests.journeys.concurrency import order
+from tests.links.link_steps import LinkSteps
 from tests.payments.batches.batch_steps import BatchSteps
 
 # e: everybody, logged in or not; c: whoever has typed a password and no code yet; v, s, o: viewers, staff, owners.
@@ -65,6 +66,11 @@ POST  /dashboard/batches/{batch}/approve                                o
 GET   /dashboard/batches/{batch}/cancel                               s o
 POST  /dashboard/batches/{batch}/cancel                               s o
 POST  /dashboard/batches/{batch}/again                                s o
+GET   /dashboard/links                                              v s o
+POST  /dashboard/links                                                s o
+GET   /dashboard/links/{link}                                       v s o
+GET   /dashboard/links/{link}/cancel                                  s o
+POST  /dashboard/links/{link}/cancel                                  s o
 GET   /dashboard/wallet                                             v s o
 GET   /dashboard/wallet.csv                                         v s o
 GET   /dashboard/wallet.xlsx                                        v s o
@@ -167,6 +173,7 @@ async def _open_shop(running: Running, database: Database, service: Service) -> 
     people = {role: await add_person(database, merchant.id, email, role) for role, email in emails.items()}
     made = await service.payments.initiate(order(merchant.id, Type.COLLECTION, 1000))
     shop = Shop(merchant, emails, {"transaction": made.transaction.id, "person": people[Role.VIEWER].id}, {})
+    shop.names["link"] = (await LinkSteps(service, merchant.id).make()).id
     shop.names["batch"] = (await BatchSteps(service, merchant.id).make(2)).id
     for role in (Role.STAFF, Role.OWNER):
         shop.drafts[role] = await make_draft(database, merchant.id, emails[role])

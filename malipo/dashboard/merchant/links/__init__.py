@@ -1,0 +1,1 @@
+"""Payment links: made, shared, and what came by them."""
