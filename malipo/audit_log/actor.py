@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-SYSTEM_NAME = "malipo"  # of what the service does by itself; no operator and no user of a machine has this name
+SYSTEM_NAME = "malipo"  # for acts of the service itself; no operator and no user of a machine has this name
 _OPERATOR = "operator "
 _KEY = "key "
 # An operator, or a user of the machine, may have an email for a name. An email has no space.
@@ -15,11 +15,11 @@ class Actor:
 
     name: str
     address: str
-    os_user: str | None = None  # whose account on the machine was used, at the command line
+    os_user: str | None = None  # at the command line: the user of the machine
 
     @property
     def is_operator(self) -> bool:
-        """One with a name of their own, and not the user of a machine."""
+        """Whether it is an operator with a name, and not only a user of the machine."""
         return is_operator(self.name)
 
 
@@ -39,7 +39,7 @@ def plain_name(name: str) -> str:
 
 
 def key_at(key_id: str, address: str) -> Actor:
-    """A merchant's API key, where what it does is in the audit log."""
+    """The actor for an act of a merchant's API key."""
     return Actor(_KEY + key_id, address)
 
 
@@ -49,5 +49,5 @@ def api_key_of(name: str) -> str | None:
 
 
 def operator_at(name: str, address: str, *, os_user: str | None = None) -> Actor:
-    """The one spelling of an operator, at the command line and on the pages."""
+    """The actor for an operator, spelled the same at the command line and on the pages."""
     return Actor(_OPERATOR + name, address, os_user)

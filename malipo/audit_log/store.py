@@ -12,7 +12,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Row, Tx
 from malipo.db.where_clause import Conditions
 
-# A filter with few matches could read all entries: a page reads so many, and the next one begins where it stopped.
+# A filter with few matches could read all entries, so a page reads at most these, and the next one begins there.
 MOST_LOOKED_THROUGH = 50_000
 
 _PREFIX = "aud_"
@@ -48,13 +48,13 @@ class AuditLogPage:
 
     entries: list[AuditLogEntry]
     older: str | None = None
-    is_cut: bool = False  # there may be more beyond what was looked through
+    is_cut: bool = False  # the limit was reached, and older entries may match too
 
 
 async def append(
     tx: Tx, actor: Actor, action: str, *, now: datetime, merchant_id: str | None = None, **details: object
 ) -> None:
-    """Append an entry, in the commit that does what it says. Secrets are never handed to this function."""
+    """Append an entry, in the commit of the act. Callers never pass secrets."""
     await append_many(tx, actor, action, [details], now=now, merchant_id=merchant_id)
 
 
@@ -86,7 +86,7 @@ async def append_many(
 
 
 def alone(is_alone: bool) -> dict[str, Any]:
-    """The detail that the only operator has done what otherwise takes two."""
+    """The detail that the only operator did alone what otherwise takes two."""
     return {"alone": True} if is_alone else {}
 
 
@@ -106,7 +106,7 @@ async def find(connection: Conn, *, merchant_id: str | None = None, limit: int) 
 async def find_page(
     connection: Conn, wanted: AuditLogFilter, *, before: str | None, limit: int, most: int = MOST_LOOKED_THROUGH
 ) -> AuditLogPage:
-    """What was done, by anybody, the latest first; `before` is the last one that was seen."""
+    """A page of entries, the latest first; `before` is the last one of the page before."""
     where, reached = _span(wanted, before), None
     if wanted.action is not None or wanted.actor is not None:
         reached = await connection.fetchval(
@@ -135,7 +135,7 @@ def _span(wanted: AuditLogFilter, before: str | None) -> Conditions:
 
 
 async def sum_of_day(tx: Tx, merchant_id: str, actions: Collection[str], *, since: datetime) -> int:
-    """How many, by the counts of a merchant's entries of these kinds since then. Nobody else counts them meanwhile."""
+    """The sum of the counts in a merchant's entries of these kinds since a time, locked against concurrent callers."""
     subject = f"{' '.join(actions)} {merchant_id}"
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", subject)
     return int(
@@ -154,7 +154,7 @@ async def sum_of_day(tx: Tx, merchant_id: str, actions: Collection[str], *, sinc
 async def find_of_merchant(
     connection: Conn, merchant_id: str, *, kinds: Collection[str], before: str | None, limit: int
 ) -> list[AuditLogEntry]:
-    """What was done at a merchant's, of these kinds, the latest first; `before` is the last one that was seen."""
+    """A page of a merchant's entries of these kinds, the latest first; `before` is the last one of the page before."""
     rows = await connection.fetch(
         f"""
         SELECT {_COLUMNS} FROM audit_log

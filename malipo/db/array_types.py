@@ -1,6 +1,6 @@
-"""The arrays of PostgreSQL's own types, told to the driver.
+"""The array types of PostgreSQL, registered with the driver.
 
-asyncpg knows `bigint`, and not `bigint[]`: the first statement of a connection that has one makes it ask the catalogue.
+asyncpg knows `bigint`, but not `bigint[]`: the first statement with an array makes a connection query the catalogue.
 That takes PostgreSQL eight milliseconds, longer than nearly all statements of a command. The numbers of these types are
 the same on every server.
 """
@@ -38,5 +38,5 @@ _TYPES: list[dict[str, Any]] = [
 
 
 def know_arrays(connection: asyncpg.Connection) -> None:
-    """What `set_type_codec` does for one type, by asking the catalogue first."""
+    """Register the array types with a connection, as `set_type_codec` would do after a query of the catalogue."""
     connection._protocol.get_settings().register_data_types(_TYPES)  # type: ignore[attr-defined]

@@ -20,16 +20,16 @@ from malipo.db.transaction import Conn, PooledConnection
 # The service looks everything up by a key. PostgreSQL guesses that a JSON document holds a hundred rows, so it would
 # scan a short or a new table as a whole, and would keep that plan when the table has grown.
 _BY_KEY = {"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off"}
-# The worker runs the same few statements all the time. PostgreSQL would plan a claim anew each time, since it guesses
-# that the plan for these values is cheaper by more than that takes: 1.5 ms, more than the claim itself (decision 51).
+# The worker runs the same few statements all the time. PostgreSQL would plan a claim each time, because it estimates
+# that a plan for these values saves more than planning costs: 1.5 ms, more than the claim itself (decision 51).
 _PLANNED_ONCE = {"plan_cache_mode": "force_generic_plan"}
 
-# A setting of our own: a session that has it is the one that was requested.
+# A setting of our own, by which a session is known to be the one that was requested.
 _SESSION_MARK = "malipo.session"
 # The parameters of an address that name files.
 _FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
 CONNECT_SECONDS = 5.0
-# How often the log says that the server refuses us.
+# The log repeats at most this often that the server refuses us.
 _REFUSED_AGAIN_SECONDS = 30.0
 
 
@@ -69,7 +69,7 @@ class Database:
             raise
 
     def _log_refusal(self, refusal: AccessRefused) -> None:
-        """It needs an operator, and is not to fill the log: every caller who waits tries again and again."""
+        """Log a refusal, which needs an operator. Not each time, because every waiting caller tries again and again."""
         now = asyncio.get_running_loop().time()
         if self._refused_at is None or now - self._refused_at >= _REFUSED_AGAIN_SECONDS:
             self._refused_at = now
@@ -83,7 +83,7 @@ class Database:
                 "application_name": "malipo",
                 "jit": "off",
                 "timezone": "UTC",
-                # A host that loses its power does not close its connections; its locks must end all the same.
+                # A host that loses power does not close its connections, and its locks must end all the same.
                 "idle_in_transaction_session_timeout": "10s",
                 _SESSION_MARK: "own",
                 **self._plans,
@@ -95,7 +95,7 @@ class Database:
         return connection
 
     def _timeouts(self) -> dict[str, str]:
-        """The server ends a statement by itself, even if nobody waits for its answer any more."""
+        """The timeouts by which the server ends a statement, even if nobody waits for its answer any more."""
         if self.statement_timeout_seconds is None:
             return {}
         return {"statement_timeout": str(int(self.statement_timeout_seconds * 1000))}
@@ -112,7 +112,7 @@ class Database:
         plans_once: bool = False,
         statement_timeout_seconds: float | None = None,
     ) -> AsyncIterator["Database"]:
-        """Open within the block."""
+        """A database that is open within the block."""
         database = cls(
             url,
             size=size,
@@ -165,7 +165,8 @@ class Database:
 
 
 def _require_files(url: str) -> None:
-    """The driver only says that some file is missing, as it does of the socket of a server that is away."""
+    """Refuse an address with a missing file. The driver would report it like the missing socket of a server that is
+    away."""
     named = parse_qs(urlsplit(url).query)
     for name in _FILES:
         for file in named.get(name, []):
@@ -174,7 +175,7 @@ def _require_files(url: str) -> None:
 
 
 async def _require_own_session(connection: Conn) -> None:
-    """A pooler that was told to ignore our settings drops them, and would mix our prepared statements up."""
+    """Refuse a pooler that drops our settings: it would mix up our prepared statements."""
     try:
         if await connection.fetchval(f"SELECT current_setting('{_SESSION_MARK}', true)") != "own":
             raise AccessRefused(POOLER_REFUSED.format("it has dropped the settings of a session"))

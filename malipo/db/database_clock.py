@@ -30,7 +30,7 @@ class Sample:
 
     @property
     def is_too_much(self) -> bool | None:
-        """None if the query took so long that it is not known: the database read its clock at some moment of it."""
+        """Whether the skew is too large. None if the query took so long that this is unknown."""
         doubt = self.took_seconds / 2
         if abs(self.ahead_seconds) - doubt > TOLERANCE_SECONDS:
             return True
@@ -38,7 +38,7 @@ class Sample:
 
 
 def sample_of(ours: datetime, theirs: datetime, *, took_seconds: float) -> Sample:
-    """`ours` is when the question was asked; the database answered about half of the time later."""
+    """A sample. `ours` is the time before the query; the database read its clock about half of the duration later."""
     return Sample((ours - theirs).total_seconds() + took_seconds / 2, took_seconds)
 
 
@@ -70,7 +70,7 @@ class ClockSkew:
 
     @property
     def seconds(self) -> float:
-        """Positive if our clock is ahead; not a number until it was measured."""
+        """The skew: positive if our clock is ahead, NaN before the first measurement."""
         return self._last.ahead_seconds if self._last is not None else float("nan")
 
     @property
@@ -82,7 +82,7 @@ class ClockSkew:
         return f"This host's clock is {abs(self.seconds):.1f} s {side} the database's."
 
     async def watch(self) -> None:
-        """Until cancelled. The first time at once."""
+        """Run until cancelled, the first measurement at once."""
         while True:
             await self.look()
             await asyncio.sleep(_EVERY_SECONDS)
@@ -99,7 +99,7 @@ class ClockSkew:
             self.note(sample, at=asyncio.get_running_loop().time())
 
     def note(self, sample: Sample, *, at: float) -> None:
-        """Log it when it begins, every ten minutes while it lasts, and when it has ended."""
+        """Log a skew when it begins, every ten minutes while it lasts, and when it has ended."""
         self._last = sample
         is_too_much = self._is_too_much if sample.is_too_much is None else sample.is_too_much
         was_too_much, self._is_too_much = self._is_too_much, is_too_much

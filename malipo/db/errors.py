@@ -1,4 +1,4 @@
-"""What can go wrong in the database, and which driver error means it.
+"""The errors of the database, and the driver's errors that mean them.
 
 ConnectionLost      the server went away; `in_doubt` if that was during COMMIT, so the commit may have happened
 ReadOnly            the same: the server answers and takes no writes, as a primary that became a standby
@@ -17,16 +17,16 @@ import asyncpg
 # SQLSTATE classes: connection failed; out of memory, disk or connections; shutdown, or the query was cancelled; disk
 # error. None of these is about the statement.
 _AWAY_CLASSES = {"08", "53", "57", "58"}
-# A transaction that idled so long that the server ended it.
+# The server ended a transaction that idled too long.
 _AWAY = {"25P03"}
 _READ_ONLY = "25006"
 _DISK_FULL = "53100"
 # Wrong user, password or client certificate, or no line in pg_hba.conf; and an unknown database.
 _NOT_ALLOWED_CLASS = "28"
 _NO_SUCH_DATABASE = "3D000"
-# The setting that is named in a refusal.
+# The setting that a refusal names.
 ADDRESS_SETTING = "MALIPO_DATABASE_URL"
-# How a pooler in between says that it does not pass our settings on.
+# The message of a pooler that does not pass on our settings.
 _POOLER = "unsupported startup parameter"
 POOLER_REFUSED = (
     "MALIPO_DATABASE_URL leads to a pooler such as PgBouncer ({}). malipo needs sessions of its own: name PostgreSQL "
@@ -56,7 +56,7 @@ class DiskFull(ConnectionLost):
 
 
 class AccessRefused(ConnectionLost):
-    """It is waited for like a server that is away, since operators change passwords and addresses while we run."""
+    """Handled like a server that is away, because operators change passwords and addresses while we run."""
 
 
 class DataError(Exception):
@@ -105,7 +105,7 @@ def meaning_of(error: BaseException, *, in_doubt: bool = False) -> BaseException
 
 
 def _refusal_of_server(error: asyncpg.PostgresError, state: str) -> str | None:
-    """One sentence for the operator. None of these names a password."""
+    """A sentence for the operator, without any password; None if the error is no refusal."""
     if state[:2] == _NOT_ALLOWED_CLASS:
         return f"PostgreSQL does not let malipo in (MALIPO_DATABASE_URL): {error}."
     if state == _NO_SUCH_DATABASE:

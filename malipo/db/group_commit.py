@@ -8,11 +8,11 @@ An act may run more than once for the same callers, so it must be safe to repeat
 try, and money moves only for rows that did not exist. `again` says that an earlier try may have been committed, and
 its answer lost (in doubt).
 
-Some of what is asked may need no transaction, because one statement does it all and commits by itself (`fast_path`,
-decision 50): that is tried first, and what it did not do goes into a transaction.
+Some requests need no transaction, because one statement does all of their work and commits by itself (`fast_path`,
+decision 50). It is tried first; requests that it did not do go into a transaction.
 
-While the database is away, each caller waits until its own deadline (`retry.py`). A batch goes on for those who
-still wait. A caller whose time is over is answered, and dropped from the batch.
+While the database is away, each caller waits until its own deadline (`retry.py`). A caller whose deadline has passed is
+answered and dropped from the batch, which goes on for the others.
 """
 
 import asyncio
@@ -54,14 +54,13 @@ class GroupAct(Protocol[Ask, Answer]):
 
 
 class FastPath(Protocol[Ask, Answer]):
-    """What one statement does for many, and commits by itself. Its transaction is the statement: all of it is done, or
-    nothing."""
+    """One statement that acts for many callers and is its own transaction: it does everything or nothing."""
 
     def may(self, ask: Ask, /) -> bool:
-        """Whether it is worth trying for this one."""
+        """Whether the statement may be able to do this request."""
 
     def __call__(self, connection: Conn, asks: Sequence[Ask], /) -> Awaitable[Sequence[Answer | None]]:
-        """One answer for each, in the same order; None for those of which nothing was done."""
+        """One answer for each request, in the same order; None for a request that was not done."""
 
 
 @dataclass(eq=False, slots=True)
@@ -112,7 +111,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
         self._idle = lanes
         self._most = most
         self._name = name
-        # Reads are not traced: a request is authenticated before its payment, and so its trace, is known.
+        # Reads are not traced, because authentication runs before the payment, and so its trace, is known.
         self._is_traced = needs_transaction
         self._observe = observe
         self._waiting: deque[_Caller[_Ask, _Answer]] = deque()
@@ -129,7 +128,8 @@ class GroupCommit(Generic[_Ask, _Answer]):
         return await self.submit(ask)
 
     def submit(self, ask: _Ask, *, deadline: float | None = None) -> asyncio.Future[_Answer]:
-        """The same for whoever goes on with something else meanwhile. No deadline: that of the request under way."""
+        """Submit a request, and return its future answer. Without a deadline, that of the current HTTP request is
+        used."""
         loop = asyncio.get_running_loop()
         if deadline is None:
             deadline = retry.deadline_of(self._patience)
@@ -143,7 +143,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 self._moved_at = loop.time()
             if self._sweeping is None:
                 self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep)
-            # A task of its own: if a caller is cancelled, the commit of the others goes on.
+            # A task of its own, so that the commit goes on for the others if a caller is cancelled.
             drain = loop.create_task(self._drain())
             self._drains.add(drain)
             drain.add_done_callback(self._drains.discard)
@@ -155,7 +155,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
             await asyncio.wait(set(self._drains))
 
     async def _drain(self) -> None:
-        # It was begun by the first caller, and what it logs is about all of them.
+        # The first caller began this task, but it logs about all callers.
         log.bind()
         if tracing.active is not None:
             tracing.active.leave_work()
@@ -178,7 +178,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
             self._idle += 1
 
     async def _pause(self) -> None:
-        """Who comes after a pause waits for nothing, and neither does a full batch."""
+        """Pause before a commit, unless enough time has passed since the last one, or the batch is full."""
         if self._pace is not None:
             self._began_at = await self._pace.rest(self._began_at, lambda: len(self._waiting), most=self._most)
 
@@ -191,7 +191,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
         return callers
 
     def _sweep(self) -> None:
-        """Answer those in the queue whose time is over. Nothing was tried for them."""
+        """Answer queued callers whose deadline has passed. Nothing was tried for them."""
         loop = asyncio.get_running_loop()
         if self._waiting and loop.time() - self._moved_at > _STUCK_SECONDS:
             self._waiting = deque(self._still_waiting(self._waiting, loop.time(), "the database is away"))
@@ -200,7 +200,8 @@ class GroupCommit(Generic[_Ask, _Answer]):
     async def _run_by_fast_path(
         self, fast_path: FastPath[_Ask, _Answer], callers: list[_Caller[_Ask, _Answer]]
     ) -> list[_Caller[_Ask, _Answer]]:
-        """Those who need a transaction: one statement did not do it, or it is not known whether it did."""
+        """Try the fast path. Returns the callers that need a transaction: their request was not done, or it is in
+        doubt."""
         quick = [caller for caller in callers if fast_path.may(caller.ask)]
         if not quick:
             return callers
@@ -211,7 +212,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 caller.in_doubt |= error.in_doubt
             return callers
         except Exception as error:
-            # The statement wrote nothing. In a transaction the one who is to blame is found.
+            # The statement wrote nothing. A transaction will find the request that caused the error.
             log.debug("group.not_at_once", callers=len(quick), reason=type(error).__name__)
             return callers
         self._moved_at = asyncio.get_running_loop().time()
@@ -232,7 +233,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 answers = await fast_path(connection, [caller.ask for caller in callers])
                 assert len(answers) == len(callers), "an act answers everybody"
         except (ConnectionLost, TimeoutError) as error:
-            # The statement is its own COMMIT. A server that says that it takes no writes, or has no room, did nothing.
+            # The statement is its own COMMIT. A server that is read-only or full did nothing.
             in_doubt = has_begun and not isinstance(error, ReadOnly | DiskFull)
             raise ConnectionLost(str(error) or "the database did not answer in time", in_doubt=in_doubt) from error
         if self._observe is not None and (done := sum(answer is not None for answer in answers)):
@@ -240,7 +241,8 @@ class GroupCommit(Generic[_Ask, _Answer]):
         return answers
 
     async def _run(self, callers: list[_Caller[_Ask, _Answer]]) -> bool:
-        """Commit for these callers, however often the database goes away. Whether it answered before all gave up."""
+        """Commit for these callers, however often the database goes away. Returns whether it answered before all
+        deadlines."""
         loop = asyncio.get_running_loop()
         tries = 0
         while True:
@@ -265,7 +267,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 self._moved_at = loop.time()
                 for caller, answer in zip(callers, answers, strict=True):
                     if caller.in_doubt and isinstance(answer, Unavailable):
-                        # This try did nothing, and says so; the one before may have been committed.
+                        # This try did nothing, but an earlier one may have been committed.
                         caller.fail(OutcomeUnknown())
                     else:
                         caller.give(answer)
@@ -274,7 +276,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
     async def _run_each(self, callers: list[_Caller[_Ask, _Answer]]) -> bool:
         """Commit each caller alone, so that bad data of one fails no other.
 
-        When the database is away, those whose time is over do not wait for it one by one.
+        While the database is away, callers whose deadline has passed do not wait one after the other.
         """
         loop = asyncio.get_running_loop()
         has_answered = True
@@ -313,7 +315,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 assert len(answers) == len(callers), "an act answers everybody"
                 has_acted = True
         except TimeoutError:
-            # The server hangs. If the act was done, that was inside COMMIT.
+            # The server hangs. If the act has returned, it hangs inside COMMIT.
             raise ConnectionLost("the database did not answer in time", in_doubt=has_acted) from None
         if self._observe is not None:
             self._observe(len(callers), loop.time() - began)
@@ -322,15 +324,16 @@ class GroupCommit(Generic[_Ask, _Answer]):
     def _seconds_for(self, callers: list[_Caller[_Ask, _Answer]]) -> float:
         """How long a try may take.
 
-        Nobody is answered while it runs, since it might still commit. It is not cut for whoever's time ends first:
-        after an outage there is always somebody whose time ends, and no batch would ever be committed.
+        No caller is answered while a try runs, because it might still commit. The earliest deadline does not cut it:
+        after an outage some deadline is always near, and no batch would ever be committed.
         """
         return retry.try_seconds(max(caller.deadline for caller in callers), self._patience)
 
     def _still_waiting(
         self, callers: Iterable[_Caller[_Ask, _Answer]], until: float, reason: str
     ) -> list[_Caller[_Ask, _Answer]]:
-        """Those who wait for longer; the others are told now whether it may have been done. No try is under way."""
+        """The callers whose deadline is later; the others are answered now, with whether their request may have been
+        done. No try is under way."""
         waiting, over = [], 0
         for caller in callers:
             if caller.deadline >= until:

@@ -1,10 +1,10 @@
-"""A range of keys: which rows a statement reads, when a large table is read in pieces. Pure."""
+"""A range of keys: the rows that a statement reads when a large table is read in pieces. Pure."""
 
 from typing import Any, NamedTuple
 
 
 class KeyRange(NamedTuple):
-    """After one key, up to another one; both are values of a key's first columns. Without one there is no such end."""
+    """The keys after one key, up to another one; both are values of the first columns. None is an open end."""
 
     after: tuple[Any, ...] = ()
     last: tuple[Any, ...] = ()

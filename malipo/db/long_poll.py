@@ -1,4 +1,4 @@
-"""Long polling: holds requests until what they read has changed.
+"""Long polling: requests wait until the data that they read has changed.
 
 All waiting requests of a process share one query every fifth of a second; without them there is none. It needs no
 connection of its own, finds changes made by any process, and survives a fail-over.
@@ -40,11 +40,12 @@ class LongPoll(Generic[Key, Value]):
 
     @property
     def waiting(self) -> int:
-        """How many requests wait here."""
+        """The number of waiting requests."""
         return len(self._watchers)
 
     async def until_changed(self, key: Key, value: Value | None, *, seconds: float) -> None:
-        """Return when the value is no longer this one, or when the time has passed. None stands for no value at all."""
+        """Return when the value has changed from this one, or when the time has passed. None is the absence of a
+        value."""
         if self.is_released:
             return
         watcher = _Watcher(key, value)

@@ -6,7 +6,7 @@ find nothing to do. Each migration is one transaction, together with its row in 
 The row has the checksum of the file. A file that was edited after it was applied describes a schema that no database
 has, so it is refused. It also has the oldest version that the schema still serves: see `schema.py`.
 
-Only `malipo migrate`, `serve` and `demo` come here. All others only read the schema.
+Only `malipo migrate`, `serve` and `demo` migrate. All other commands only read the schema.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ from malipo.errors import Impossible
 # Any number that no other program uses on this database: "mali" in ASCII.
 _LOCK = 0x6D616C69
 
-# Requests that come while a migration waits for a lock wait behind it. So it gives up soon, lets them pass, and tries
-# again.
+# Requests that come while a migration waits for a lock wait behind it. So the migration stops waiting soon, lets them
+# pass, and tries again.
 _LOCK_TIMEOUT = "2s"
 _TRIES = 10
 _PAUSE_SECONDS = 1.0
@@ -33,12 +33,12 @@ class TableInUse(Impossible):
 
 
 async def migrate(database: Database) -> list[Migration]:
-    """Apply the migrations that are missing; those that were applied."""
+    """Apply the missing migrations, and return them."""
     return [each for each in migrations() if await _apply_in_turn(database, each)]
 
 
 async def _apply_in_turn(database: Database, migration: Migration) -> bool:
-    """Whether it was missing."""
+    """Apply a migration under the lock. Returns whether it was missing."""
     for _ in range(_TRIES):
         try:
             async with database.begin() as tx:

@@ -26,7 +26,7 @@ class Notifier:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._topics: dict[str, None] = {}  # in the order in which they came
-        self._waiting = 0  # how often it was asked to notify since
+        self._waiting = 0  # the number of notifications since the last NOTIFY
         self._sending: asyncio.Task[None] | None = None
 
     def notify(self, topic: str) -> None:

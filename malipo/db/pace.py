@@ -1,8 +1,7 @@
-"""Pace: how long whoever does things for many at once rests between two turns.
+"""Pace: the rest between two commits, or other turns that serve many callers at once.
 
-A turn costs as much as about fifteen of those that it serves, so it is worth waiting for some more of them. How many
-come in a fixed time becomes fewer with each process beside this one, so the rest is longer where fewer come
-(decision 55).
+A turn costs as much as about fifteen of its callers, so it is worth waiting for more of them. With more processes,
+fewer callers come to each in a fixed time, so the rest is longer if fewer come (decision 55).
 """
 
 import asyncio
@@ -12,7 +11,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """A turn begins at least so long after the last one began; and until enough wait for it, at most so long."""
+    """A turn begins at least `least_seconds` after the last one began, and at most `most_seconds` if fewer than
+    `enough` callers wait."""
 
     least_seconds: float
     most_seconds: float
@@ -21,7 +21,7 @@ class Pace:
     async def rest(self, began_at: float, waiting: Callable[[], int], *, most: int | None = None) -> float:
         """Return when the next turn may begin, and its time, by the event loop's clock.
 
-        Who comes later than the least rest waits for nothing, and neither does a full turn of `most`.
+        A caller that comes after the least rest does not wait, and neither does a full turn of `most` callers.
         """
         loop = asyncio.get_running_loop()
         since = loop.time() - began_at
@@ -32,7 +32,7 @@ class Pace:
         return loop.time()
 
     def more_seconds(self, waiting: int) -> float:
-        """How long to rest beyond the least, in which so many have come: as many will come again in the same time.
+        """How long to rest beyond the least rest, in which `waiting` callers came: as many come again in the same time.
         Pure."""
         if not 0 < waiting < self.enough:
             return 0.0

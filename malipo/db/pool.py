@@ -13,10 +13,11 @@ import asyncpg
 
 # A firewall may drop a connection that was idle for longer, without telling either end.
 _KEPT_SECONDS = 300.0
-# While the server is away, so often somebody looks whether it is back, and not all who wait all the time. They do
-# not wait for each other's looks: one may hang.
+# While the server is away, one waiting caller tries to connect this often, and not all of them all the time. They do
+# not wait for each other's tries, because a try may hang.
 _LOOK_SECONDS = 0.1
-# Nobody waits longer for a turn, or whoever has less time than that would take turns and never look.
+# A caller waits at most this long for its turn to try. Otherwise callers with less time would use up turns without
+# trying.
 _MOST_LOOK_SECONDS = 0.5
 
 
@@ -24,13 +25,13 @@ class Pool:
     def __init__(self, connect: Callable[[], Awaitable[asyncpg.Connection]], *, size: int) -> None:
         self._connect = connect
         self._size = size
-        self._idle: list[tuple[asyncpg.Connection, float]] = []  # and since when
+        self._idle: list[tuple[asyncpg.Connection, float]] = []  # each with the time since when it is idle
         self._lent: set[asyncpg.Connection] = set()
-        self._places = 0  # for connections that are being made, or may be made by somebody who waited for that
+        self._places = 0  # for connections that are being made, or that a waiting caller may make
         self._waiting: deque[asyncio.Future[asyncpg.Connection | None]] = deque()
         self._all_back = asyncio.Event()
         self._is_away = False
-        self._look_at = 0.0  # the last turn to look that was given away
+        self._look_at = 0.0  # the time of the last turn that was given to a caller
         self._is_closed = False
 
     @property
@@ -94,7 +95,7 @@ class Pool:
         return None
 
     async def _new_one(self) -> asyncpg.Connection:
-        """Its place in the pool is counted already."""
+        """Make a connection, whose place in the pool is counted already."""
         try:
             connection = await self._connect_or_look()
         except BaseException:
@@ -121,7 +122,7 @@ class Pool:
         return connection
 
     async def _wait(self, seconds: float) -> asyncpg.Connection | None:
-        """What somebody gives back; None if there is room for a new one instead."""
+        """Wait for a connection that is given back; None if there is room for a new one instead."""
         turn: asyncio.Future[asyncpg.Connection | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         try:
@@ -145,7 +146,7 @@ class Pool:
             turn.set_result(None)
 
     def _next(self) -> "asyncio.Future[asyncpg.Connection | None] | None":
-        """Whoever has waited longest and still does."""
+        """The caller that has waited longest and still waits."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():

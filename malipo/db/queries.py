@@ -1,7 +1,7 @@
 """Reads and rare writes of requests: which connections they use, and how long they wait for a database that is away.
 
-A read that may be late (`may_lag`) goes to a standby, where one is set. Which reads may is decided one by one, in the
-table of docs/operating/high-availability.md: never one on which somebody decides whether to pay.
+A read that may be late (`may_lag`) goes to a standby, if there is one. The table in docs/operating/high-availability.md
+lists which reads may: never one by which a person or program decides whether to pay.
 """
 
 from collections.abc import Awaitable, Callable
@@ -19,7 +19,8 @@ Query = Callable[[Conn], Awaitable[Found]]
 
 
 class Queries:
-    """Of one kind of caller: `database` is theirs. Searches, whoever asks, take turns on people's connections."""
+    """The queries of one kind of caller, programs or people: `database` has their connections. All searches take turns
+    on people's connections."""
 
     def __init__(
         self,
@@ -39,7 +40,7 @@ class Queries:
         self._standby = standby
 
     def begin_waiting(self) -> None:
-        """A request has arrived, or goes on after a wait that it has asked for itself."""
+        """Begin the deadline of a request that has arrived, or that goes on after a wait of its own."""
         retry.begin_waiting(self._patience)
 
     def end_waiting(self) -> None:
@@ -49,15 +50,15 @@ class Queries:
         return await self._read(self.database, query, is_snapshot=False, may_lag=may_lag)
 
     async def read_part(self, query: Query[Found]) -> Found:
-        """A part of a download, which may go on for long: each part waits anew, and may be late."""
+        """Read a part of a download, which may take long: each part has a deadline of its own, and may be late."""
         self.begin_waiting()
         return await self.read(query, may_lag=True)
 
     async def read_snapshot(self, query: Query[Found], *, is_search: bool = False, may_lag: bool = False) -> Found:
         """A read of several statements that must agree with each other.
 
-        A search can be costly, whoever asks. It takes one of people's connections, and neither payments nor other pages
-        wait for it.
+        A search can be costly. It always uses one of people's connections, so that neither payments nor most pages wait
+        for it.
         """
         seconds = self._search_seconds + self._patience
         async with self._search_turns.taken(seconds=seconds) if is_search else nullcontext():
@@ -72,7 +73,7 @@ class Queries:
                 pass
             except StatementCancelled as error:
                 if database.statement_timeout_seconds is not None:
-                    raise QueryTimeout from error  # It would only take as long once more.
+                    raise QueryTimeout from error  # A second try would take as long again.
         return await retry.read(database, query, patience_seconds=self._patience, is_snapshot=is_snapshot)
 
     async def write(self, act: Callable[[Tx], Awaitable[Found]]) -> Found:

@@ -1,8 +1,8 @@
 """Whether a process is ready: its database takes a write.
 
-A fail-over takes the database from all processes at once. If each said so at once, a load balancer would have nobody to
-send requests to, though all of them only wait. So whoever was ready stays so for a grace, with a warning. A full disk
-does not end by itself: there is no grace.
+A fail-over takes the database from all processes at once. If all reported that at once, a load balancer would have no
+process left, although they only wait. So a ready process stays ready for a grace period, with a warning. A full disk
+does not end by itself, so it has no grace.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class Readiness:
 
 
 class ReadinessCheck:
-    """Of one process. It knows since when the database is away, if it is."""
+    """The readiness of one process. It notes since when the database is away."""
 
     def __init__(self, database: Database, *, grace_seconds: float) -> None:
         self._writes = WriteCheck(database)
@@ -34,7 +34,8 @@ class ReadinessCheck:
         self._away_since: float | None = None  # by the event loop's clock
 
     async def look(self, what_is_missing: Callable[[], Awaitable[str | None]]) -> Readiness:
-        """`what_is_missing` asks a database that is there whether payments can be taken."""
+        """Look at the database. `what_is_missing` queries a reachable database for a reason why no payment can be
+        accepted."""
         try:
             async with asyncio.timeout(_LOOK_SECONDS):
                 await self._writes.require()
@@ -60,7 +61,7 @@ class ReadinessCheck:
 
 
 def _sentence(error: Exception) -> str:
-    """For everybody: it names no host and no user."""
+    """A sentence for the public, without names of hosts or users."""
     if isinstance(error, ReadOnly):
         return "The database takes no writes: it is a standby, or set to read-only."
     if isinstance(error, AccessRefused):

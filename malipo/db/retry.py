@@ -1,6 +1,6 @@
 """Retries while the database is away: reconnect and try again, until the deadline of the request.
 
-Writes of payments wait in `group_commit.py`. What is here is for reads and for rare writes that commit alone.
+Writes of payments wait in `group_commit.py`. This is for reads, and for rare writes that commit alone.
 """
 
 import asyncio
@@ -14,44 +14,44 @@ from malipo.db.errors import ConnectionLost, Contention, StatementCancelled
 from malipo.db.transaction import Conn, Tx
 from malipo.errors import OutcomeUnknown, QueryTimeout, Unavailable
 
-# Until when a request waits for a database that is away: one deadline from its arrival, over all that it does.
-#
-# One deadline covers the whole request, not each of its stages. A deadline ends the waiting, never
-# the first try: a request that comes late to a database that is there is answered.
+# The deadline until which a request waits for a database that is away. It is set at the request's arrival, and covers
+# the whole request, not each of its stages. A deadline ends the waiting, never the first try: a late request is
+# answered if the database is there.
 
 
 _deadline: ContextVar[float | None] = ContextVar("database_deadline", default=None)
 
-# Less would end tries on a database that is only slow, as one is that has just taken over: a quarter of the patience.
+# A shorter try would fail on a database that is only slow, for example right after a fail-over.
 _SHORTEST_TRY_SECONDS = 1.0
 _SHORTEST_TRY = 4
 
 
 def begin_waiting(seconds: float) -> None:
-    """A request has arrived, or goes on after a wait that it has asked for itself, such as a long poll."""
+    """Set the deadline of a request that has arrived, or that goes on after a wait of its own, such as a long poll."""
     _deadline.set(asyncio.get_running_loop().time() + seconds)
 
 
 def end_waiting() -> None:
-    """The request was answered. What the same task does afterwards waits by itself."""
+    """Clear the deadline of an answered request. Later work of the same task has deadlines of its own."""
     _deadline.set(None)
 
 
 def deadline_of(patience_seconds: float) -> float:
-    """By the event loop's clock. Of the request that is under way; where there is none, of a wait that begins now."""
+    """The deadline by the event loop's clock: of the current request, or without one, of a wait that begins now."""
     deadline = _deadline.get()
     return asyncio.get_running_loop().time() + patience_seconds if deadline is None else deadline
 
 
 def try_seconds(deadline: float, patience_seconds: float) -> float:
-    """How long one try may take: a connection that hangs takes half of the patience, so there is time for another."""
+    """How long one try may take: half of the patience, so that after a connection that hangs there is time for
+    another."""
     left = deadline - asyncio.get_running_loop().time()
     return max(min(left, patience_seconds / 2), patience_seconds / _SHORTEST_TRY, _SHORTEST_TRY_SECONDS)
 
 
 Found = TypeVar("Found")
 
-# Where no request is under way, and the caller does not say how long.
+# Without a current request, if the caller gives none.
 PATIENCE_SECONDS = 10.0
 
 _PAUSE_SECONDS = 0.1
@@ -66,7 +66,7 @@ async def read(
 ) -> Found:
     """Read, and read again if the connection is lost, until the patience ends.
 
-    What a statement timeout has ended is not read again: it would only take as long once more.
+    A read that a statement timeout has ended is not tried again, because it would take as long again.
     """
     deadline = deadline_of(patience_seconds)
     while True:
@@ -94,7 +94,7 @@ async def write(
     deadline = deadline_of(patience_seconds)
     while True:
         try:
-            # Some have much to do, such as a release after a restore, so that a try is only cut when it must hang.
+            # Some writes take long, such as a release after a restore, so a try is only cut when it must be hanging.
             return await _write_once(database, act, seconds=patience_seconds + _longest_statement(database))
         except (ConnectionLost, Contention) as error:
             if error.in_doubt:
@@ -112,13 +112,13 @@ async def _write_once(database: Database, act: Callable[[Tx], Awaitable[Found]],
             found = await act(tx)
             has_acted = True
     except TimeoutError:
-        # The server hangs. If the act was done, that was inside COMMIT.
+        # The server hangs. If the act has returned, it hangs inside COMMIT.
         raise ConnectionLost("the database did not answer in time", in_doubt=has_acted) from None
     return found
 
 
 def _longest_statement(database: Database) -> float:
-    """The time that a connection allows a statement is no hanging."""
+    """The longest time that the connection allows a statement, which is no hanging."""
     return database.statement_timeout_seconds or 0
 
 

@@ -53,7 +53,7 @@ class Migration:
 
 @cache
 def migrations() -> Sequence[Migration]:
-    """In the order in which they are applied."""
+    """The migrations in the order in which they are applied."""
     folder = resources.files("malipo.db").joinpath("migrations")
     found = [
         Migration(int(match[1]), match[2], file.read_text())
@@ -78,7 +78,7 @@ _APPLIED = """
 """
 
 
-# As a value for SQL: another one after each change of what is read of a schema, and a tenth of the work.
+# A value for SQL that changes with every change of the schema's rows, for a tenth of the work of reading them.
 FINGERPRINT = "(SELECT sum(hashtextextended(m::text, 0))::text FROM schema_migrations m)"
 
 
@@ -119,11 +119,11 @@ class SchemaTooOld(Impossible):
 
 
 class MigrationEdited(Impossible):
-    """A migration that this database has applied has another text now."""
+    """The file of a migration that this database has applied was edited since."""
 
 
 async def read_schema(connection: Conn) -> Schema:
-    """Needs no more than SELECT. Of a database in which nothing was ever done it is empty."""
+    """Read the schema, which is empty for a new database. It needs no right but SELECT."""
     try:
         rows = await connection.fetch(_APPLIED)
     except asyncpg.UndefinedTableError:
@@ -137,7 +137,7 @@ async def read_schema(connection: Conn) -> Schema:
 
 
 async def read_fingerprint(connection: Conn) -> str | None:
-    """None: there is no schema."""
+    """The fingerprint of the schema; None if there is no schema."""
     try:
         found: str | None = await connection.fetchval(f"SELECT {FINGERPRINT}")
     except asyncpg.UndefinedTableError:
@@ -177,6 +177,6 @@ def check_served(schema: Schema, known: Sequence[Migration], *, oldest: int = OL
 
 
 async def require_served(database: Database) -> None:
-    """For whoever does not migrate."""
+    """Refuse a database that this version cannot serve. For processes that do not migrate."""
     async with database.read() as connection:
         check_served(await read_schema(connection), migrations())

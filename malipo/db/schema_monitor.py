@@ -1,8 +1,8 @@
 """Monitors the schema in each process: whether another version has migrated it so that this one cannot serve it.
 
-The schema is read about once a second, and before a request is answered with 500: the statement that broke may be one
-that the new schema does not know. No request pays for a query of its own. Payments are claimed for sending with a
-look at the schema in the same commit: see `restore/restore_detector.py`.
+The schema is read about once a second, and before a request is answered with 500, because the failed statement may be
+one that the new schema does not support. No other request costs a query. A commit that claims payments for sending also
+reads the schema: see `restore/restore_detector.py`.
 """
 
 import asyncio
@@ -27,14 +27,14 @@ class SchemaMonitor:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._changed = asyncio.Event()
-        self.is_served: bool | None = None  # None until it was seen
+        self.is_served: bool | None = None  # None before the first look
         self.problem: str | None = None  # in a sentence
         self._pending = 0
         self._fingerprint: str | None = None  # of the schema that was checked last
 
     @property
     def warning(self) -> str | None:
-        """What an operator should see to although the schema is served."""
+        """A sentence for operators about a schema that is served and still needs them; None otherwise."""
         if not self._pending:
             return None
         return f"The database waits for {self._pending} {'migration' if self._pending == 1 else 'migrations'}."
@@ -45,20 +45,20 @@ class SchemaMonitor:
             raise BeingUpgraded
 
     def is_known(self, fingerprint: str | None) -> bool:
-        """Whether this schema was looked at, and is served."""
+        """Whether this is the schema of the last look, and is served."""
         return self.is_served is True and fingerprint is not None and fingerprint == self._fingerprint
 
     async def until(self, *, is_served: bool) -> None:
-        """Return when the schema was seen to be one that is served, or is not."""
+        """Return when a look has found a schema that is served, or that is not."""
         while self.is_served is not is_served:
             await self._changed.wait()
 
     async def look(self) -> None:
-        """While the database is away, what was seen last stays. It is checked again when it has changed."""
+        """Look at the schema, and check it if it has changed. While the database is away, the last result stays."""
         fingerprint = None
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS), self._database.read() as connection:
-                # Before the schema: if that changes between the two, the next look checks it again.
+                # Read before the schema: if the schema changes in between, the next look checks it again.
                 fingerprint = await read_fingerprint(connection)
                 if fingerprint is not None and fingerprint == self._fingerprint:
                     return
@@ -77,7 +77,7 @@ class SchemaMonitor:
             self._fingerprint = fingerprint
 
     def _note(self, problem: str | None) -> None:
-        """Log what has changed; at the start, a schema that is not served."""
+        """Log changes of the result; at the start, a schema that is not served."""
         if problem is not None and problem != self.problem:
             log.error("schema.not_served", reason=problem)
         elif problem is None and self.problem is not None:
@@ -89,7 +89,7 @@ class SchemaMonitor:
             self._changed = asyncio.Event()
 
     async def explain(self, error: Exception) -> Exception:
-        """An error that nobody expects may mean that the schema has just changed. Then nothing is wrong with us."""
+        """BeingUpgraded in place of an unexpected error, if the schema has just changed."""
         if isinstance(error, Refusal | Unavailable | ConnectionLost | Contention):
             return error
         await self.look()

@@ -1,8 +1,8 @@
-"""Reads on a standby, where being late by a moment does no harm. Whatever is wrong with it, the primary is read.
+"""Reads on a standby, for reads that may be late by a moment. If anything is wrong with it, the primary is read.
 
-How late a standby is, its clock cannot tell: one that has heard nothing for an hour knows of nothing that it lacks. So
-the primary is asked every second how far its log is, and a standby must have what the primary had some seconds ago.
-Each read looks, on the connection that it uses: behind one address there may be several standbys.
+A standby cannot tell how late it is: without news for an hour, it does not know what it lacks. So the position of the
+primary's log is read every second, and a standby must have the position of some seconds ago. Each read checks that on
+its own connection, because there may be several standbys behind one address.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ Found = TypeVar("Found")
 
 _SAMPLE_SECONDS = 1.0
 _SAMPLE_PATIENCE_SECONDS = 5.0
-# After a standby has failed, it is left alone for a moment: else each read would wait for it first.
+# A failed standby is not tried for a moment, because each read would wait for it first.
 _LEFT_ALONE_SECONDS = 5.0
 
 _WRITTEN = "SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint"
@@ -40,11 +40,11 @@ class Standby:
         self._database = database
         self._primary = primary
         self._most_lag_seconds = most_lag_seconds
-        self._written: deque[tuple[float, int]] = deque()  # when the primary's log was how far
+        self._written: deque[tuple[float, int]] = deque()  # positions of the primary's log, each with its time
         self._left_alone_until = 0.0
 
     async def read(self, query: Callable[[Conn], Awaitable[Found]], *, is_snapshot: bool, seconds: float) -> Found:
-        """What the query finds there. StandbyUnusable if it is away, too late, or cannot say."""
+        """The result of the query on the standby. StandbyUnusable if it is away, too late, or may be."""
         loop = asyncio.get_running_loop()
         least = self._least_position(loop.time())
         if least is None or loop.time() < self._left_alone_until:
@@ -69,7 +69,7 @@ class Standby:
             raise StandbyUnusable from error
 
     async def watch(self) -> None:
-        """Until cancelled: note how far the primary's log is."""
+        """Run until cancelled: note the position of the primary's log."""
         while True:
             try:
                 await self.sample()
@@ -89,6 +89,6 @@ class Standby:
             self._written.popleft()
 
     def _least_position(self, now: float) -> int | None:
-        """What a standby must have. None while nothing is known: at the start, and after the primary was long away."""
+        """The position that a standby must have; None if it is unknown: at the start, or after the primary was away."""
         old_enough = [written for at, written in self._written if at <= now - self._most_lag_seconds]
         return old_enough[-1] if old_enough else None

@@ -63,7 +63,7 @@ class PooledConnection:
 
     async def _commit(self) -> None:
         if await self._on("COMMIT;") != "COMMIT":
-            # A statement failed, and its error was caught: the server answers COMMIT with ROLLBACK.
+            # A statement failed and its error was caught, so the server answered COMMIT with ROLLBACK.
             raise RuntimeError("a transaction that failed cannot be committed")
 
     async def _on(self, statement: str) -> str:
@@ -77,6 +77,6 @@ class PooledConnection:
             # A server that hangs would not read a ROLLBACK either. It rolls back when the connection is closed.
             self._connection.terminate()
         elif error is not None and isinstance(meaning_of(error), ReadOnly):
-            # The address may lead to the new primary by now, this connection never will.
+            # A new connection may reach the new primary; this one never will.
             self._connection.terminate()
         self._pool.give_back(self._connection)

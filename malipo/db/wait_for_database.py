@@ -1,7 +1,7 @@
 """Waits at start for a database that is away or refuses us, and says which it is.
 
-A machine boots in any order, and an operator who mends a password, a certificate or pg_hba.conf need not start malipo
-again. Only an address that cannot be used at all ends the start, with a sentence: it is read once.
+Machines start their services in any order, and an operator who fixes a password, a certificate or pg_hba.conf need not
+start malipo again. Only an address that can never work ends the start, with a sentence.
 """
 
 import asyncio
@@ -14,16 +14,16 @@ from malipo.errors import Impossible
 
 _CONNECT_SECONDS = 5.0
 _AGAIN_SECONDS = 1.0
-# The log has it from the first try on, and then as often.
+# The log says so at the first try, and then this often.
 _SAID_SECONDS = 30.0
 
 
 class UnusableAddress(Impossible):
-    """No server could be reached with it, ever."""
+    """An address that can never reach a server."""
 
 
 async def wait_for_database(url: str) -> None:
-    """Return when it lets us in."""
+    """Return when the database accepts a connection."""
     began = clock.monotonic()
     said: tuple[str, float] | None = None
     while (away := await _why_away(url)) is not None:
@@ -36,7 +36,7 @@ async def wait_for_database(url: str) -> None:
 
 
 async def is_there(url: str) -> bool:
-    """Whether it lets us in now."""
+    """Whether the database accepts a connection now."""
     return await _why_away(url) is None
 
 

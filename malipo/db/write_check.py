@@ -1,9 +1,9 @@
 """Whether the database takes writes, tried with a real one that leaves nothing behind.
 
-A primary that became a standby answers, and takes none: that is asked first. A message in the write-ahead log is
-committed, as a payment would be: a read-only server refuses it. Then rows that do not fit into memory are sorted, so
-that the server writes a temporary file beside its data: on a full disk that fails, while the log, whose files exist
-already, could still be written. Neither needs a table or a right of its own.
+First it asks whether the server is a standby, which answers but takes no writes. Then it commits a message in the
+write-ahead log, which a read-only server refuses. Then it sorts more rows than fit into memory, so that the server
+writes a temporary file beside its data: that fails on a full disk, even while the log, whose files exist already, can
+still be written. None of these needs a table or a right of its own.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ _SORT = (
 
 
 class WriteCheck:
-    """Of one process. It writes at most once a second; a caller who asks more often gets the last result."""
+    """The write check of one process. It writes at most once a second; in between, callers get the last result."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

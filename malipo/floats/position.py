@@ -25,7 +25,7 @@ class Source(StrEnum):
 
 class FloatReading(NamedTuple):
     channel: str
-    account: str  # of several at that network
+    account: str  # which account, if we have several at that network
     amount: int
     source: Source
     read_at: datetime
@@ -35,10 +35,10 @@ class FloatReading(NamedTuple):
 
 class Position(NamedTuple):
     channel: Channel
-    ledger: int  # what should lie there
+    ledger: int  # the balance by the ledger
     readings: Sequence[FloatReading]  # the latest of each account
     in_flight: int  # in payouts that have not ended and are paid from there
-    asked: frozenset[str] = frozenset()  # the accounts that the network's own call reads
+    asked: frozenset[str] = frozenset()  # accounts whose balance the network's call returns
     unread: frozenset[str] = frozenset()  # accounts that have received money from the bank, and have no reading
 
     @property
@@ -48,12 +48,12 @@ class Position(NamedTuple):
 
     @property
     def read_at(self) -> datetime | None:
-        """Of the oldest reading that counts."""
+        """The time of the oldest reading that counts."""
         return min((each.read_at for each in self.readings), default=None)
 
     @property
     def difference(self) -> int | None:
-        """The reading less the ledger's balance; None if an account is shared or was never read."""
+        """The reading minus the ledger's balance; None if an account is shared or was never read."""
         if self.reading is None or self.unread or any(each.is_shared for each in self.readings):
             return None
         return self.reading - self.ledger
@@ -61,8 +61,8 @@ class Position(NamedTuple):
     def cover(self, now: datetime) -> int:
         """The balance after all payouts in flight; negative if it does not cover them.
 
-        A payout that the network has just paid counts twice until it is completed here: the cover is rather too low
-        than too high.
+        A payout that the network has just paid counts twice until it is completed here, so the cover errs on the low
+        side.
         """
         # Payouts are paid from the account whose balance the network's call returns, if it has one; money in other
         # accounts does not cover them.

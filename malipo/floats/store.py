@@ -18,7 +18,7 @@ async def insert(tx: Tx, readings: Sequence[FloatReading]) -> None:
 
 
 async def find_latest(connection: Conn) -> list[FloatReading]:
-    """The latest of each account and source. There are few of those, however many readings: each is one look."""
+    """The latest reading of each account and source, each found by one look into an index."""
     rows = await connection.fetch(
         f"""
         WITH RECURSIVE sources AS (
@@ -79,7 +79,8 @@ async def find_in_flight(connection: Conn) -> dict[str, int]:
 
 
 async def find_positions(connection: Conn, *, ledger: dict[str, int] | None = None) -> list[Position]:
-    """Of every channel. The ledger's floats are sums of many rows: a caller that runs often passes the last sums in."""
+    """The position of every channel. The ledger's floats are sums of many rows, so a frequent caller passes the last
+    sums."""
     floats = await find_ledger_floats(connection) if ledger is None else ledger
     readings, in_flight = await find_latest(connection), await find_in_flight(connection)
     accounts = await _find_accounts(connection)
@@ -102,7 +103,7 @@ async def _find_accounts(connection: Conn) -> list[tuple[str, str]]:
 
 
 async def is_read_since(connection: Conn, channel: str, account: str, since: datetime) -> bool:
-    """Whether a worker has asked the network since then."""
+    """Whether a worker has read the balance since a time."""
     return bool(
         await connection.fetchval(
             """

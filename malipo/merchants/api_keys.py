@@ -1,7 +1,7 @@
 """API keys: their format, permissions, expiry and IP allowlist. Pure.
 
-A key is shown once, when it is made. What we keep is its hash: a key is 160 random bits, so a plain SHA-256
-cannot be reversed, and checking it is cheap.
+A key is shown once, when it is made. malipo keeps its hash: a key has 160 random bits, so a plain SHA-256 cannot be
+reversed, and checking it is cheap.
 """
 
 import hashlib
@@ -34,15 +34,15 @@ class Permission(StrEnum):
     LINKS_MANAGE = "links.manage"
 
 
-# Each of these opens the routes that take money in, or those that pay it out. A refund pays out.
+# Each of these permissions opens the routes that collect money, or those that pay it out. A refund pays out.
 COLLECTING = (Permission.PAYMENTS_CREATE, Permission.PAYMENTS_COLLECT)
 PAYING_OUT = (Permission.PAYMENTS_CREATE, Permission.PAYMENTS_DISBURSE)
 
 # With one of these a key moves the merchant's money.
 PAYING = frozenset({*PAYING_OUT, Permission.PAYOUTS_APPROVE})
 
-# What a key gets if nobody says what it may do: each route once. Approving is the second person's part: a key does it
-# only if somebody has named it.
+# The permissions of a key if none is named: each route once. A key may approve only if that is named, because approving
+# is the second person's part.
 UNNAMED_PERMISSIONS = tuple(
     each
     for each in Permission
@@ -53,7 +53,7 @@ _NARROWER = {Permission.PAYMENTS_CREATE: (Permission.PAYMENTS_COLLECT, Permissio
 
 
 def narrowed(permissions: Iterable[str]) -> frozenset[str]:
-    """All that a key with these permissions can be left with: these, and those that open a part of what they open."""
+    """The permissions that a key with these may keep: these, and permissions that open a part of the same routes."""
     given = frozenset(permissions)
     return given.union(*(parts for whole, parts in _NARROWER.items() if whole in given))
 
@@ -102,7 +102,7 @@ class NewKey:
     ip_allowlist: tuple[AddressRange, ...] = ()
     payout_limit: int | None = None
     daily_payout_limit: int | None = None
-    created_by: str | None = None  # whom it counts as, where something takes two people
+    created_by: str | None = None  # the person that the key counts as, if something takes two people
 
     @property
     def last4(self) -> str:
@@ -141,7 +141,7 @@ class KnownKey(msgspec.Struct, frozen=True):
     last_used_at: datetime | None
     payout_limits: PayoutLimits | None = None
     created_by: str | None = None  # None: not known
-    requires_idempotency_key: bool = False  # the merchant does, of what moves money
+    requires_idempotency_key: bool = False  # for requests that move money; a setting of the merchant
 
     def is_good(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
@@ -150,7 +150,7 @@ class KnownKey(msgspec.Struct, frozen=True):
         return not self.ip_allowlist or any(address in allowed for allowed in self.ip_allowlist)
 
     def has_stale_use(self, now: datetime) -> bool:
-        """Whether its last use should be noted anew. To the minute: more often would cost every request a write."""
+        """Whether its last use should be stored again: at most once a minute, to spare each request a write."""
         return self.last_used_at is None or now - self.last_used_at >= timedelta(minutes=1)
 
 

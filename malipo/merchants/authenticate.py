@@ -1,8 +1,8 @@
 """Authenticates API calls: is the key valid, is the merchant active, is the address allowed, is the rate limit kept.
 
-The order of these checks is the order of the answers a caller sees. Requests that arrive together are decided together,
-in the order of arrival. Nothing here waits for a disk: a window that loses its last moments in a crash of the database
-lets a few more requests through, and no money depends on it.
+A caller sees the first of these checks that fails. Requests that arrive together are decided together, in the order of
+arrival. Nothing waits for a disk: a crash of the database may lose the last moments of a rate-limit window, which lets
+a few more requests through, and no money depends on it.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from malipo.rate_limit.refusal import RateLimited
 from malipo.rate_limit.sliding_window import RateClass, RateLimitStatus, Window
 from malipo.settings.parsers import Address
 
-# At each conflict one of the processes has succeeded, so many processes on one key all succeed in the end.
+# At each conflict another process has succeeded, so in the end all processes that use one key succeed.
 _MOST_TRIES = 50
 _MOST_KNOWN = 10_000  # in the memory of a process
 
@@ -47,7 +47,7 @@ class Caller(msgspec.Struct, frozen=True):
 
 
 class Authenticate:
-    """Needs no transaction: windows are read, decided on and written, and again where another process wrote first."""
+    """Decides without a transaction: windows are read and written, and again if another process wrote first."""
 
     def __init__(self, *, limits: Mapping[RateClass, int], clock: Clock) -> None:
         self._limits = limits
@@ -66,9 +66,9 @@ class Authenticate:
         raise Contention("another process always writes first")
 
     async def _try(self, connection: Conn, requests: Sequence[AccessRequest]) -> list[Caller | Refusal | None]:
-        """None for those whose window another process has written meanwhile."""
+        """One try. None for requests whose window another process has written meanwhile."""
         now = self._clock()
-        # A class without a limit has no window that we need.
+        # A class without a limit needs no window.
         wanted = [
             (request.key_hash, request.rate_class if self._limits[request.rate_class] else None) for request in requests
         ]
@@ -108,7 +108,7 @@ class Authenticate:
 
 
 class KnownKeys:
-    """What never changes of the API keys that this process has let in: their ids and merchants, by their hashes."""
+    """The ids and merchants of API keys that this process has accepted, by the keys' hashes. They never change."""
 
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[str, str]] = {}
@@ -119,7 +119,7 @@ class KnownKeys:
         self._known[key_hash] = (caller.key_id, caller.merchant_id)
 
     def get(self, key_hash: bytes) -> tuple[str, str] | None:
-        """The ids of the key and of its merchant. They say nothing of whether the key is still good."""
+        """The ids of a key and of its merchant. The key may be revoked by now."""
         return self._known.get(key_hash)
 
 
@@ -132,19 +132,19 @@ class Authentication:
         )
 
     def submit(self, request: AccessRequest, *, deadline: float) -> "asyncio.Future[Caller | Refusal]":
-        """The same as a future, whose result may be a refusal. `deadline` is by the event loop's clock."""
+        """Submit a request. The result of the future may be a refusal. `deadline` is by the event loop's clock."""
         return self._authenticate.submit(request, deadline=deadline)
 
     async def __call__(self, request: AccessRequest) -> Caller:
         try:
             return granted(await self._authenticate(request))
         except OutcomeUnknown:
-            # It does not matter whether it was counted: the request itself has not begun.
+            # Whether the request was counted does not matter, because it has not begun.
             raise Unavailable from None
 
 
 class _Count(msgspec.Struct):
-    """How many may pass, of one key and class, their status, and whether another process has written the window."""
+    """How many requests of one key and class may pass, their status, and whether another process wrote the window."""
 
     key_id: str
     passing: int
@@ -153,7 +153,7 @@ class _Count(msgspec.Struct):
 
 
 def _answer(key: KnownKey, count: _Count | None) -> Caller | Refusal | None:
-    """For the next request with this key and class."""
+    """The answer for the next request with this key and class."""
     if count is None:
         return _caller(key, None)
     if count.is_lost:

@@ -1,6 +1,6 @@
-"""Changes an API key: its name, its limits for payouts, and its permissions, of which it can only lose some. Whoever
-holds the key holds it as it is: nobody is handed more than they were given. The caller has asked an owner for the
-password."""
+"""Changes an API key: its name, its limits for payouts, and its permissions, which can only become fewer: the holders
+of the key must not get more than they were given. The caller has asked an owner for the password.
+"""
 
 import hashlib
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from malipo.merchants.store import api_keys
 
 
 class KeyChanges(TypedDict, total=False):
-    """What is absent stays as it is. None is no limit."""
+    """The changes. An absent field stays as it is; None is no limit."""
 
     name: str
     permissions: tuple[Permission, ...]
@@ -53,7 +53,7 @@ class KeyChanged(Conflict):
 
 
 def code_of(key: StoredKey) -> str:
-    """What names a key as it was shown, so that nobody writes over what they have not seen. Pure."""
+    """The code of a key as it was shown, so that nobody overwrites a change that they have not seen. Pure."""
     seen = (key.name, sorted(key.permissions), key.payout_limit, key.daily_payout_limit)
     return hashlib.sha256(repr(seen).encode()).hexdigest()[:16]
 
@@ -68,8 +68,8 @@ async def change_key(
     now: datetime,
     seen: str | None = None,
 ) -> StoredKey:
-    """The key as it is now. Requests that come after the commit are checked against it."""
-    # Payouts with the key are decided while their wallet is locked, and read what it has paid out today.
+    """Change a key, and return it. Requests that come after the commit are checked against the new values."""
+    # Payouts with the key are decided with their wallet locked, and read the key's sum of today.
     await wallets.lock(tx, [merchant_id])
     before = await api_keys.lock(tx, merchant_id, key_id)
     if before is None:
@@ -108,7 +108,7 @@ def _is_wider(before: int | None, after: int | None) -> bool:
 
 
 def _changed(before: StoredKey, after: StoredKey) -> dict[str, object]:
-    """What is other than it was, with what it was."""
+    """The changed fields, with their old and new values."""
     changed: dict[str, object] = {}
     for name in KeyChanges.__annotations__:
         old, new = getattr(before, name), getattr(after, name)

@@ -1,8 +1,8 @@
-"""Changes what a merchant has set about approvals. The caller has asked an owner for the password.
+"""Changes a merchant's approval rules. The caller has asked an owner for the password.
 
-What is stricter holds at once. What is weaker (the second person switched off, a higher amount, no amount) waits, as
-an account does that somebody else has reset: until another owner confirms it, or for the cooling time, in which every
-owner sees it and can take it back. Else one owner switches the rule off, pays, and switches it on again.
+Stricter rules hold at once. Weaker rules (no second person, a higher amount, no amount) wait, like an account that
+another person has reset: until another owner confirms them, or for the cooling time, in which every owner sees them and
+can withdraw them. Otherwise one owner could turn the rule off, pay, and turn it on again.
 """
 
 from datetime import datetime
@@ -31,7 +31,8 @@ class NothingWaits(Conflict):
 
 
 async def change_approval_rules(tx: Tx, merchant_id: str, rules: ApprovalRules, *, actor: Actor, now: datetime) -> bool:
-    """Whether all of it holds now; else the rest waits. What waited before no longer does."""
+    """Change the rules. Returns whether all of them hold now; otherwise the weaker part waits, in place of earlier
+    waiting rules."""
     before, waiting = await approval_rules.lock(tx, merchant_id, now=now)
     if waiting is not None and waiting.rules == rules:
         return False
@@ -47,7 +48,7 @@ async def change_approval_rules(tx: Tx, merchant_id: str, rules: ApprovalRules, 
 
 
 async def confirm_approval_rules(tx: Tx, merchant_id: str, seen: datetime, *, actor: Actor, now: datetime) -> None:
-    """A second owner agrees with the rules that wait, of which a page has shown when they were asked for."""
+    """Confirm the waiting rules as a second owner. `seen` is their time of request, as the page has shown it."""
     _, waiting = await approval_rules.lock(tx, merchant_id, now=now)
     if waiting is None or waiting.requested_at != seen:
         raise NothingWaits

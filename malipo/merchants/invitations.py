@@ -1,8 +1,8 @@
 """Adds a person and makes the link for their first password.
 
-An email has one account in the whole service, so an owner learns by a refusal that it has one, also elsewhere. That
-cannot be hidden, since a person who was added gets a link; but refusals are counted as attempts to log in are, so that
-nobody tries a list of emails.
+An email has one account in the whole service, so a refusal tells an owner that an email has an account, also at another
+merchant. That cannot be hidden, because a person who was added gets a link. But refusals are counted like log-in
+attempts, so that nobody can try a list of emails.
 """
 
 from datetime import datetime
@@ -38,7 +38,7 @@ class Invitations:
         try:
             invited = await retry.write(self._database, act)
         except EmailTaken:
-            raise  # It stays counted.
+            raise  # The attempt stays counted.
         except Exception:
             await self._attempts.take_back(merchant_id, actor.address, now=now)
             raise

@@ -94,7 +94,7 @@ class Login:
         now: datetime,
         may_enrol: bool = True,
     ) -> FirstStep:
-        """A new session if the password is right, or a log-in that waits for a code."""
+        """Check the password, and begin a session, or a log-in that waits for a code."""
 
         async def proceed(tx: Tx, person: Person) -> FirstStep:
             await _require_active(tx, person)
@@ -116,7 +116,7 @@ class Login:
     async def finish(
         self, token: str, typed: TypedCode, *, address: str, browser: Browser, now: datetime, is_trusted: bool = False
     ) -> str:
-        """A new session if the code is right too."""
+        """Check the code of a waiting log-in, and begin a session."""
 
         async def proceed(tx: Tx, person: Person) -> str:
             await _require_active(tx, person)
@@ -152,7 +152,7 @@ class Login:
     async def confirm(
         self, session: MerchantSession, proof: Proof, *, address: str, now: datetime, browser: Browser = _A_PROGRAM
     ) -> None:
-        """Confirm that the session's owner is still the one who uses it."""
+        """Check the password (and code) of the session's owner, and store the confirmation."""
         owner = second_factor.owner_of(session.person, address)
         await self._by_password.confirm(
             session.person,
@@ -176,13 +176,13 @@ class Login:
         now: datetime,
         browser: Browser = _A_PROGRAM,
     ) -> None:
-        """A person who is logged in changes the password; every session of theirs ends, this one too."""
+        """Change the password of a logged-in person. All sessions of the person end, this one included."""
         known = await self._by_password.known_hash(person, browser)
         if not await self._by_password.is_right(
             person, person.email, current, address=address, known_browser=known, now=now
         ):
             raise WrongCurrentPassword
-        # Before the code, which works once.
+        # Before the check of the code, which works only once.
         await self._refuse_weak(person, new, field="newPassword")
         owner = second_factor.owner_of(person, address)
         await self._codes.check_if_enrolled(owner, typed, now=now, browser=browser)
@@ -194,7 +194,7 @@ class Login:
         await self._set(person, new, address=address, now=now, before=require_unchanged, known_browser=known)
 
     async def use_link(self, link: str, password: str, *, address: str, now: datetime) -> None:
-        """A person with a one-time link chooses a password."""
+        """Set the password that a person with a one-time link has chosen."""
         async with self._database.read() as connection:
             person = await password_links.find(connection, hash_of(link), now=now)
         if person is None:
@@ -202,7 +202,7 @@ class Login:
         await self._refuse_weak(person, password)
 
         async def use(tx: Tx) -> None:
-            # In the order of a change of the password: the person first, then the links.
+            # In the same order as a change of the password: the person first, then the links.
             await people.lock(tx, person.id)
             await password_links.lock_all(tx, person.id)
             if not await password_links.use(tx, hash_of(link), now=now):

@@ -1,5 +1,6 @@
-"""Makes the one-time links by which people choose a password. Whoever has one has the account, so it dies early: with
-the session in which it was made, and with any change of password, role or person of either."""
+"""Makes the one-time links by which people choose a password. The holder of a link can take the account, so a link ends
+early: with the session in which it was made, and with a change of the password, role or person on either side.
+"""
 
 from datetime import datetime
 
@@ -26,9 +27,10 @@ class LinkNotGood(Invalid):
 async def make_link(
     tx: Tx, person: Person, *, actor: Actor, now: datetime, session: MerchantSession | None = None
 ) -> str:
-    """A one-time link. Whoever made it hands it over; we keep its hash. Without a session an operator makes it.
+    """Make a one-time link, which its maker hands over; malipo keeps its hash. Without a session, the maker is an
+    operator.
 
-    Whoever made it could use it, so the person counts as no second one until somebody else vouches.
+    The maker could use the link, so the person does not count as a second person until somebody else vouches.
     """
     link = make_secret("mpl_")
     maker = Maker(operator=actor.name) if session is None else Maker(session.person.id, session.id)
@@ -41,8 +43,8 @@ async def make_link(
 
 
 async def judge_again(tx: Tx, person: Person, link_hash: bytes, *, now: datetime) -> None:
-    """The link is used. An operator may have made it before the merchant had money, or before another of its people
-    could log in: then it counts as made now, and somebody else vouches for the person."""
+    """Judge a link again when it is used. If an operator made it before the merchant had money, or before another
+    person of the merchant could log in, it counts as made now, and somebody else must vouch for the person."""
     operator = await password_links.find_unnoted_operator(tx, link_hash)
     if operator is not None and is_operator(operator):
         await vouching.note_reset(tx, person, PASSWORD, actor=Actor(operator, ""), now=now)

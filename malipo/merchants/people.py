@@ -18,7 +18,7 @@ class Person:
     role: Role
     password_hash: str | None
     created_at: datetime
-    may_approve: bool = False  # of staff: an owner allows it
+    may_approve: bool = False  # of staff: an owner has allowed it
 
     def may(self, right: Right) -> bool:
         if right is Right.APPROVE and self.role is Role.STAFF:
@@ -27,7 +27,7 @@ class Person:
 
 
 def email_of(text: str) -> str | None:
-    """The one spelling of an email that we store; None if it is none."""
+    """The spelling in which an email is stored; None if the text is no email."""
     email = text.strip().lower()
-    # What is not printable, such as a character of no width, would make two emails that look the same.
+    # Characters that are not printable, such as one of no width, would make two emails look the same.
     return email if _EMAIL.fullmatch(email) and email.isprintable() and ".." not in email else None

@@ -13,7 +13,7 @@ class Role(StrEnum):
 
 
 class Right(StrEnum):
-    """What a route or a page needs. Templates name it by its value."""
+    """A right that a route or a page needs. Templates name it by its value."""
 
     READ = "read"
     OPERATE = "operate"  # payments and webhooks

@@ -1,4 +1,4 @@
-"""The second factor of a merchant's people: whose it is, what a change ends, resets, and whether all need one."""
+"""The second factor of a merchant's people: changes, resets, and whether all people need one."""
 
 from datetime import datetime
 
@@ -40,20 +40,19 @@ def owner_of(person: Person, address: str) -> AccountOwner:
 
 
 async def changed(tx: Tx, person: Person, kept_session: str, *, now: datetime) -> None:
-    """After an enrolment or a removal: other sessions end, and every browser is asked for a code again."""
+    """End other sessions and all trust of browsers, after an enrolment or a removal."""
     await sessions.end_other_sessions(tx, person.id, kept_session, now=now)
     await end_trust(tx, person)
 
 
 async def end_trust(tx: Tx, person: Person) -> None:
-    """Also after a new password: what waits for a code began with the old one."""
+    """End the trust of browsers and waiting log-ins, also after a new password: they began with the old one."""
     await trusted_browsers.end_all_trust(tx, person.id)
     await pending_logins.delete_pending_logins_of(tx, person.id)
 
 
 async def reset(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
-    """Reset by an owner or an operator, for a person who has lost the app and the recovery codes. Their sessions
-    end."""
+    """Reset the second factor of a person who has lost the app and the recovery codes. The person's sessions end."""
     await enrol.reset(tx, owner_of(person, actor.address), actor=actor, now=now)
     await vouching.note_reset(tx, person, SECOND_FACTOR, actor=actor, now=now)
     await sessions.end_all(tx, now=now, person_id=person.id)
@@ -61,14 +60,14 @@ async def reset(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
 
 
 async def forget(tx: Tx, person: Person) -> None:
-    """Of somebody who is removed."""
+    """Delete the second factor and the browsers of a removed person."""
     await second_factors.delete(tx, person.id)
     await pending_logins.delete_pending_logins_of(tx, person.id)
     await new_place_alerts.forget(tx, person.id)
 
 
 async def set_required(tx: Tx, person: Person, *, is_required: bool, actor: Actor, now: datetime) -> None:
-    """Set for all people of the merchant. A person without a second factor must set one up before anything else."""
+    """Set whether all people of the merchant need a second factor. A person without one must then set it up first."""
     if is_required and await second_factors.find(tx, person.id) is None:
         raise OwnFirst
     if await merchants.set_second_factor_required(tx, person.merchant_id, is_required=is_required):

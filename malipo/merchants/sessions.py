@@ -1,6 +1,6 @@
-"""Sessions of people: refresh tokens, and which session a token names.
+"""Sessions of people: how long they last, refresh tokens, and the session of a token.
 
-A refresh token that comes back after its use is stolen, and ends the session. That is committed before the refusal is
+A refresh token that is used a second time was stolen, and ends the session. That is committed before the refusal is
 raised.
 """
 

@@ -1,12 +1,14 @@
-"""People of a merchant whom somebody else has invited, given a link for a password, or whose second factor somebody
-else has reset: they are neither of the two people whom a payout takes, until an owner who had no part in it vouches, or
-until the cooling time is over. The rule itself is in `accounts/vouching.py`. Nor do they get around it meanwhile by a
-key that pays, by shutting out an owner who sees it, or by other roles (`require_not_waiting`). If an operator did it,
-they pay out nothing at all meanwhile (`find_not_paying`), and another operator may vouch too.
+"""People of a merchant whom another person invited, gave a password link, or whose second factor another person reset.
+They are neither of the two people for a payout, until an uninvolved owner vouches, or until the cooling time is over.
+The rule itself is in `accounts/vouching.py`.
 
-It names people by their emails, as batches and keys do, and outlives them: somebody who was invited, made a batch and
-was removed again is no second person either. An API key counts as the person who made it; those of operators, all of
-them together, as one person who is not of the merchant.
+Meanwhile they cannot evade the rule by a key that pays, by shutting out an owner who sees it, or by other roles
+(`require_not_waiting`). If an operator did it, they pay out nothing at all (`find_not_paying`), and another operator
+may vouch too.
+
+People are named by their emails, as in batches and keys, also after they are removed: a person who was invited, made a
+batch and was removed again is no second person either. An API key counts as the person who made it. All keys that
+operators made count together as one person who is not of the merchant.
 """
 
 from collections.abc import Sequence
@@ -57,16 +59,17 @@ class NotVouchedFor(Forbidden):
 
 
 async def require_not_waiting(connection: Conn, merchant_id: str, actor: Actor, *, now: datetime) -> None:
-    """For acts of one person that would pay without the second one, or take the account away from who sees the reset.
-    Operators do not wait here: theirs is the table of acts."""
+    """Refuse a waiting person an act that would pay without a second person, or shut out somebody who sees the reset.
+    Operators are not refused here: `approvals/act_rules.py` has their rules."""
     if actor.name in vouching.waiting(await find_open(connection, merchant_id, now=now)):
         raise NotVouchedFor
 
 
 async def note_reset(tx: Tx, person: Person, credential: str, *, actor: Actor, now: datetime) -> bool:
-    """Whether somebody must vouch for it. Not for what people do to their own; nor for the first people of a merchant,
-    while none of them has a password: whoever takes the merchant in says who they are. But an operator does so only for
-    a merchant that has had no money: otherwise one operator would be its owner, and pay it out."""
+    """Store a reset, if somebody must vouch for it; returns whether. Nobody must for one's own credentials, nor for the
+    first people of a merchant, while none of them has a password: the operator who creates the merchant names them. But
+    that holds only for a merchant that has had no money: otherwise one operator could become its owner, and pay it
+    out."""
     if actor.name == person.email:
         return False
     if not await people.has_any_password(tx, person.merchant_id) and not (
@@ -83,14 +86,14 @@ async def note_reset(tx: Tx, person: Person, credential: str, *, actor: Actor, n
 
 
 async def find_open(connection: Conn, merchant_id: str, *, now: datetime) -> list[CredentialReset]:
-    """Resets that nobody has vouched for, of the cooling time; the oldest first."""
+    """Resets within the cooling time without a voucher, the oldest first."""
     return await credential_resets.find_open_of_people(connection, merchant_id, since=now - COOLING_TIME)
 
 
 async def find_not_paying(connection: Conn, merchant_id: str, *, now: datetime) -> set[str]:
-    """People who pay out nothing, alone or with others, while an operator may have their account: one made the link or
-    did the reset, or had such an account of the merchant when that one did. What an owner does to another's account
-    gives the owner nothing, where one person may pay out."""
+    """People who pay out nothing, alone or with others, because an operator may have their account: an operator made
+    the link or did the reset, or had the account that did. (An owner who resets another's account gains nothing, if one
+    person may pay out alone.)"""
     found = await find_open(connection, merchant_id, now=now)
     if not found:
         return set()
@@ -103,8 +106,8 @@ async def find_not_paying(connection: Conn, merchant_id: str, *, now: datetime) 
 
 
 def is_one_of_merchant(*makers: str | None) -> bool:
-    """Whether one of the two is of the merchant. Operators are no two people to it, however many they are: one of them
-    may have set the other's password, and a merchant does not see who has vouched for that."""
+    """Whether at least one of the makers is of the merchant. Operators never count as two people for a merchant: one
+    may have set the other's password, and a merchant does not see who vouched for that."""
     return any(each is not None and is_person(each) for each in makers)
 
 
@@ -117,7 +120,7 @@ def may_vouch(
 async def vouch(
     tx: Tx, person: Person, voucher: Person, *, actor: Actor, now: datetime, last_seen: str | None = None
 ) -> None:
-    """All open resets of this person were right: the account is theirs alone."""
+    """Vouch for a person: all open resets were right, and the account is the person's alone."""
     found = await find_open(tx, person.merchant_id, now=now)
     own = vouching.open_of(found, person.email, last_seen)
     if not own:
@@ -132,7 +135,7 @@ async def vouch(
 
 
 async def find_open_of_operators(connection: Conn, person: Person, *, now: datetime) -> list[CredentialReset]:
-    """What operators have done to this person's account, and nobody has vouched for."""
+    """Resets of this person's account by operators without a voucher."""
     found = await find_open(connection, person.merchant_id, now=now)
     return [each for each in found if each.account == person.email and is_operator(each.reset_by)]
 
@@ -140,7 +143,7 @@ async def find_open_of_operators(connection: Conn, person: Person, *, now: datet
 async def vouch_as_operator(
     tx: Tx, person: Person, *, actor: Actor, now: datetime, last_seen: str | None = None
 ) -> None:
-    """What operators did to this account was right. Of what the merchant's own people did, only its owners judge."""
+    """Vouch as an operator for resets by operators. Only owners vouch for resets by the merchant's own people."""
     own = vouching.open_of(await find_open_of_operators(tx, person, now=now), person.email, last_seen)
     if not own:
         raise NothingOpen
@@ -159,6 +162,6 @@ async def vouch_as_operator(
 
 
 def owners_who_count(everybody: list[Person], found: list[CredentialReset]) -> list[Person]:
-    """With fewer than two, the rule of two people holds nobody back for longer than the cooling time."""
+    """The owners who count as approvers. If they are fewer than two, the rule delays nobody beyond the cooling time."""
     waiting = vouching.waiting(found)
     return [each for each in everybody if each.role is Role.OWNER and each.email not in waiting and each.password_hash]

@@ -1,7 +1,7 @@
-"""Gauges of the whole installation, as the database has it: what waits, what is unsettled, where money lies.
+"""Gauges of the whole installation, read from the database: waiting and unsettled payments, and where money lies.
 
-Each process that looks has all of them, so alarms take the largest of all processes. Until the first look they are
-not a number. They stay as they were last seen, and `malipo_money_seen_timestamp_seconds` says when that was.
+Each process that reads them has all of them, so alarms take the largest of all processes. They are NaN before the first
+look, and keep their last values; `malipo_money_seen_timestamp_seconds` is the time of the last look.
 """
 
 from collections.abc import Iterable, Mapping
@@ -81,6 +81,6 @@ class MoneyGauges:
             self.set(name, value)
 
     def set_each(self, name: str, values: Mapping[tuple[str, ...], float], expected: Iterable[tuple[str, ...]]) -> None:
-        """For all labels: those that are not among the values are 0, and not what they last were."""
+        """Set a gauge for all labels. Labels without a value become 0, and do not keep their last value."""
         for labels in {*expected, *values}:
             self.set(name, values.get(labels, 0.0), *labels)

@@ -47,7 +47,7 @@ async def insert(tx: Tx, key: NewKey) -> None:
         key.created_by,
     )
     if key.daily_payout_limit is not None:
-        # Long ago, so that the key's first payout begins its first day.
+        # A day long ago, so that the key's first payout begins a new day.
         await tx.execute("INSERT INTO api_key_daily_payouts (key_id, day, amount) VALUES ($1, '2000-01-01', 0)", key.id)
 
 
@@ -56,7 +56,7 @@ Wanted = tuple[bytes, RateClass | None]
 
 
 class FoundKey(NamedTuple):
-    """A key with what its merchant is, the window of one class of its requests, and the time in milliseconds."""
+    """A key with its merchant's state, the rate-limit window of one class, and the time in milliseconds."""
 
     key: KnownKey
     window: Window
@@ -86,8 +86,8 @@ async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[W
 
 
 def is_good_sql(key: str, merchant: str, now: str) -> str:
-    """Whether a key may create collections from any address, as a condition: what `authenticate.py` decides of a key
-    without a list of addresses. Also whether its last use was noted within a minute (`KnownKey.has_stale_use`)."""
+    """A condition: whether a key may create collections from any address, as `authenticate.py` decides for a key
+    without an allowlist; and whether its last use was stored within a minute (`KnownKey.has_stale_use`)."""
     return f"""
         {key}.revoked_at IS NULL AND ({key}.expires_at IS NULL OR {now}::timestamptz < {key}.expires_at)
         AND {merchant}.is_active
@@ -114,7 +114,7 @@ def _known(row: Row) -> KnownKey:
 
 
 async def find_payout_limits(connection: Conn, merchant_id: str, key_id: str) -> PayoutLimits | None:
-    """Of a key, also one that was revoked; None if it has no limits, or this is no key."""
+    """The payout limits of a key, also of a revoked one; None if it has none, or if there is no such key."""
     row = await connection.fetchrow(
         """
         SELECT id, payout_limit, daily_payout_limit FROM api_keys
@@ -135,7 +135,7 @@ async def find_all(connection: Conn, merchant_id: str) -> list[StoredKey]:
 
 
 async def find_names(connection: Conn, merchant_id: str, key_ids: Collection[str]) -> dict[str, tuple[str, str]]:
-    """The name and the last four characters of each of these keys. One that was revoked since is still known."""
+    """The name and the last four characters of each of these keys, also of revoked ones."""
     rows = await connection.fetch(
         "SELECT id, name, last4 FROM api_keys WHERE merchant_id = $1 AND id = ANY($2::text[])",
         merchant_id,
@@ -145,7 +145,7 @@ async def find_names(connection: Conn, merchant_id: str, key_ids: Collection[str
 
 
 async def lock_all(tx: Tx, merchant_id: str) -> int:
-    """How many keys the merchant has. Other commits that add a key wait for ours."""
+    """Lock the merchant's keys, and return their number. Other commits that add a key wait for ours."""
     await tx.execute("SELECT FROM merchants WHERE id = $1 FOR UPDATE", merchant_id)
     count = await tx.fetchval(
         "SELECT count(*) FROM api_keys WHERE merchant_id = $1 AND revoked_at IS NULL", merchant_id
@@ -154,7 +154,7 @@ async def lock_all(tx: Tx, merchant_id: str) -> int:
 
 
 async def lock(tx: Tx, merchant_id: str, key_id: str) -> StoredKey | None:
-    """A key that was not revoked. Other commits that change or revoke it wait for ours."""
+    """Lock a key that was not revoked. Other commits that change or revoke it wait for ours."""
     row = await tx.fetchrow(
         f"""
         SELECT {_COLUMNS} FROM api_keys
@@ -167,7 +167,7 @@ async def lock(tx: Tx, merchant_id: str, key_id: str) -> StoredKey | None:
 
 
 async def update(tx: Tx, key: StoredKey) -> None:
-    """What of a key can be changed. The caller has locked it."""
+    """Write the changeable fields of a key, which the caller has locked."""
     await tx.execute(
         "UPDATE api_keys SET name = $2, permissions = $3, payout_limit = $4, daily_payout_limit = $5 WHERE id = $1",
         key.id,
@@ -198,7 +198,7 @@ async def start_daily_sum(tx: Tx, merchant_id: str, key_id: str, *, now: datetim
 
 
 async def revoke(tx: Tx, merchant_id: str, key_id: str, *, now: datetime) -> bool:
-    """Whether there was such a key, and it was good until now."""
+    """Revoke a key. Returns whether it existed and was valid until now."""
     done = await tx.execute(
         "UPDATE api_keys SET revoked_at = $3 WHERE merchant_id = $1 AND id = $2 AND revoked_at IS NULL",
         merchant_id,
@@ -229,7 +229,7 @@ def _stored(row: Row) -> StoredKey:
 async def touch(connection: Conn, key_ids: Sequence[str], *, now: datetime) -> None:
     """Note that these keys were used. A row that is locked is skipped: the other commit notes the same moment.
 
-    It need not be on disk before anybody is answered.
+    The callers are answered before this is on disk.
     """
     await connection.execute(
         """

@@ -1,4 +1,4 @@
-"""What a merchant has set about approvals: the rules that hold, and weaker ones that wait."""
+"""A merchant's approval rules: the rules that hold, and weaker ones that wait."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -52,7 +52,7 @@ async def find(connection: Conn, merchant_id: str, *, now: datetime) -> CurrentR
 
 
 async def lock(tx: Tx, merchant_id: str, *, now: datetime) -> CurrentRules:
-    """Lock first, then read: another commit may have written both rows while this one waited."""
+    """Lock the rules, then read them: another commit may have written them while this one waited."""
     await tx.execute("SELECT FROM merchants WHERE id = $1 FOR NO KEY UPDATE", merchant_id)
     return await find(tx, merchant_id, now=now)
 
@@ -69,7 +69,7 @@ async def save(tx: Tx, merchant_id: str, rules: ApprovalRules) -> None:
 
 
 async def insert_waiting(tx: Tx, merchant_id: str, rules: ApprovalRules, *, requested_by: str, now: datetime) -> None:
-    """After `save`, which has deleted the one before."""
+    """Store waiting rules, after `save` has deleted earlier ones."""
     await tx.execute(
         """
         INSERT INTO approval_rule_changes (merchant_id, takes_two, above, requested_by, requested_at)
@@ -84,7 +84,8 @@ async def insert_waiting(tx: Tx, merchant_id: str, rules: ApprovalRules, *, requ
 
 
 def current_rules(row: Row | None, now: datetime) -> CurrentRules:
-    """Rules whose time has come hold, although nobody has written them down yet: no process must run for that."""
+    """The rules that hold now. Waiting rules whose time has come hold without being stored: no process must run for
+    that."""
     assert row is not None, "the merchant was found before"
     rules = ApprovalRules(row["takes_two_to_approve"], row["approval_above"])
     if row["requested_at"] is None:

@@ -31,7 +31,7 @@ async def name_of(connection: Conn, merchant_id: str) -> str:
 
 
 async def has_had_money(connection: Conn, merchant_id: str) -> bool:
-    """Whether anything was ever in its wallet, or may come into it: it has a payment."""
+    """Whether money was ever in its wallet, or may come into it, because it has a payment."""
     return bool(
         await connection.fetchval(
             """
@@ -58,7 +58,7 @@ async def requires_second_factor(connection: Conn, merchant_id: str) -> bool:
 
 
 async def set_second_factor_required(tx: Tx, merchant_id: str, *, is_required: bool) -> bool:
-    """Whether that is a change."""
+    """Set the requirement. Returns whether that is a change."""
     done = await tx.execute(
         "UPDATE merchants SET requires_second_factor = $2 WHERE id = $1 AND requires_second_factor <> $2",
         merchant_id,
@@ -72,7 +72,7 @@ async def requires_idempotency_key(connection: Conn, merchant_id: str) -> bool:
 
 
 async def set_idempotency_key_required(tx: Tx, merchant_id: str, *, is_required: bool) -> bool:
-    """Whether that is a change."""
+    """Set the requirement. Returns whether that is a change."""
     done = await tx.execute(
         "UPDATE merchants SET requires_idempotency_key = $2 WHERE id = $1 AND requires_idempotency_key <> $2",
         merchant_id,

@@ -7,8 +7,8 @@ from malipo.db import Conn, Tx
 from malipo.merchants.people import Person
 from malipo.merchants.store.people import person_of
 
-# A session that has ended, by whatever way, takes its links with it; one that is merely old does not. An operator must
-# still be one. A person who made it and is no more has taken the row along.
+# A link ends with the session in which it was made, however that ended; an expired session does not count as ended. The
+# operator who made it must still exist. If the person who made it is deleted, the row is deleted too.
 _WORKS = """
     l.hash = $1 AND l.used_at IS NULL AND l.ended_at IS NULL AND l.expires_at > $2
     AND NOT EXISTS (SELECT FROM sessions s WHERE s.id = l.made_in_session AND s.ended_at IS NOT NULL)
@@ -19,7 +19,7 @@ _WORKS = """
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Who makes a link: a person in a session of theirs, or an operator by name."""
+    """The maker of a link: a person in a session, or an operator by name."""
 
     person_id: str | None = None
     session_id: str | None = None
@@ -29,7 +29,7 @@ class Maker:
 async def insert(
     tx: Tx, link_hash: bytes, person_id: str, maker: Maker, *, now: datetime, expires_at: datetime
 ) -> None:
-    """A new link; the ones before it no longer work."""
+    """Store a new link; earlier ones no longer work."""
     await tx.execute(
         "UPDATE password_links SET ended_at = $2 WHERE person_id = $1 AND used_at IS NULL AND ended_at IS NULL",
         person_id,
@@ -52,7 +52,7 @@ async def insert(
 
 
 async def find(connection: Conn, link_hash: bytes, *, now: datetime) -> Person | None:
-    """Whose link this is, if it still works."""
+    """The person of a link that still works."""
     row = await connection.fetchrow(
         f"""
         SELECT p.id, p.merchant_id, p.email, p.name, p.role, p.password_hash, p.created_at, p.may_approve
@@ -70,7 +70,8 @@ async def use(tx: Tx, link_hash: bytes, *, now: datetime) -> bool:
 
 
 async def find_unnoted_operator(tx: Tx, link_hash: bytes) -> str | None:
-    """The operator who made the link, if nobody has to vouch for it so far: no reset was noted when it was made."""
+    """The operator who made the link, if no reset was stored when it was made, so that nobody must vouch for it so
+    far."""
     maker: str | None = await tx.fetchval(
         """
         SELECT l.made_by_operator FROM password_links l JOIN people p ON p.id = l.person_id
@@ -85,8 +86,8 @@ async def find_unnoted_operator(tx: Tx, link_hash: bytes) -> str | None:
 
 
 async def lock_all(tx: Tx, person_id: str) -> None:
-    """The links for a person, and those that the person has made, locked until the commit. Always after the person, and
-    in one order: two who have made links for each other and change their passwords at once are one after the other."""
+    """Lock the links for a person, and those that the person made, until the commit. Always after the person, and in
+    one order, so that two people who made links for each other and change their passwords at once do not deadlock."""
     await tx.execute(
         """
         SELECT FROM password_links
@@ -97,7 +98,7 @@ async def lock_all(tx: Tx, person_id: str) -> None:
 
 
 async def end_all(tx: Tx, person_id: str, *, now: datetime) -> None:
-    """The links for a person, and those that the person has made, no longer work."""
+    """End the links for a person, and those that the person made."""
     await lock_all(tx, person_id)
     await tx.execute(
         """

@@ -21,7 +21,7 @@ def person_of(row: Row) -> Person:
 
 
 async def insert(tx: Tx, person: Person) -> bool:
-    """Whether the email was new."""
+    """Add a person. Returns whether the email was new."""
     done = await tx.execute(
         f"INSERT INTO people ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (email) DO NOTHING",
         person.id,
@@ -42,7 +42,7 @@ async def find_by_email(connection: Conn, email: str) -> Person | None:
 
 
 async def find(connection: Conn, person_id: str) -> Person | None:
-    """By the id alone, of whichever merchant."""
+    """A person of any merchant, by the id."""
     row = await connection.fetchrow(f"SELECT {_COLUMNS} FROM people WHERE id = $1", person_id)
     return person_of(row) if row else None
 
@@ -60,7 +60,7 @@ async def find_all(connection: Conn, merchant_id: str) -> list[Person]:
 
 
 async def lock_all(tx: Tx, merchant_id: str) -> list[Person]:
-    """Everybody of a merchant, locked until the commit: roles are changed one at a time."""
+    """Lock all people of a merchant until the commit, so that roles are changed one at a time."""
     rows = await tx.fetch(f"SELECT {_COLUMNS} FROM people WHERE merchant_id = $1 ORDER BY id FOR UPDATE", merchant_id)
     return [person_of(row) for row in rows]
 
@@ -72,24 +72,24 @@ async def has_any_password(connection: Conn, merchant_id: str) -> bool:
 
 
 async def lock_password_hash(tx: Tx, person_id: str) -> str | None:
-    """It does not change before the commit. Locked as for a change: some who ask go on to change it."""
+    """Lock and return the password hash until the commit. Locked as for a change, because some callers change it."""
     sql = "SELECT password_hash FROM people WHERE id = $1 FOR NO KEY UPDATE"
     found: str | None = await tx.fetchval(sql, person_id)
     return found
 
 
 async def lock(tx: Tx, *person_ids: str) -> None:
-    """These people, locked until the commit. In the order of `lock_all`, and before anything that is theirs."""
+    """Lock these people until the commit, in the order of `lock_all`, and before anything of theirs."""
     await tx.execute("SELECT FROM people WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE", list(person_ids))
 
 
 async def set_role(tx: Tx, person_id: str, role: Role) -> None:
-    """What an owner allowed beyond the old role is not allowed in the new one."""
+    """Set the role. An approval right that an owner allowed in the old role ends."""
     await tx.execute("UPDATE people SET role = $2, may_approve = false WHERE id = $1", person_id, role)
 
 
 async def set_may_approve(tx: Tx, person_id: str, *, may_approve: bool) -> bool:
-    """Whether that is a change. Only staff can be allowed it: owners may, and viewers change nothing."""
+    """Allow or forbid approving. Returns whether that is a change. Only for staff: owners may, and viewers never."""
     done = await tx.execute(
         "UPDATE people SET may_approve = $2 WHERE id = $1 AND role = 'staff' AND may_approve <> $2",
         person_id,

@@ -17,9 +17,9 @@ class MerchantSession:
     confirmed_at: datetime  # when the password was last typed, and the code where there is a second factor
     last_used_at: datetime
     has_second_factor: bool = False
-    must_enrol: bool = False  # the merchant requires a second factor, and there is none
+    must_enrol: bool = False  # the merchant requires a second factor, and the person has none
     has_alerts: bool = False  # about log-ins from a new place
-    has_resets: bool = False  # somebody of the merchant waits for an owner who vouches
+    has_resets: bool = False  # a person of the merchant waits for a voucher
     has_awaiting: bool = False  # a batch of the merchant awaits approval
 
 
@@ -50,7 +50,7 @@ async def insert(
 
 
 async def get_live(connection: Conn, session_id: str, *, now: datetime) -> MerchantSession | None:
-    """The session, with whose it is, unless it has ended or the merchant is not active."""
+    """The session with its person; None if it has ended or the merchant is not active."""
     row = await connection.fetchrow(
         """
         SELECT p.id, p.merchant_id, p.email, p.name, p.role, p.password_hash, p.created_at, p.may_approve,
@@ -85,7 +85,7 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Merch
 
 
 async def confirm(tx: Tx, session_id: str, *, now: datetime) -> None:
-    """The password was typed again."""
+    """Store that the password was typed again."""
     await tx.execute("UPDATE sessions SET confirmed_at = $2, last_used_at = $2 WHERE id = $1", session_id, now)
 
 
@@ -98,7 +98,7 @@ async def end(tx: Tx, session_id: str, *, now: datetime) -> None:
 
 
 async def end_all(tx: Tx, *, now: datetime, person_id: str | None = None, merchant_id: str | None = None) -> None:
-    """End every session of a person, or of everybody of a merchant."""
+    """End every session of a person, or of all people of a merchant."""
     await tx.execute(
         """
         UPDATE sessions SET ended_at = $1
@@ -122,7 +122,7 @@ async def insert_refresh(tx: Tx, token_hash: bytes, session_id: str, *, now: dat
 
 
 async def use_refresh(tx: Tx, token_hash: bytes, *, now: datetime) -> tuple[str, bool] | None:
-    """The session of a refresh token and whether this is its first use. Two at once are told apart here."""
+    """Use a refresh token. Returns its session, and whether this is the first use; of two at once, one is the first."""
     row = await tx.fetchrow("SELECT session_id, used_at FROM refresh_tokens WHERE hash = $1 FOR UPDATE", token_hash)
     if row is None:
         return None
@@ -166,7 +166,7 @@ async def count_live(connection: Conn, person_id: str, *, now: datetime) -> int:
 
 
 async def end_session(tx: Tx, person_id: str, session_id: str, *, now: datetime) -> bool:
-    """Whether it was theirs, and had not ended."""
+    """End a session. Returns whether it was the person's, and had not ended."""
     done = await tx.execute(
         "UPDATE sessions SET ended_at = $3 WHERE person_id = $1 AND id = $2 AND ended_at IS NULL AND expires_at > $3",
         person_id,
@@ -177,7 +177,7 @@ async def end_session(tx: Tx, person_id: str, session_id: str, *, now: datetime)
 
 
 async def end_other_sessions(tx: Tx, person_id: str, kept_id: str, *, now: datetime) -> int:
-    """How many have ended: all of a person's but one."""
+    """End all sessions of a person but one. Returns their number."""
     done = await tx.execute(
         "UPDATE sessions SET ended_at = $3 WHERE person_id = $1 AND id <> $2 AND ended_at IS NULL AND expires_at > $3",
         person_id,
