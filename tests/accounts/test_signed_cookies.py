@@ -44,3 +44,12 @@ def test_a_previous_secret_still_verifies_and_no_longer_signs() -> None:
     old, new = Cookies("old" * 12), Cookies("new" * 12, "old" * 12)
     assert new.session_of(old.make(SESSION)) == SESSION
     assert old.session_of(new.make(SESSION)) is None
+
+
+def test_a_customers_cookie_is_that_of_one_link(cookies: Cookies) -> None:
+    made = cookies.make_attempt("abc", "txn_1-own")
+    assert cookies.attempt_of("abc", made) == "txn_1-own"
+    assert cookies.attempt_of("abd", made) is None
+    assert cookies.attempt_of("abc", made.replace("txn_1", "txn_2")) is None
+    assert cookies.session_of(made) is None
+    assert cookies.attempt_of("abc", cookies.make("txn_1-own")) is None

@@ -9,6 +9,7 @@ from tests.faults.lists import (
     ledger,
     networks,
     operators,
+    pay_pages,
     payments,
     reconciliation,
     refunds,
@@ -21,6 +22,7 @@ from tests.faults.lists import (
 
 _PARTS = (
     payments,
+    pay_pages,
     collection_fast_path,
     retries_and_duplicates,
     refunds,
