@@ -68,6 +68,14 @@ async def find_by_token(connection: Conn, token: str) -> Receipt | None:
         return None
 
 
+async def find_token(connection: Conn, payment: Transaction) -> str | None:
+    """Of the receipt's page, if it has one. A refund is on its collection's."""
+    if not has_receipt(payment) or payment.refund_of is not None:
+        return None
+    secret = (await installation.get(connection)).key_secret
+    return receipt_link.token_of(secret, payment.merchant_id, payment.id, payment.reference)
+
+
 def has_receipt(payment: Transaction) -> bool:
     """Whether the money came, or was thought to have come: what was corrected since is on the receipt. Pure."""
     corrected = payment.correction

@@ -12,6 +12,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.timeline import TimelineEntry, timeline
 from malipo.dashboard.merchant.transaction_list import PATH
 from malipo.db import Conn
+from malipo.http.public_url import public_url
 from malipo.http.request_ids import note_transaction
 from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.payments import retry_failed_payment
@@ -23,6 +24,7 @@ from malipo.payments.store import timeline as history
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.refunds import RefundedCollection
 from malipo.payments.transaction import CorrectionNotice, CorrectionReason, NoSuchTransaction, Status, Transaction
+from malipo.receipts.find_receipt import find_token
 
 _SENT = "It was too late to cancel: it was already on its way to {network}."
 _ENDED = "It was too late to cancel: it had already ended."
@@ -73,7 +75,7 @@ async def cancel(request: MerchantRequest) -> Response:
 
 async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Response:
     name = name_in(request)
-    refunded, entries, creator, attempt = await request.parts.queries.read_snapshot(
+    refunded, entries, creator, attempt, token = await request.parts.queries.read_snapshot(
         lambda connection: _everything(connection, request.merchant_id, name)
     )
     transaction = refunded.collection
@@ -94,14 +96,16 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
         refunded_amount=sum(each.amount for each in refunded.refunds if each.is_paid),
         left_to_refund=left if isinstance(left, int) else None,
         corrected=_corrected(request.words, transaction.correction, network),
+        receipt=None if token is None else f"{public_url(request.parts.settings, request.http)}/receipt/{token}",
         metadata=[(key, _shown(value)) for key, value in transaction.metadata.items()],
     )
 
 
 async def _everything(
     connection: Conn, merchant_id: str, name: str
-) -> tuple[RefundedCollection, list[TimelineEntry], Creator | None, PaymentRetry | None]:
-    """The payment with its refunds, if it has any; its timeline; who created it; and how it may be tried again."""
+) -> tuple[RefundedCollection, list[TimelineEntry], Creator | None, PaymentRetry | None, str | None]:
+    """The payment with its refunds, if it has any; its timeline; who created it; how it may be tried again; and the
+    token of its receipt."""
     transaction = await _get(connection, merchant_id, name)
     refunded = (await refunds.find(connection, [(merchant_id, transaction.id)]))[merchant_id, transaction.id]
     entries = timeline(
@@ -114,7 +118,8 @@ async def _everything(
     creator = await creators.find(connection, merchant_id, transaction.id)
     may_ask = await retry_failed_payment.may_ask(connection, transaction)
     attempt = await retry_failed_payment.find_attempt(connection, transaction) if may_ask else None
-    return refunded._replace(collection=transaction), entries, creator, attempt
+    token = await find_token(connection, transaction)
+    return refunded._replace(collection=transaction), entries, creator, attempt, token
 
 
 async def _get(connection: Conn, merchant_id: str, name: str) -> Transaction:
