@@ -113,6 +113,8 @@ class _Demo:
         portal = await simulator_setup.credentials(self._phones_url, has_ended=lambda: simulator.times_ended > 0)
         made = simulator_setup.environment(self._phones_url, portal) | {
             variable("secret_key"): _kept_secret(self._settings.data_dir / "secret.key"),
+            # Receipts prove themselves, which takes a folder for checkpoints.
+            variable("receipt_log"): "off" if self._settings.state_dir == "none" else "public",
             variable("webhook_allow_private"): "true",
             variable("worker_stop_seconds"): "1",
             variable("operator_second_factor"): "optional",

@@ -11,6 +11,7 @@ from tests.faults.lists import (
     operators,
     pay_pages,
     payments,
+    receipts,
     reconciliation,
     refunds,
     restore,
@@ -37,5 +38,6 @@ _PARTS = (
     access,
     doors,
     clients,
+    receipts,
 )
 FAULTS: tuple[Fault, ...] = tuple(fault for part in _PARTS for fault in part.FAULTS)

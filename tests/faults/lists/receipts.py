@@ -1,0 +1,57 @@
+"""Faults of the receipt log: what is signed, what is appended, and what a verifier believes."""
+
+from tests.faults.fault import Fault
+
+_SIGNING = ("receipts/test_sign_checkpoints.py",)
+_APPEND = ("receipts/test_append.py",)
+
+FAULTS = (
+    Fault(
+        "a log that lost leaves is signed",
+        "_of_this_log",
+        "if flushed.size > now.size or not now.has_flushed_root:",
+        "if False:",
+        "After a restore the log says two things of one place, and both are signed.",
+        ("receipts/test_signing_decision.py", *_SIGNING),
+    ),
+    Fault(
+        "a checkpoint is published that was not flushed",
+        "CheckpointSigner._sign",
+        "await self._flush(note)",
+        "pass",
+        "After a restore nobody knows what was signed.",
+        _SIGNING,
+    ),
+    Fault(
+        "a host without a state folder signs",
+        "decide",
+        "if flushed is None and published is not None and not now.is_by_operator:",
+        "if False:",
+        "A host that has lost its folder may sign another history.",
+        ("receipts/test_signing_decision.py", *_SIGNING),
+    ),
+    Fault(
+        "a log is signed while the installation is fenced",
+        "decide",
+        "if now.is_fenced:",
+        "if False:",
+        "A restored database signs before operators have looked.",
+        ("receipts/test_signing_decision.py",),
+    ),
+    Fault(
+        "what the log lacks is passed over",
+        "follow",
+        "WHERE f.merchant_id = n.merchant_id AND f.logged_to = f.last_number - n.events RETURNING f.merchant_id)",
+        "WHERE f.merchant_id = n.merchant_id RETURNING f.merchant_id)",
+        "What an older version has numbered, or what was there before it was on, never gets a leaf.",
+        _APPEND,
+    ),
+    Fault(
+        "leaves that no checkpoint covered stay in the log before the restore",
+        "CheckpointSigner._begin",
+        "moved = await facts.take_over(tx, found.log.number)",
+        "moved = 0",
+        "Receipts of the last minute before a restore are never proven.",
+        _SIGNING,
+    ),
+)
