@@ -61,7 +61,7 @@ class WebApplication:
             # The pages share their files with the merchants'. Every other path is unknown to them.
             is_file = path.startswith("/dashboard/static/") and self._is_allowed(scope)
             return self._merchants if is_file else self._operators
-        if root == "pay":
+        if root in ("pay", "receipt"):
             return self._customers
         return self._merchants if root == "dashboard" else self._api
 

@@ -22,7 +22,7 @@ from malipo.http import methods as http_methods
 from malipo.http.client_address import is_secure
 from malipo.http.compression import takes_gzip
 from malipo.http.request_ids import begin_request
-from malipo.pay_pages import attempt_cookie, error_page, live_state, logo, pay_page, poster
+from malipo.pay_pages import attempt_cookie, error_page, live_state, logo, pay_page, poster, receipt_page
 from malipo.pay_pages.inline_files import security_headers
 from malipo.pay_pages.misses import Misses
 from malipo.pay_pages.page_turns import PageTurns
@@ -47,6 +47,8 @@ ROUTES = [
     PayRoute("POST", "/pay/{code}/withdraw", pay_page.withdraw),
     PayRoute("GET", "/pay/{code}/qr.svg", poster.show_qr_code),
     PayRoute("GET", "/pay/{code}/poster", poster.show),
+    PayRoute("GET", "/receipt/{token}", receipt_page.show),
+    PayRoute("GET", "/receipt/{token}/receipt.json", receipt_page.download),
 ]
 _STATE = "/pay/{code}/state"
 

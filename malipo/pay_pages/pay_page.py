@@ -31,7 +31,9 @@ from malipo.pay_pages.request import PayRequest
 from malipo.pay_pages.scene import Scene, prompt_ends, shown
 from malipo.payments.cancel import Cancellation
 from malipo.payments.transaction import Status
+from malipo.receipts.receipt_link import token_of
 from malipo.restore.installation import IntakeClosed
+from malipo.restore.store import installation
 from malipo.validation.fields import Fields
 from malipo.validation.typed_values import amount_of, phone_of
 
@@ -51,6 +53,7 @@ class Page(NamedTuple):
     attempt: CustomersAttempt | None
     is_guest: bool  # another browser has begun it
     down: frozenset[str]  # connectors that do not answer
+    receipt: str | None  # its address, for the browser that has begun the payment
 
 
 async def show(request: PayRequest) -> Response:
@@ -140,9 +143,18 @@ async def find(request: PayRequest) -> Page:
             attempt,
             known is not None and known.is_guest,
             frozenset(await circuit_store.find_down(connection)),
+            None if attempt is None or known is None or known.is_guest else await _receipt(connection, attempt),
         )
 
     return await request.parts.queries.read(read)
+
+
+async def _receipt(connection: Conn, attempt: CustomersAttempt) -> str | None:
+    payment = attempt.payment
+    if payment.status is not Status.COMPLETED and not attempt.is_reported_paid:
+        return None
+    secret = (await installation.get(connection)).key_secret
+    return f"/receipt/{token_of(secret, payment.merchant_id, payment.id, payment.reference)}"
 
 
 def answer(
@@ -183,7 +195,7 @@ def answer(
         least=least,
         most=most,
         return_address=return_address(link),
-        receipt=None,
+        receipt=page.receipt,
         **_about(request, page, scene.scene),
     )
 

@@ -10,9 +10,10 @@ from starlette.responses import Response
 from malipo.dashboard.language import NAMES
 from malipo.dashboard.render import moment, phone
 from malipo.http.accept_language import Language
-from malipo.merchants.public_profile import PublicProfile, logo_path
+from malipo.merchants.public_profile import PublicProfile, logo_path, tin_as_written
 from malipo.pay_pages import inline_files
 from malipo.pay_pages.request import PACKAGE, PayRequest
+from malipo.phone import mask
 
 
 @cache
@@ -20,7 +21,7 @@ def templates() -> Environment:
     made = Environment(
         loader=PackageLoader(PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"phone": phone}
+    made.filters |= {"phone": phone, "masked": mask, "tin": tin_as_written}
     # Written by us, and allowed by their hashes alone: an escaped letter would be another text.
     made.globals |= {
         "style": Markup(inline_files.style()),  # noqa: S704

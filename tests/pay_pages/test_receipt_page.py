@@ -1,0 +1,110 @@
+"""The receipt as a page: for whoever has its address, masked, and with the file that proves it."""
+
+import json
+from pathlib import Path
+
+from malipo.networks.connector import Type, Verdict
+from malipo.payments.transaction import Status, Transaction
+from malipo.phone import mask
+from malipo.receipts.receipt_link import token_of
+from malipo.restore.store import installation
+from tests.links.link_steps import LinkSteps
+from tests.pay_pages.customer import Customer
+from tests.payments.payment_steps import PaymentSteps
+from tests.receipts.log_stack import LogStack, verifier
+
+
+async def token(steps: PaymentSteps, payment: Transaction) -> str:
+    async with steps.database.read() as connection:
+        secret = (await installation.get(connection)).key_secret
+    return token_of(secret, payment.merchant_id, payment.id, payment.reference)
+
+
+async def address(steps: PaymentSteps, payment: Transaction) -> str:
+    return f"/receipt/{await token(steps, payment)}"
+
+
+async def test_it_shows_what_was_paid_and_not_by_whom(steps: LinkSteps, customer: Customer) -> None:
+    paid = await steps.ended(Type.COLLECTION, Status.COMPLETED, 25_000)
+    seen = await customer.get(await address(steps, paid))
+    assert seen.status == 200
+    for words in ("✓ Paid", "TZS 25,000", "Duka", mask(paid.phone), "M-Pesa", paid.reference, "Share by WhatsApp"):
+        assert words in seen.words, words
+    for hidden in (paid.phone, paid.phone[4:], paid.name or "Asha", paid.id):
+        assert hidden not in seen.text
+    assert seen.headers["cache-control"] == "no-store"
+    assert "noindex" in seen.headers["x-robots-tag"]
+    assert len(seen.body) < 20_000
+    customer.language = "sw"
+    assert "Risiti" in (await customer.get(await address(steps, paid))).words
+
+
+async def test_an_address_that_was_not_given_out_is_no_receipt(steps: LinkSteps, customer: Customer) -> None:
+    paid, failed = (
+        await steps.ended(Type.COLLECTION, Status.COMPLETED),
+        await steps.ended(Type.COLLECTION, Status.FAILED),
+    )
+    right = await token(steps, paid)
+    wrong = [
+        right[:-1] + ("0" if right[-1] != "0" else "1"),
+        right.upper(),
+        right[:-20],
+        paid.reference,
+        paid.id,
+        f"{failed.reference}-{right[-20:]}",
+        await token(steps, failed),
+        "x",
+        f"{right}\n",
+    ]
+    answers = [await customer.get(f"/receipt/{each}") for each in wrong]
+    assert [each.status for each in answers] == [404] * len(wrong)
+    assert all("TZS" not in each.words for each in answers)
+    assert (await customer.get(f"/receipt/{right[:-1]}x/receipt.json")).status == 404
+
+
+async def test_it_proves_itself_once_there_is_a_checkpoint(
+    steps: LinkSteps, customer: Customer, tmp_path: Path
+) -> None:
+    stack = LogStack(steps, tmp_path)
+    paid = await steps.ended(Type.COLLECTION, Status.COMPLETED, 25_000)
+    where = await address(steps, paid)
+    assert "It proves itself" not in (await customer.get(where)).words
+    await stack.number()
+    await stack.sign()
+    seen = await customer.get(where)
+    assert "It proves itself" in seen.words
+    assert "True as of" in seen.words
+    file = await customer.get(f"{where}/receipt.json")
+    assert file.headers["content-disposition"] == f'attachment; filename="receipt-{paid.reference}.json"'
+    tool, keys = verifier(), await stack.keys()
+    receipt = tool.load(file.text)["receipt"]
+    [(fact, _, _)] = tool.verify_receipt(receipt, {tool.key_of(keys["keys"][0]): None})
+    assert (fact["payment"], fact["amount"]) == (paid.id, 25_000)
+    assert paid.phone not in json.dumps(receipt)
+
+
+async def test_what_was_taken_back_says_so(steps: LinkSteps, customer: Customer) -> None:
+    wrong = await steps.contradicted(Type.COLLECTION, Status.COMPLETED)
+    seen = await customer.get(await address(steps, wrong))
+    assert "Receipt of a payment that was taken back" in seen.words
+    assert "✓" not in seen.words
+
+
+async def test_a_payment_that_failed_and_came_after_all_has_one(steps: LinkSteps, customer: Customer) -> None:
+    late = await steps.contradicted(Type.COLLECTION, Status.FAILED)
+    seen = await customer.get(await address(steps, late))
+    assert (seen.status, "✓ Paid" in seen.words) == (200, True)
+
+
+async def test_the_pay_page_leads_the_payer_to_it(steps: LinkSteps, customer: Customer, other: Customer) -> None:
+    link = await steps.make()
+    await customer.get(f"/pay/{link.code}")
+    await customer.post(f"/pay/{link.code}", {"buyerPhone": "0754 000 100", "channel": ""})
+    [payment] = await steps.payments()
+    await steps.claim()
+    assert "/receipt/" not in (await customer.get(f"/pay/{link.code}")).text
+    await steps.hear(payment, Verdict.CONFIRMED)
+    where = await address(steps, payment)
+    assert f'href="{where}"' in (await customer.get(f"/pay/{link.code}")).text
+    assert (await customer.get(where)).status == 200
+    assert "/receipt/" not in (await other.get(f"/pay/{link.code}")).text
