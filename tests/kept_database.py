@@ -21,6 +21,7 @@ _MOST_SPARE = 4  # connections
 # The check of the books that many tests end with has more statements than the hundred that asyncpg keeps: of each of
 # them none was ever found again, and all were planned anew.
 _MOST_STATEMENTS = 1000
+_PLANNED = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE")
 _MOST_BYTES = 4 * 1024 * 1024  # of a table: deleted rows stay in it
 _LOOKS, _LOOK_SECONDS = 50, 0.02  # until the server has noticed that a process has ended
 _TABLES = """
@@ -182,16 +183,20 @@ class KeptDatabase:
         return True
 
 
-class _Uncounted(asyncpg.Connection):
-    """One on which ANALYZE counts nothing: every connection would plan all statements about the table anew, a tenth of a
-    second for a matching of the two lines of a test. The simulation, and processes that tests start, count."""
+class _PlansOnce(asyncpg.Connection):
+    """It keeps the plan of each statement, also of one without arguments, which is sent as text otherwise, and of a long
+    one. And ANALYZE counts nothing on it: every connection would plan all statements about the table anew, a tenth of a
+    second for a matching of the two lines of a test. The simulation, and processes that tests start, do all this."""
 
     __slots__ = ()
 
     async def execute(self, query: str, *arguments: Any, **how: Any) -> str:
         if query.startswith("ANALYZE "):
             return "ANALYZE"
-        return str(await super().execute(query, *arguments, **how))
+        if arguments or ";" in query or not query.lstrip().startswith(_PLANNED):
+            return str(await super().execute(query, *arguments, **how))
+        _, status, _ = await self._execute(query, (), 0, how.get("timeout"), return_status=True)  # type: ignore[attr-defined]
+        return str(status.decode())
 
 
 class _Lent(Database):
@@ -202,7 +207,9 @@ class _Lent(Database):
             if not (connection := self.spare.pop()).is_closed():
                 return connection
         connection = await super()._connect()
-        connection.__class__ = _Uncounted
+        connection.__class__ = _PlansOnce
+        config = connection._config  # type: ignore[attr-defined]
+        connection._config = config._replace(max_cacheable_statement_size=0)  # type: ignore[attr-defined]
         connection._stmt_cache.set_max_size(_MOST_STATEMENTS)  # type: ignore[attr-defined]
         return connection
 
