@@ -13,32 +13,14 @@ from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.unknown_callbacks import UnknownCallback
 from malipo.payments.transaction import Status, Transaction, Type
-
-WHY = {
-    "not_found": "the network does not know it, and it must not be sent again",
-    "forgotten": "the network had it, and now does not know it",
-    "differs": "the network speaks of another amount or phone",
-    "unsent": "the network spoke of it before it was sent",
-    "unheard": "its answer was not heard, and the network cannot be asked",
-    "restored": "it may have been sent before the database was restored, and the network cannot say",
-    "resembles_adopted": "it may be the repeat of a payment that was lost and adopted: ask the merchant",
-    "excess_refund": "a refund that may have been paid; the payment is refunded or taken back, so it is not sent again",
-    "said_paid": "said to be paid, and no query confirms it",
-    "disputed": "the network's signed word and its answer contradict each other",
-    "now_unpaid": "contradicted: the network now says that it was not paid",
-    "now_paid": "contradicted: the network now says that it was paid",
-    "closed_merchant": "its merchant is closed, so nobody sends it: it can be cancelled",
-    "not_connected": "no network is connected that could take it: it can be cancelled, and fails by itself",
-    "doubted": "proposed as {proposed}: another operator must approve or reject it",
-    "late": "takes too long",
-}
+from malipo.words.cases import SENTENCES
 
 
 def row_of(
     case: Case, *, unsettled_seconds: float, now: datetime, unconnected: Collection[tuple[Channel, Type]] = ()
 ) -> dict[str, Any]:
     transaction = case.transaction
-    word = case_reason.case_reason(case, unsettled_seconds=unsettled_seconds, now=now, unconnected=unconnected)
+    reason = case_reason.case_reason(case, unsettled_seconds=unsettled_seconds, now=now, unconnected=unconnected)
     return {
         "payment": transaction.id,
         "reference": transaction.reference,
@@ -48,8 +30,7 @@ def row_of(
         "amount": transaction.amount,
         "owed": case.correction.owed if case.correction is not None else 0,
         "since": transaction.processing_at or transaction.created_at,
-        # Nothing, if there is no reason to look.
-        "why": WHY[word].format(proposed=case.proposed) if word in WHY else None,
+        "why": None if reason == "none" else SENTENCES[reason],
         "proposed": case.proposed,
     }
 

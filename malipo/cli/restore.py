@@ -4,6 +4,7 @@ import argparse
 from datetime import datetime
 from typing import Any
 
+from malipo import typed_reason
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli.approval_code import add_approval
@@ -105,7 +106,7 @@ def _sentence(found: RestoreStatus) -> str:
 
 def _fence(arguments: argparse.Namespace, settings: Settings) -> int:
     reason = arguments.reason.strip()
-    if not 3 <= len(reason) <= 500 or not reason.isprintable():
+    if not typed_reason.is_within(reason, typed_reason.REASON):
         raise Invalid("--reason says which backup was restored, in 3 to 500 characters.")
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> int:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from malipo import typed_reason
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
@@ -54,6 +55,6 @@ async def erase(tx: Tx, reference: str, reason: str, *, actor: Actor, now: datet
 
 def _checked(reason: str) -> str:
     reason = reason.strip()
-    if not 3 <= len(reason) <= 500 or not reason.isprintable():
+    if not typed_reason.is_within(reason, typed_reason.REASON):
         raise Invalid(code=LogRefusal.REASON)
     return reason

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from malipo import typed_reason
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
@@ -18,7 +19,7 @@ class HoldRefusal(Code):
 
 
 async def hold(tx: Tx, pairs: Pairs, reason: str, *, actor: Actor, now: datetime) -> None:
-    if not 3 <= len(reason) <= 500 or not reason.isprintable():
+    if not typed_reason.is_within(reason, typed_reason.REASON):
         raise Invalid(code=HoldRefusal.REASON)
     await installation.lock(tx)
     if pairs:

@@ -94,7 +94,7 @@ CLOSE = {
     "again.",
     "close_nothing_proposed": "Nobody has proposed to close {day} although it does not add up.",
     "close_needs_reason": "Say why.",
-    "close_long_reason": "Say why in at most 500 printable characters.",
+    "close_reason": "Say in 3 to 500 characters why the day is closed so.",
     "close_key_unknown": "There is no key {name!r}.",
     "close_content_changed": "{day}: its content is not that of its hash.",
     "close_previous_differs": "{day}: it does not follow the close before it.",

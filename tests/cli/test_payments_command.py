@@ -5,10 +5,10 @@ import re
 
 from msgspec.structs import replace
 
-from malipo.cli.cases import WHY
 from malipo.networks.connector import Verdict
-from malipo.payments.dispatch import AnswerSource, ReviewReason
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status
+from malipo.words.cases import SENTENCES
 from tests.cli.payments_commands import COLLECTION, EVIDENCE, PAYOUT, Desk, cases_of_each_kind
 from tests.cli.payments_commands import desk as desk
 from tests.journeys import database_facts
@@ -28,10 +28,10 @@ async def test_the_list_is_a_table_for_people_and_json_for_programs(desk: Desk) 
     _assert_aligned(header, lines, right={"amount", "owed"})
     assert "250,000" in lines[0]
     assert [row["why"] for row in rows] == [
-        "takes too long",
-        "the network speaks of another amount or phone",
-        "contradicted: the network now says that it was paid",
-        "contradicted: the network now says that it was not paid",
+        "It takes too long.",
+        "The network speaks of another amount or phone.",
+        "The network said that it was not paid, and now that it was.",
+        "The network said that it was paid, and now that it was not.",
     ]
     assert [list(row) for row in rows] == [names] * 4
     assert [row["proposed"] for row in rows] == ["completed", None, None, None]
@@ -85,7 +85,7 @@ async def test_a_second_operator_is_shown_the_payment_the_evidence_and_everythin
         "QK12AB",
     ):
         assert fact in facts
-    assert "takes too long" in facts
+    assert "It takes too long." in facts
     header, *lines = heard.splitlines()
     assert header.split() == ["at", "network", "by", "verdict", "code", "words"]
     assert [line.split()[1:5] for line in lines] == [["mpesa", "send", "waiting"], ["mpesa", "ask", "unknown", "INS-1"]]
@@ -100,7 +100,7 @@ async def test_a_payment_that_is_on_no_list_is_shown_without_a_reason_to_be_ther
     young = await desk.steps.processing(PAYOUT)
     texts = await asyncio.gather(desk.told("show", completed.reference), desk.told("show", young.id))
     for text in texts:
-        assert "contradicted" not in text
+        assert "The network said" not in text
         assert "too long" not in text
 
 
@@ -116,14 +116,9 @@ async def test_what_somebody_said_was_paid_is_on_the_list_in_words(desk: Desk) -
     rows = {row["payment"]: row["why"] for row in await desk.json("unsettled")}
 
     assert rows == {
-        said.id: "said to be paid, and no query confirms it",
-        signed.id: "contradicted: the network now says that it was paid",
+        said.id: "Somebody said that it was paid, and the network does not confirm it when asked.",
+        signed.id: "The network said that it was not paid, and now that it was.",
     }
-
-
-def test_every_reason_has_words() -> None:
-    others = {"now_unpaid", "now_paid", "closed_merchant", "not_connected", "doubted", "late"}
-    assert set(WHY) == {each.value for each in ReviewReason} | others
 
 
 async def test_an_operator_cancels_what_a_closed_merchant_has_left(desk: Desk) -> None:
@@ -141,7 +136,7 @@ async def test_an_operator_cancels_what_a_closed_merchant_has_left(desk: Desk) -
     assert active == "Its merchant is active, and can cancel it."
     assert nobody.startswith("Only an operator who is logged in")
     assert too_late == "Only a PENDING payment can be cancelled; this one is PROCESSING."
-    closed = "its merchant is closed, so nobody sends it: it can be cancelled"
+    closed = "Its merchant is closed, so nobody sends it. It can be cancelled."
     assert [(row["payment"], row["why"]) for row in rows] == [(pending.id, closed)]
     assert text == f"Cancelled: {pending.reference}, TZS 5,000. TZS 5,030 is back in the wallet.\n"
     assert await steps.status(pending) is Status.CANCELLED
@@ -158,7 +153,7 @@ async def test_a_payout_on_a_channel_that_is_not_connected_is_listed_and_an_oper
     not_its = await desk.refused("cancel", collection.id, by="asha")
     text = await desk.told("cancel", payout.id, by="asha")
 
-    why = "no network is connected that could take it: it can be cancelled, and fails by itself"
+    why = SENTENCES["not_connected"]
     assert [(row["payment"], row["why"]) for row in rows] == [(payout.id, why)]
     assert not_its == "Its merchant is active, and can cancel it."
     assert text == f"Cancelled: {payout.reference}, TZS 5,000. TZS 5,030 is back in the wallet.\n"

@@ -10,16 +10,23 @@ from pathlib import Path
 from string import Formatter
 
 import malipo
+from malipo import typed_reason
 from malipo.cli.hints import HINTS, say_with_hint
 from malipo.dashboard import form_errors
 from malipo.dashboard.language import Translator
+from malipo.dashboard.operator import resolve_case
 from malipo.errors import Code, Conflict, Missing, Problem, Refusal
 from malipo.http.accept_language import Language
 from malipo.network_statements.cell_values import CellProblem
 from malipo.network_statements.read_statement import ColumnName
+from malipo.payments.after_restore.release import ReleaseRefusal
+from malipo.payments.cases.resolution import CaseRefusal
+from malipo.receipts.manage_log import LogRefusal
+from malipo.reconciliation.close.close_day import CloseRefusal
 from malipo.reconciliation.exceptions.refusals import ExceptionRefusal, MatchRefusal
 from malipo.reconciliation.imports.import_statement import LineProblem
 from malipo.reconciliation.imports.refuse_conflicting_file import DoubtRefusal
+from malipo.restore.hold import HoldRefusal
 from malipo.words.say import SENTENCES, say
 from tests.api.published_contract import CONTRACT
 from tests.dashboard.catalogues import kept
@@ -167,3 +174,15 @@ def test_a_problem_in_a_problem_is_said_in_the_same_language() -> None:
 
 def test_what_the_api_answers_is_its_own_sentence() -> None:
     assert say(Conflict("Only a COMPLETED payment can be refunded.")) == "Only a COMPLETED payment can be refunded."
+
+
+def test_the_sentences_about_reasons_and_evidence_name_their_bounds() -> None:
+    least, most = typed_reason.REASON
+    for code in (HoldRefusal.REASON, CloseRefusal.REASON, LogRefusal.REASON):
+        assert f"{least} to {most:,} characters" in SENTENCES[code]
+    least, most = typed_reason.EVIDENCE
+    for sentence in (
+        *(SENTENCES[each] for each in (ExceptionRefusal.REASON, CaseRefusal.EVIDENCE, ReleaseRefusal.EVIDENCE)),
+        *resolve_case.SENTENCES[-1:],
+    ):
+        assert f"{least} to {most:,} characters" in sentence

@@ -12,7 +12,6 @@ from malipo.approvals.act_rules import Act
 from malipo.approvals.store import Proposal
 from malipo.dashboard import render
 from malipo.dashboard.operator import resolution_effects
-from malipo.dashboard.operator.case_reasons import SENTENCES
 from malipo.dashboard.operator.proposal_pages import may_be_alone, page_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
@@ -33,6 +32,7 @@ from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status, Type
 from malipo.restore.worker_reports import WorkerCoverage
+from malipo.words.cases import SENTENCES
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_SHOWN = 200

@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
+from malipo import typed_reason
 from malipo.approvals import moved_alone
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
@@ -30,8 +31,6 @@ from malipo.restore.installation import IntakeClosed
 Act = Callable[[Tx], Awaitable[ResolutionResult | None]]
 
 _FOUND = (ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED, ResolvedOutcome.SEND)  # a form of its own cancels
-_LEAST_EVIDENCE = 10
-_MOST_EVIDENCE = 1000
 _MOST_REFERENCE = 100
 _OUTCOME = "Say what became of the money."
 _WAITING = (
@@ -155,7 +154,7 @@ def _mistakes(request: OperatorRequest, form: Form, evidence: str) -> dict[str, 
     reference = form.text("providerReference")
     if form.text("outcome") not in (*_FOUND, resolution_effects.WAIVED):
         wrong["outcome"] = words(_OUTCOME)
-    if not _LEAST_EVIDENCE <= len(evidence) <= _MOST_EVIDENCE or not evidence.isprintable():
+    if not typed_reason.is_within(evidence, typed_reason.EVIDENCE):
         wrong["evidence"] = words(_EVIDENCE)
     if len(reference) > _MOST_REFERENCE or not reference.isprintable():
         wrong["providerReference"] = form_errors.sentence(words, "text_too_long", {"most": _MOST_REFERENCE})

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from malipo import ids
+from malipo import ids, typed_reason
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as proposals
 from malipo.approvals.act_rules import Act
@@ -73,7 +73,7 @@ async def release(
     is_single_operator: bool = False,
 ) -> ReleaseResult:
     """Propose it, or approve what another operator has proposed; `seen` is the code of what they were shown."""
-    if not 10 <= len(evidence) <= 1000 or not evidence.isprintable():
+    if not typed_reason.is_within(evidence, typed_reason.EVIDENCE):
         raise Invalid(code=ReleaseRefusal.EVIDENCE)
     standing = await installation.lock(tx)
     _require_something(standing, scope)

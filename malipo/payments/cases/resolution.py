@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from malipo import typed_reason
 from malipo.approvals.act_rules import Act
 from malipo.errors import Code, Conflict, Invalid, Missing
 from malipo.networks.connector import Verdict
@@ -141,7 +142,7 @@ def is_doubted(case: Case) -> bool:
 
 
 def require_evidence(finding: OperatorFinding) -> None:
-    if not 10 <= len(finding.evidence) <= 1000 or not finding.evidence.isprintable():
+    if not typed_reason.is_within(finding.evidence, typed_reason.EVIDENCE):
         raise Invalid(code=CaseRefusal.EVIDENCE)
 
 

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 
 import msgspec
 
-from malipo import clock, ids
+from malipo import clock, ids, typed_reason
 from malipo.approvals import decide
 from malipo.approvals.act_rules import Act
 from malipo.approvals.decide import NothingProposed
@@ -40,7 +40,7 @@ class CloseRefusal(Code):
     CHANGED = "close_changed"
     NOTHING_PROPOSED = "close_nothing_proposed"
     NEEDS_REASON = "close_needs_reason"
-    LONG_REASON = "close_long_reason"
+    REASON = "close_reason"
 
 
 class NotOver(Refusal):
@@ -246,6 +246,6 @@ def _reason(text: str, *, is_needed: bool) -> str:
     text = text.strip()
     if is_needed and not text:
         raise Invalid(code=CloseRefusal.NEEDS_REASON)
-    if len(text) > 500 or not text.isprintable():
-        raise Invalid(code=CloseRefusal.LONG_REASON)
+    if text and not typed_reason.is_within(text, typed_reason.REASON):
+        raise Invalid(code=CloseRefusal.REASON)
     return text

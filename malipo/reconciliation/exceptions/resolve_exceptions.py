@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from malipo import ids
+from malipo import ids, typed_reason
 from malipo.approvals import decide, moved_alone
 from malipo.approvals.act_rules import Act
 from malipo.approvals.moved_alone import Deciders, require_operator
@@ -375,7 +375,7 @@ async def _require(
     actor: Actor,
 ) -> None:
     require_operator(actor)
-    if not 10 <= len(reason) <= 1000 or not reason.isprintable():
+    if not typed_reason.is_within(reason, typed_reason.EVIDENCE):
         raise Invalid(code=ExceptionRefusal.REASON)
     if exception.state is ExceptionState.PROPOSED:
         raise Conflict(code=ExceptionRefusal.PROPOSED)

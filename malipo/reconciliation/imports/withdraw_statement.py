@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from malipo import ids
+from malipo import ids, typed_reason
 from malipo.approvals import decide, moved_alone
 from malipo.approvals import store as approvals
 from malipo.approvals.act_rules import STATEMENT_UNDOS, WITHDRAWALS, Act
@@ -389,5 +389,5 @@ async def _require_undecided(tx: Tx, file: StatementFile) -> None:
 
 def _require(reason: str, actor: Actor) -> None:
     require_operator(actor)
-    if not 10 <= len(reason) <= 1000 or not reason.isprintable():
+    if not typed_reason.is_within(reason, typed_reason.EVIDENCE):
         raise Invalid(code=ExceptionRefusal.REASON)

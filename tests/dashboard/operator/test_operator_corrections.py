@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.app.assemble import Service
-from malipo.dashboard.operator.case_reasons import SENTENCES
 from malipo.dashboard.operator.resolution_effects import WAIVED, finding_of
 from malipo.db import Database
 from malipo.networks.connector import Verdict
@@ -16,6 +15,7 @@ from malipo.payments.cases.resolution import ResolutionEffect, effect_of
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.store import cases
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.words.cases import SENTENCES
 from tests.conftest import Running, make_merchant
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages, proposal_on
 from tests.dashboard.operator.own_database import database as database

@@ -107,6 +107,9 @@ async def test_a_day_without_a_statement_is_closed_with_a_reason_and_made_good_b
     await books.paid("R1", 5000, at(MONDAY))
     with pytest.raises(Invalid, match="close_needs_reason"):
         await books.close(MONDAY, without=["MPESA"])
+    for reason in ("no", "x" * 501, "portal\naway"):
+        with pytest.raises(Invalid, match="close_reason"):
+            await books.close(MONDAY, without=["MPESA"], reason=reason)
     with pytest.raises(Invalid, match=r"close_not_left_out channels=.*TIGO_PESA"):
         await books.close(MONDAY, without=["MPESA", "TIGO_PESA"], reason="portal away")
     monday = await books.close(MONDAY, without=["MPESA"], reason="portal away")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from starlette.responses import Response
 
-from malipo import clock
+from malipo import clock, typed_reason
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.request import OperatorRequest
@@ -28,16 +28,14 @@ from malipo.reconciliation.close.signed_content import DayClose
 from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import ProposedClose
-from malipo.restore.hold import HoldRefusal
 from malipo.words.say import SENTENCES as REFUSALS
 from malipo.words.say import say
 
 PATH = "/operator/close"
 _MOST_DAYS = 62
-_MOST_REASON = 500
 Found = TypeVar("Found")
 
-_REASON = REFUSALS[HoldRefusal.REASON]
+_REASON = REFUSALS[close_day.CloseRefusal.REASON]
 # The page of such a day shows nothing: the list says which one is next.
 _NOT_NEXT = (close_day.OutOfOrder, close_day.AlreadyClosed)
 
@@ -119,7 +117,7 @@ async def close(request: OperatorRequest) -> Response:
     without = [each for each in form.all("without") if each in Channel.__members__.values()]
     accepts = form.text("accept") == "yes"
     reason = " ".join(form.text("reason").split())
-    if (without or accepts) and not 3 <= len(reason) <= _MOST_REASON:
+    if (without or accepts) and not typed_reason.is_within(reason, typed_reason.REASON):
         return await _page(
             request,
             status=HTTPStatus.BAD_REQUEST,

@@ -10,6 +10,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from malipo import typed_reason
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.proposal_pages import is_alone
@@ -69,7 +70,7 @@ def _mistakes(request: OperatorRequest, form: Form, reason: str) -> dict[str, st
     wrong, choice = {}, form.text("choice")
     if choice not in TITLES or choice == Action.UNDO:
         wrong["choice"] = request.words(_CHOICE)
-    if not 10 <= len(reason) <= 1000 or not reason.isprintable():
+    if not typed_reason.is_within(reason, typed_reason.EVIDENCE):
         wrong["reason"] = request.words(_REASON)
     needed = {"match": ("payment", _PAYMENT), "adopt": ("merchant", _MERCHANT)}.get(choice)
     if needed is not None and not form.text(needed[0]):
@@ -104,7 +105,7 @@ async def reject(request: OperatorRequest) -> Response:
 async def undo(request: OperatorRequest) -> Response:
     form = await request.form()
     reason, exception_id = " ".join(form.text("reason").split()), id_in(request)
-    if not 10 <= len(reason) <= 1000 or not reason.isprintable():
+    if not typed_reason.is_within(reason, typed_reason.EVIDENCE):
         errors = {"reason": request.words(_REASON)}
         return await pages.page(
             request, exception_id, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors

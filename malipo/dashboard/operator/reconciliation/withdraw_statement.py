@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
+from malipo import typed_reason
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.proposal_pages import is_alone
@@ -32,7 +33,7 @@ async def propose(request: OperatorRequest) -> Response:
     """To withdraw the file; or to undo a booking of it, which is done at once if it is small."""
     form = await request.form()
     reason, booking = " ".join(form.text("reason").split()), form.text("booking")
-    if not 10 <= len(reason) <= 1000 or not reason.isprintable():
+    if not typed_reason.is_within(reason, typed_reason.EVIDENCE):
         errors = {"reason": request.words(_REASON)}
         return await pages.page(request, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors)
 

@@ -1,4 +1,4 @@
-"""Case reasons as sentences: why an operator should look at a payment."""
+"""Why an operator should look at a payment, as sentences: by the code of `payments/cases/case_reason.py`."""
 
 SENTENCES = {
     "not_found": "The network does not know it, and it must not be sent again.",
@@ -17,7 +17,7 @@ SENTENCES = {
     "by itself.",
     "now_unpaid": "The network said that it was paid, and now that it was not.",
     "now_paid": "The network said that it was not paid, and now that it was.",
-    "doubted": "An operator doubts how it ended. Another one must look at it.",
+    "doubted": "An operator has proposed how it ended. Another one must approve or reject it.",
     "late": "It takes too long.",
     "none": "Nothing is in question.",
 }
