@@ -16,6 +16,8 @@ _SPAN = timedelta(minutes=15)
 _MOST_PER_NAME_AND_ADDRESS = 5
 _MOST_PER_NAME = 50
 _MOST_PER_ADDRESS = 50
+_LIMITS = (_MOST_PER_NAME_AND_ADDRESS, _MOST_PER_NAME, _MOST_PER_ADDRESS)
+_MOST_PER_KNOWN_BROWSER = 5  # and account: its owner mistypes no more often than a stranger may guess
 
 
 class TooManyAttempts(TooMany):
@@ -28,10 +30,10 @@ class LoginAttempts:
         self._kind = kind  # the kind of names: emails of merchants' people, or operators
 
     async def note(self, name: str, address: str, *, now: datetime, known_browser: bytes | None = None) -> None:
-        most = (_MOST_PER_NAME_AND_ADDRESS, _MOST_PER_NAME, _MOST_PER_ADDRESS)
-        subjects = list(zip(self._subjects(name, address, known_browser), most, strict=False))
+        limits = _LIMITS if known_browser is None else (_MOST_PER_KNOWN_BROWSER,)
+        subjects = self._subjects(name, address, known_browser)
         async with self._database.begin() as tx:
-            free_at = await login_attempts.note(tx, subjects, now=now, span=_SPAN)
+            free_at = await login_attempts.note(tx, list(zip(subjects, limits, strict=True)), now=now, span=_SPAN)
         if free_at is not None:
             # Concurrent attempts may be recorded in another order than they came.
             seconds = min(max(-int((now - free_at).total_seconds() // 1), 1), int(_SPAN.total_seconds()))

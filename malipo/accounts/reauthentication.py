@@ -34,24 +34,9 @@ class SensitiveAct(StrEnum):
     APPROVAL = "approval"  # approves a batch of payouts; of an operator: moves money (`approvals/act_rules.py`)
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
-    """How recent a confirmation must be: in a browser, and for a program, whose log-in counts while its first token
-    lives."""
-
-    in_browser: timedelta = timedelta(minutes=10)
-    by_token: timedelta = timedelta(seconds=TOKEN_SECONDS)
-
-
-NEEDS: dict[SensitiveAct, Need] = {
-    SensitiveAct.PASSWORD_LINK: Need(),
-    SensitiveAct.PEOPLE: Need(),
-    SensitiveAct.API_KEYS: Need(),
-    SensitiveAct.SECOND_FACTOR: Need(),
-    SensitiveAct.PAYOUT: Need(),
-    SensitiveAct.PUBLIC_PROFILE: Need(),
-    SensitiveAct.APPROVAL: Need(),
-}
+# How recent the confirmation must be. A program's log-in counts while its first token lives.
+RECENT_IN_BROWSER = timedelta(minutes=10)
+RECENT_BY_TOKEN = timedelta(seconds=TOKEN_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +70,8 @@ def is_confirmed_in_browser(
     """Whether a browser may continue without being asked. `act` is None for pages that only need a log-in."""
     if now - last_used_at > IDLE_LIMIT or now - confirmed_at > CONFIRMATION_LIFE:
         return False
-    return act is None or now - confirmed_at <= NEEDS[act].in_browser
+    return act is None or now - confirmed_at <= RECENT_IN_BROWSER
 
 
 def is_confirmed_by_token(act: SensitiveAct | None, *, confirmed_at: datetime, now: datetime) -> bool:
-    return act is None or now - confirmed_at <= NEEDS[act].by_token
+    return act is None or now - confirmed_at <= RECENT_BY_TOKEN

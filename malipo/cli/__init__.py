@@ -39,9 +39,8 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(*arguments, **options)
         # What the command is called in the table of who may give it; the innermost parser's counts.
         self.set_defaults(act=self.prog.removeprefix("malipo").strip())
-        self.usual_act: str | None = (
-            None  # what is meant if none is named: `close 2026-11-15` is `close day 2026-11-15`
-        )
+        # What is meant if none is named: `close 2026-11-15` is `close day 2026-11-15`.
+        self.usual_act: str | None = None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self.usual_act is not None and args and args[0][:1].isdigit():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from malipo import randomness
 from malipo.accounts.known_browsers import Browser
-from malipo.accounts.reauthentication import NEEDS, Proof, SensitiveAct, WrongPassword
+from malipo.accounts.reauthentication import RECENT_IN_BROWSER, Proof, SensitiveAct, WrongPassword
 from malipo.accounts.second_factor.check_code import CodeChecker, TypedCode
 from malipo.cli import terminal
 from malipo.cli.actor import find_session, host
@@ -66,7 +66,7 @@ async def require_recent(tx: Tx, needed: SensitiveAct, settings: Settings, *, no
 
 
 def _is_recent(session: OperatorSession, needed: SensitiveAct, *, now: datetime) -> bool:
-    return now - session.confirmed_at <= NEEDS[needed].in_browser
+    return now - session.confirmed_at <= RECENT_IN_BROWSER
 
 
 def ask_code(arguments: argparse.Namespace) -> TypedCode:

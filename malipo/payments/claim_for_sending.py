@@ -46,26 +46,26 @@ class ClaimForSending:
         self._clock = clock
         self._turn = 0
 
-    async def __call__(self, tx: Tx, claims: Sequence[SendClaim], /, *, again: bool) -> list[ClaimedPayments]:
-        return [await self._take(tx, claim, again=again) for claim in claims]
+    async def __call__(self, tx: Tx, wanted: Sequence[SendClaim], /, *, again: bool) -> list[ClaimedPayments]:
+        return [await self._claim_once(tx, claim, again=again) for claim in wanted]
 
-    async def _take(self, tx: Tx, claim: SendClaim, *, again: bool) -> ClaimedPayments:
+    async def _claim_once(self, tx: Tx, claim: SendClaim, *, again: bool) -> ClaimedPayments:
         if again and (ours := await claims.find_claimed(tx, claim.id)):
             batch = await send_counts.find_counted(tx, claim.worker_id)
             return ClaimedPayments([each.transaction for each in await without_excess(tx, ours)], [], batch)
         self._turn += 1
-        return await _take(tx, claim, self._in_turn(claim), self._turn, now=self._clock())
+        return await _claim_and_mark(tx, claim, self._in_turn(claim), self._turn, now=self._clock())
 
     def _in_turn(self, claim: SendClaim) -> Sequence[tuple[Channel, Type]]:
         """The pairs in the order of this claim. Each pair is first by turns, so that many payments of one pair block no
-        other pair when there are fewer places than pairs."""
+        other pair when there are fewer slots than pairs."""
         if claim.most >= len(claim.pairs):
             return claim.pairs
         first = self._turn % len(claim.pairs)
         return [*claim.pairs[first:], *claim.pairs[:first]]
 
 
-async def _take(
+async def _claim_and_mark(
     tx: Tx, claim: SendClaim, pairs: Sequence[tuple[Channel, Type]], turn: int, *, now: datetime
 ) -> ClaimedPayments:
     """Claim payments to send now. A collection that has waited too long, or a payout that would pay twice, is ended."""
@@ -102,15 +102,23 @@ async def _find(tx: Tx, claim: SendClaim, pairs: Sequence[tuple[Channel, Type]],
     free = claim.most - len(records)
     channels = [channel for channel, type_ in pairs if type_ is Type.DISBURSEMENT]
     of_batches = await claims.claim_of_batches(tx, channels, most=free) if channels and free > 0 else []
-    # A batch may have thousands of payouts. While other payments wait too, batches get a quarter of the places. The
-    # fraction of a place that remains goes round with the turns, so that batches get their share of few places too.
-    most = claim.most - min(len(of_batches), (free + turn // max(len(pairs), 1) % 4) // 4)
-    for place, (channel, type_) in enumerate(pairs):
+    most = claim.most - min(len(of_batches), slots_of_batches(free, turn=turn, pairs=len(pairs)))
+    for index, (channel, type_) in enumerate(pairs):
         left = most - len(records)
-        share = -(-left // (len(pairs) - place))  # rounded up
+        share = -(-left // (len(pairs) - index))  # rounded up
         if share > 0:
             records += await claims.claim_new(tx, channel, type_, most=share)
     return records + of_batches[: claim.most - len(records)]
+
+
+def slots_of_batches(free: int, *, turn: int, pairs: int) -> int:
+    """How many of the free slots are for payouts of batches while other payments wait too: a quarter. Pure.
+
+    A batch may have thousands of payouts. The turns carry the remainder of the quarter, so that batches get their share
+    of few slots too: of a single one, every fourth time. The next turn counts once each pair was the first.
+    """
+    rounds = turn // max(pairs, 1)
+    return (free + rounds % 4) // 4
 
 
 def _submitted(transaction: Transaction) -> StatusChange:

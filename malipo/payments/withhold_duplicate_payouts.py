@@ -48,7 +48,7 @@ async def withhold(
     """The payments that may be sent, and the payouts that were ended. The caller has locked all of them."""
     to_send, excess, in_doubt = await _split(tx, claimed)
     ended = await _end(tx, [each.transaction for each in excess if _is_unknown_to_network(each)], now=now)
-    await _show(tx, [each for each in excess if not _is_unknown_to_network(each)], connector, now=now)
+    await _query_outcomes(tx, [each for each in excess if not _is_unknown_to_network(each)], connector, now=now)
     await dispatches.update(tx, [(_key_of(each), _dispatch_of(each), _DOUBT_SECONDS) for each in in_doubt])
     return to_send, ended
 
@@ -73,8 +73,14 @@ async def _split(tx: Tx, claimed: Sequence[PaymentRecord]) -> _Split:
                 (split.excess if refundable.is_excess(payout, *found) else split.to_send).append(each)
         elif key not in retried:
             split.to_send.append(each)
-        elif (standing := retried[key]) is not None:
-            (split.to_send, split.in_doubt, split.excess)[standing].append(each)
+        else:
+            match retried[key]:
+                case Standing.FAILED:
+                    split.to_send.append(each)
+                case Standing.IN_DOUBT:
+                    split.in_doubt.append(each)
+                case Standing.PAID:
+                    split.excess.append(each)
     return split
 
 
@@ -127,17 +133,18 @@ def _change(payout: Transaction) -> StatusChange:
     )
 
 
-async def _show(tx: Tx, in_doubt: Sequence[PaymentRecord], connector: str, *, now: datetime) -> None:
-    """Mark these payouts as sent, so that their network is queried for the outcome. Operators see why they wait."""
-    found = {_key_of(each): each.transaction for each in in_doubt}
+async def _query_outcomes(tx: Tx, maybe_paid: Sequence[PaymentRecord], connector: str, *, now: datetime) -> None:
+    """Mark these excess payouts, which may have been paid, as sent: then their network is queried for the outcome.
+    Operators see why they wait. The audit log calls it `in_doubt`."""
+    found = {_key_of(each): each.transaction for each in maybe_paid}
     reached = [
         after
         for key, each in found.items()
         if (after := status_writer.after_change(each, _submitted(*key), now)) is not None
     ]
     await status_writer.write(tx, found, reached, now=now)
-    await dispatches.update(tx, [_queried(each, connector) for each in in_doubt])
-    await _note(tx, [each.transaction for each in in_doubt], "in_doubt", now=now)
+    await dispatches.update(tx, [_queried(each, connector) for each in maybe_paid])
+    await _note(tx, [each.transaction for each in maybe_paid], "in_doubt", now=now)
 
 
 def _submitted(merchant_id: str, transaction_id: str) -> StatusChange:

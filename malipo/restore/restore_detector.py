@@ -75,7 +75,7 @@ class RestoreDetector:
     def counted(self) -> SendCount | None:
         return self._high_water_mark.counted if self._high_water_mark is not None else None
 
-    async def look(self) -> bool:
+    async def look(self) -> None:
         """Compare, and note that this worker runs. On a standby there is nothing to compare, and nothing to send."""
         if self._state_dir is not None and self._high_water_mark is None:
             self._high_water_mark = await self._open_mark(self._state_dir)
@@ -87,7 +87,7 @@ class RestoreDetector:
         self.workers = standing.workers
         if standing.is_standby:
             self._may_send = False
-            return False
+            return
         first = self._first
         if first is None and self._high_water_mark is None:
             log.warning(
@@ -101,7 +101,7 @@ class RestoreDetector:
         if self._high_water_mark is not None and not await self._agrees(
             self._high_water_mark, marks, first, standing, is_time_up=is_time_up
         ):
-            return False
+            return
         awaited = first.at_work_beside(self.worker_id)
         have_looked = {id_ for id_, each in standing.workers.items() if each.server_id == standing.server_id}
         may_send = is_time_up or awaited <= have_looked
@@ -116,11 +116,10 @@ class RestoreDetector:
             )
         if looks is None:  # The server was replaced since it was read. The next look compares the new one.
             self._may_send = False
-            return False
+            return
         self._is_seen, self._may_send = True, may_send
         if self._high_water_mark is not None and (counted := self._high_water_mark.counted) is not None:
             await _write(self._high_water_mark, counted._replace(looks=looks))
-        return False
 
     async def _open_mark(self, folder: Path) -> HighWaterMark:
         async with self._database.read() as connection:

@@ -59,9 +59,8 @@ async def run_forever(
             try:
                 is_more = await _take_step(what, step, seconds=seconds, **where)
                 loops.note_blocked(name, None)
-            except (
-                Impossible
-            ) as error:  # Somebody has to change something; until then the log repeats it once a minute.
+            except Impossible as error:
+                # Somebody has to change something; until then the log repeats it once a minute.
                 is_more = False
                 if loops.note_blocked(name, str(error)):
                     log.error("worker.blocked", None, step=what, message=str(error), **where)

@@ -230,11 +230,11 @@ class _Worker:
     async def _look(self) -> bool:
         """Compare the database with the mark. Work that waited for the first comparison begins at once."""
         might_send = self._detector.may_send
-        is_more = await self._detector.look()
+        await self._detector.look()
         self._precedence.note(self._detector.worker_id, self._detector.workers)
         if self._detector.may_send and not might_send:
             self.wake("")
-        return is_more
+        return False  # One look is all: the next one is after a rest.
 
     def start(self, database_url: str, *, loops: LoopHealth, beside: Sequence[Beside]) -> list[asyncio.Task[None]]:
         """Start all tasks, in an order that never changes: a seed of the simulation depends on it."""

@@ -248,9 +248,8 @@ class WebhookSender:
         except CannotDecrypt as error:
             # The operator has set a wrong encryption key. The delivery waits, and no attempt is counted.
             log.error("webhook.cannot_sign", endpoint=message.endpoint.id, reason=str(error))
-            self._waiting.pop(
-                message.endpoint.id, None
-            )  # The endpoint is skipped until the next poll, because its other deliveries would fail too.
+            # The endpoint is skipped until the next poll, because its other deliveries would fail too.
+            self._waiting.pop(message.endpoint.id, None)
             return None
         except Exception as error:
             log.error("webhook.delivery_broke", error, endpoint=message.endpoint.id, delivery=message.event_id)

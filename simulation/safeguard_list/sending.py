@@ -61,7 +61,7 @@ SAFEGUARDS = (
         "A claim whose COMMIT was not confirmed finds what it took, and sends it.",
         (
             InFunction(
-                claim_for_sending.ClaimForSending._take,
+                claim_for_sending.ClaimForSending._claim_once,
                 "if again and (ours := await claims.find_claimed(tx, claim.id)):",
                 "if False:",
             ),

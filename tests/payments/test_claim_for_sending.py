@@ -10,7 +10,7 @@ from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel, Verdict
-from malipo.payments.claim_for_sending import ClaimedPayments
+from malipo.payments.claim_for_sending import ClaimedPayments, slots_of_batches
 from malipo.payments.dispatch import AnswerSource, NextAction
 from malipo.payments.store import claims
 from malipo.payments.transaction import Status, Type
@@ -115,6 +115,20 @@ async def test_places_that_one_type_does_not_need_are_the_others(steps: PaymentS
     opened = [*await steps.open_many(Type.COLLECTION, 2), *await steps.open_many(Type.DISBURSEMENT, 20)]
     taken = await steps.claim(most=12)
     assert of(taken.to_send) == of(opened[:12])
+
+
+@pytest.mark.parametrize(
+    ("free", "of_batches_in_four_turns"),
+    [(0, [0, 0, 0, 0]), (1, [0, 0, 0, 1]), (2, [0, 0, 1, 1]), (3, [0, 1, 1, 1]), (4, [1, 1, 1, 1]), (7, [1, 2, 2, 2])],
+)
+def test_batches_get_a_quarter_of_the_free_slots_also_where_there_are_few(
+    free: int, of_batches_in_four_turns: list[int]
+) -> None:
+    assert [slots_of_batches(free, turn=turn, pairs=1) for turn in range(4)] == of_batches_in_four_turns
+    # Each of two pairs is the first once before the remainder grows.
+    twice = [slots_of_batches(free, turn=turn, pairs=2) for turn in range(8)]
+    assert twice == [each for each in of_batches_in_four_turns for _ in range(2)]
+    assert slots_of_batches(4, turn=3, pairs=0) == 1, "a worker without pairs"
 
 
 async def test_the_oldest_go_first_and_no_more_than_there_are_places_for(steps: PaymentSteps) -> None:

@@ -10,7 +10,7 @@ from malipo import money
 from malipo.dashboard.language import Translator
 from malipo.ledger.wallet import Wallet
 from malipo.payments import correction_moves
-from malipo.payments.cases.resolution import ResolutionEffect, ResolvedOutcome, effect_of
+from malipo.payments.cases.resolution import ResolutionEffect, ResolvedOutcome, effect_of, is_for_review
 from malipo.payments.correction_moves import Correction
 from malipo.payments.store.cases import Case, ProposedResolution
 from malipo.payments.transaction import Status, Transaction, Type
@@ -89,8 +89,7 @@ def _is_possible(case: Case, before: Correction, value: str, effect: ResolutionE
     if is_other and correction_moves.is_contradicted_by_network(case.transaction, before):
         # While nothing was taken of a debt, it is the same as to waive it.
         return effect.credited != 0 or (effect.borne != 0 and not before.owed)
-    is_doubted = case.dispatch is not None and case.dispatch.attention is not None
-    return is_doubted or (is_other and case.transaction.processing_at is not None) or any(effect)
+    return is_for_review(case) or (is_other and case.transaction.processing_at is not None) or any(effect)
 
 
 def _title(transaction: Transaction, before: Correction, value: str) -> str:

@@ -1,14 +1,13 @@
 """Warns before a batch is approved of payments that may be duplicates. It refuses nothing."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from malipo.db import Conn
 from malipo.payments.batches.batch import BatchItem, BatchWarning, WarningCode
 from malipo.payments.batches.store import items as stored_items
 from malipo.payments.batches.store import payouts
-
-LOOKED_BACK = timedelta(days=30)
+from malipo.payments.duplicate_warnings import LOOKED_BACK
 
 
 async def find(

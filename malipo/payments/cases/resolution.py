@@ -107,7 +107,7 @@ def changes_anything(case: Case, outcome: ResolvedOutcome) -> bool:
     """Whether this resolution would change anything about a payment that has ended."""
     transaction = case.transaction
     before = case.correction or correction_moves.begin(transaction)
-    if is_doubted(case):
+    if is_for_review(case):
         return True
     if outcome.is_paid == before.is_paid:
         return correction_moves.is_open(transaction, before) or before.borne != 0
@@ -136,8 +136,8 @@ def may_be_sent(case: Case) -> bool:
     return resembles_adopted(case) and case.transaction.status is Status.PENDING and not is_reported_paid
 
 
-def is_doubted(case: Case) -> bool:
-    """Whether a callback contradicts the outcome that the merchant was told, and the network does not confirm it."""
+def is_for_review(case: Case) -> bool:
+    """Whether operators must review the payment, for any reason that its queue has."""
     return case.dispatch is not None and case.dispatch.attention is not None
 
 

@@ -27,7 +27,7 @@ from malipo.payments.cases.resolution import (
     ResolvedOutcome,
     act_of,
     changes_anything,
-    is_doubted,
+    is_for_review,
     is_stale,
     may_be_sent,
     may_have_been_sent,
@@ -243,7 +243,7 @@ async def _lock_resolvable(tx: Tx, id_or_reference: str, outcome: ResolvedOutcom
         await _require_another_than_adopted(tx, transaction)
     if outcome is ResolvedOutcome.COMPLETED and await _is_undone_adoption(tx, transaction):
         raise Conflict(code=CaseRefusal.ADOPTION_UNDONE)
-    is_doubtful = case.is_contradicted or is_doubted(case) if outcome is None else changes_anything(case, outcome)
+    is_doubtful = case.is_contradicted or is_for_review(case) if outcome is None else changes_anything(case, outcome)
     if transaction.status is Status.CANCELLED and outcome is ResolvedOutcome.COMPLETED:
         # It was never sent, unless a restored database has lost the sending.
         is_doubtful |= (await installation.get(tx)).epoch > 1

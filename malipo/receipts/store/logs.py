@@ -16,10 +16,6 @@ async def try_lock_signer(tx: Tx) -> bool:
     return bool(await tx.fetchval(f"SELECT pg_try_advisory_xact_lock({_SIGNER})"))
 
 
-async def lock_signer(tx: Tx) -> None:
-    await tx.execute(f"SELECT pg_advisory_xact_lock({_SIGNER})")
-
-
 class Log(NamedTuple):
     number: int
     installation_epoch: int

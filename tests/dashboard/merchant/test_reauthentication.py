@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 
-from malipo.accounts.reauthentication import NEEDS, SensitiveAct
+from malipo.accounts.reauthentication import SensitiveAct
 from malipo.dashboard.merchant.routes import PAGES
 from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, people
@@ -76,9 +76,8 @@ async def keys(business: Business) -> set[str]:
         return {each.name for each in await api_keys.find_all(connection, business.merchant_id)}
 
 
-def test_the_acts_are_those_of_the_table_and_each_has_a_need() -> None:
+def test_the_acts_are_those_of_the_table() -> None:
     assert {(page.method, page.path): page.act for page in PAGES if page.act is not None} == ACTS
-    assert set(NEEDS) == set(SensitiveAct)
 
 
 async def test_every_page_of_an_act_asks(stale: Business) -> None:

@@ -122,7 +122,7 @@ FAULTS = (
     Fault(
         "a sensitive page needs no password",
         "is_confirmed_in_browser",
-        "return act is None or now - confirmed_at <= NEEDS[act].in_browser",
+        "return act is None or now - confirmed_at <= RECENT_IN_BROWSER",
         "return True",
         "A stolen cookie makes an API key.",
         ("accounts/test_reauthentication.py",),
@@ -138,7 +138,7 @@ FAULTS = (
     Fault(
         "a sensitive request needs no recent log-in",
         "is_confirmed_by_token",
-        "return act is None or now - confirmed_at <= NEEDS[act].by_token",
+        "return act is None or now - confirmed_at <= RECENT_BY_TOKEN",
         "return True",
         "A stolen token makes an API key.",
         ("accounts/test_reauthentication.py",),

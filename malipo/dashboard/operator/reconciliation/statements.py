@@ -115,9 +115,8 @@ class StatementData(NamedTuple):
     proposals: list[StatementProposal]
     summary: MatchingSummary | None  # of the matching that followed
     effect: ImportEffect | None  # of taking it back; None: it was
-    waiting_lists: list[
-        WaitingList
-    ]  # payments that it alone would end or contradict, and that wait for a second operator
+    # Payments that it alone would end or contradict, and that wait for a second operator.
+    waiting_lists: list[WaitingList]
     waiting: list[Proposal]  # those of the proposals that are open
     operators: int
 
