@@ -2,11 +2,16 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 
 import pytest
 
+from malipo.db import Tx
 from malipo.errors import Conflict
 from malipo.links.link import Late, LinkStatus
+from malipo.links.store import attempts
+from malipo.links.store.attempts import EndedAttempt
+from malipo.links.store.links import Key
 from malipo.networks.connector import Verdict
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status
@@ -145,6 +150,39 @@ async def test_a_correction_during_the_count_is_counted_afterwards(steps: LinkSt
     payment = await steps.paid(link)
 
     await asyncio.gather(steps.count(), steps.contradict(payment, Verdict.REFUSED), steps.count())
+    await steps.count()
+
+    assert (await steps.look(link)).paid_count == 0
+    async with steps.database.read() as connection:
+        assert await connection.fetchval("SELECT paid_count FROM links") == 0
+
+
+async def test_a_correction_between_the_counts_look_and_its_writing_is_counted_afterwards(
+    steps: LinkSteps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = await steps.make()
+    payment = await steps.paid(link)
+    write, corrections = attempts.write_counted, list[asyncio.Task[None]]()
+
+    async def write_late(tx: Tx, key: Key, counted: Sequence[EndedAttempt]) -> None:
+        if not corrections:
+            corrections.append(asyncio.create_task(steps.contradict(payment, Verdict.REFUSED)))
+            while not (await is_any_waiting() or (await asyncio.wait(corrections, timeout=0.02))[0]):
+                pass
+        await write(tx, key, counted)
+
+    async def is_any_waiting() -> bool:
+        async with steps.database.read() as connection:
+            return bool(
+                await connection.fetchval(
+                    "SELECT EXISTS (SELECT FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND wait_event_type = 'Lock')"
+                )
+            )
+
+    monkeypatch.setattr(attempts, "write_counted", write_late)
+    await steps.count()
+    await asyncio.gather(*corrections)
     await steps.count()
 
     assert (await steps.look(link)).paid_count == 0
