@@ -30,7 +30,7 @@ from malipo.http.request_ids import request_id
 from malipo.merchants.api_keys import COLLECTING, hash_of
 from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.payments import idempotency
-from malipo.payments.collection_fast_path_request import plain_request_of
+from malipo.payments.collection_fast_path_request import fast_request_of
 from malipo.payments.initiate import Answer, InitiatedPayment, KeyCheckFailed, PaymentRequest
 from malipo.payments.transaction import Type
 from malipo.rate_limit.sliding_window import RateClass
@@ -39,33 +39,22 @@ PATH = "/v1/payments"
 _JSON = (b"content-type", b"application/json")
 
 
-class DirectCollections:
+class CollectionFastPath:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
         self._trusted = parts.settings.trusted_proxies
         self._counts_requests = bool(parts.settings.rate_limit_create)
         self._patience_seconds = parts.settings.database_patience_seconds
 
-    def try_directly(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
+    def try_take(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
         """Whether it is answered here, if only later by `usual`. Nothing is done of what is not taken."""
         scope: Any = cycle.scope
         if scope["method"] != "POST" or tracing.active is not None or self._parts.health.monitor.schema.problem:
             return False
-        key = idempotency_key = None
-        for name, value in scope["headers"]:
-            if name == b"x-api-key":
-                if key is not None:
-                    return False
-                key = value
-            elif name == b"idempotency-key":
-                if idempotency_key is not None:
-                    return False
-                idempotency_key = value
-            elif name == b"x-forwarded-for" and not self._is_of_proxy(scope):
-                return False  # It is warned of.
-        if key is None or idempotency_key is None or len(scope[WHOLE_BODY]) > MOST_BODY_BYTES:
+        if (keys := self._keys_in(scope)) is None or len(scope[WHOLE_BODY]) > MOST_BODY_BYTES:
             return False
-        key_hash = hash_of(key.strip(b" \t"))
+        api_key, idempotency_key = keys
+        key_hash = hash_of(api_key.strip(b" \t"))
         known = self._parts.known_keys.get(key_hash)
         if known is None:
             return False
@@ -75,7 +64,7 @@ class DirectCollections:
         if network_key is None or idempotency.problem_with(idempotency_text):
             return False
         now = self._parts.clock()
-        wanted = plain_request_of(
+        wanted = fast_request_of(
             scope[WHOLE_BODY],
             merchant_id,
             key=idempotency_text,
@@ -92,12 +81,29 @@ class DirectCollections:
         )
         exchange.route = PATH
         exchange.caller = {"merchant": merchant_id, "key": key_id}
-        direct = _Direct(self._parts, cycle, exchange, wanted, usual, self._patience_seconds)
+        request = _FastRequest(self._parts, cycle, exchange, wanted, usual, self._patience_seconds)
         if self._counts_requests:
-            direct.authenticate(AccessRequest(key_hash, address_of(Request(scope), self._trusted), RateClass.CREATE))
+            request.authenticate(AccessRequest(key_hash, address_of(Request(scope), self._trusted), RateClass.CREATE))
         else:
-            direct.create()
+            request.create()
         return True
+
+    def _keys_in(self, scope: Any) -> tuple[bytes, bytes] | None:
+        """The API key and the Idempotency-Key of the headers. None if one of them is missing or sent twice, or if the
+        request names a client that no trusted proxy has named, of which `app.py` warns."""
+        api_key = idempotency_key = None
+        for name, value in scope["headers"]:
+            if name == b"x-api-key":
+                if api_key is not None:
+                    return None
+                api_key = value
+            elif name == b"idempotency-key":
+                if idempotency_key is not None:
+                    return None
+                idempotency_key = value
+            elif name == b"x-forwarded-for" and not self._is_of_proxy(scope):
+                return None
+        return None if api_key is None or idempotency_key is None else (api_key, idempotency_key)
 
     def _is_of_proxy(self, scope: Any) -> bool:
         client = scope["client"]
@@ -105,7 +111,7 @@ class DirectCollections:
         return address is not None and is_among(address, self._trusted)
 
 
-class _Direct:
+class _FastRequest:
     """One request that is taken."""
 
     __slots__ = ("_cycle", "_deadline", "_exchange", "_loop", "_parts", "_usual", "_wanted")

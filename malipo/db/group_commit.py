@@ -213,7 +213,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
             return callers
         except Exception as error:
             # The statement wrote nothing. A transaction will find the request that caused the error.
-            log.debug("group.not_at_once", callers=len(quick), reason=type(error).__name__)
+            log.debug("group.fast_path_failed", callers=len(quick), reason=type(error).__name__)
             return callers
         self._moved_at = asyncio.get_running_loop().time()
         for caller, answer in zip(quick, answers, strict=True):

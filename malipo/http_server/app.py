@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from malipo.api.app import App
-from malipo.api.collection_fast_path import PATH, DirectCollections
+from malipo.api.collection_fast_path import PATH, CollectionFastPath
 from malipo.api.errors import answer_to
 from malipo.api.http.writer import Cycle
 from malipo.app.assemble import Service
@@ -29,18 +29,18 @@ class WebApplication:
     def __init__(self, service: Service, *, most_pages: int) -> None:
         self._settings = service.settings
         self._api = App(service)
-        self._direct = DirectCollections(self._api.parts)
+        self._fast_path = CollectionFastPath(self._api.parts)
         self._merchants = Dashboard(service)
         self._operators = OperatorDashboard(service)
         self._customers = PayPages(service)
         self._people_share, self._customers_share = _Share(most_pages), _Share(most_pages // 2)
 
-    def try_directly(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
+    def try_fast_path(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
         """Whether a request is answered without a task, or later by `usual`. What is not taken is served by a call."""
         scope: Any = cycle.scope
         if scope["path"] != PATH or self._is_operators_port(scope):
             return False
-        return self._direct.try_directly(cycle, usual)
+        return self._fast_path.try_take(cycle, usual)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         application = self._application(scope)

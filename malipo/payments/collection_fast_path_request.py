@@ -33,7 +33,7 @@ _Metadata = Annotated[
 ]
 
 
-class _Plain(msgspec.Struct, forbid_unknown_fields=True):
+class _FastBody(msgspec.Struct, forbid_unknown_fields=True):
     """A missing field has its default. A request with a null or an unknown field is read field by field."""
 
     amount: Annotated[int, Meta(ge=MIN_PAYMENT)]
@@ -58,11 +58,11 @@ class _Hashed(msgspec.Struct):
     phone: str
 
 
-_decode = msgspec.json.Decoder(_Plain).decode
+_decode = msgspec.json.Decoder(_FastBody).decode
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def plain_request_of(
+def fast_request_of(
     body: bytes,
     merchant_id: str,
     *,

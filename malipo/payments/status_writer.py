@@ -118,41 +118,47 @@ class FastPathCollection(NamedTuple):
 async def open_by_fast_path(connection: Conn, wanted: Sequence[FastPathCollection], *, now: datetime) -> set[str]:
     """Write new collections, each with its idempotency key, in a statement that is its own transaction. Returns the ids
     of those that were written; nothing was written of the others."""
-    places: dict[tuple[str, str], collection_fast_path.Place] = {}
+    bases: dict[tuple[str, str], collection_fast_path.FeeBasis] = {}
     rows = []
     for new, tariff, key, request_hash in wanted:
         assert new.type is Type.COLLECTION
         assert new.created_by is not None
-        place = places.get((new.created_by, new.channel))
-        if place is None:
-            place = collection_fast_path.Place(len(places), new.created_by, new.merchant_id, new.channel, tariff)
-            places[new.created_by, new.channel] = place
+        basis = bases.get((new.created_by, new.channel))
+        if basis is None:
+            basis = collection_fast_path.FeeBasis(
+                number=len(bases),
+                key_id=new.created_by,
+                merchant_id=new.merchant_id,
+                channel=new.channel,
+                bands=tariff,
+            )
+            bases[new.created_by, new.channel] = basis
         event = _outbox_event(EVENTS[new.type, new.status], new, new.created_at)
         rows.append(
             collection_fast_path.NewCollection(
-                place.number,
-                new.merchant_id,
-                new.id,
-                new.reference,
-                new.network_key,
-                new.channel,
-                new.amount,
-                new.fee,
-                new.phone,
-                new.name,
-                new.description,
-                new.metadata,
-                new.search_text,
-                new.created_at,
-                new.created_by,
-                new.order_reference,
-                key,
-                request_hash,
-                event.id,
-                event.body,
+                basis=basis.number,
+                merchant_id=new.merchant_id,
+                id=new.id,
+                reference=new.reference,
+                network_key=new.network_key,
+                channel=new.channel,
+                amount=new.amount,
+                fee=new.fee,
+                phone=new.phone,
+                name=new.name,
+                description=new.description,
+                metadata=new.metadata,
+                search_text=new.search_text,
+                created_at=new.created_at,
+                created_by=new.created_by,
+                order_reference=new.order_reference,
+                key=key,
+                request_hash=request_hash,
+                event_id=event.id,
+                body=event.body,
             )
         )
-    return await collection_fast_path.create(connection, rows, [*places.values()], now=now)
+    return await collection_fast_path.create(connection, rows, [*bases.values()], now=now)
 
 
 async def advance(tx: Tx, changes: Sequence[StatusChange], *, now: datetime) -> list[StatusOutcome | None]:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from malipo import clock
 from malipo.api.request_body import object_in
 from malipo.errors import Invalid
-from malipo.payments.collection_fast_path_request import plain_request_of
+from malipo.payments.collection_fast_path_request import fast_request_of
 from malipo.payments.initiate import PaymentRequest
 from malipo.payments.payment_request import Terms, payment_request_of
 from malipo.payments.transaction import Type
@@ -94,7 +94,7 @@ def _usual(body: bytes) -> PaymentRequest | None:
 
 
 def _quick(body: bytes) -> PaymentRequest | None:
-    return plain_request_of(
+    return fast_request_of(
         body,
         "mer_1",
         key="key-1",

@@ -55,12 +55,12 @@ class Protocol(ClientConnection):
     _sent_ids: dict[bytes, bytes] | None = None
     _tail = b""  # the last bytes of a part that is not complete
     _unread_from = 0
-    _try_directly: Callable[[Cycle, Callable[[], None]], bool] | None = None
+    _try_fast_path: Callable[[Cycle, Callable[[], None]], bool] | None = None
 
     # What arrives
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._try_directly = getattr(self.app, "try_directly", None)
+        self._try_fast_path = getattr(self.app, "try_fast_path", None)
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
@@ -215,7 +215,7 @@ class Protocol(ClientConnection):
             return
         usual = partial(self._start_asgi_task, cycle, self._answer)
         # An application may answer some requests without a task.
-        if not (self._try_directly is not None and WHOLE_BODY in cycle.scope and self._try_directly(cycle, usual)):
+        if not (self._try_fast_path is not None and WHOLE_BODY in cycle.scope and self._try_fast_path(cycle, usual)):
             usual()
 
     def _refuse_slow_body(self) -> None:

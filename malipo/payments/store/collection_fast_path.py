@@ -21,10 +21,10 @@ from malipo.restore.store import installation
 _encode = msgspec.json.Encoder().encode
 
 
-class NewCollection(msgspec.Struct, frozen=True):
+class NewCollection(msgspec.Struct, frozen=True, kw_only=True):
     """A collection as it is written, with its idempotency key and its event."""
 
-    place: int  # the number of its Place
+    basis: int  # the number of its FeeBasis
     merchant_id: str
     id: str
     reference: str
@@ -46,7 +46,7 @@ class NewCollection(msgspec.Struct, frozen=True):
     body: str
 
 
-class Place(msgspec.Struct, frozen=True):
+class FeeBasis(msgspec.Struct, frozen=True, kw_only=True):
     """What several collections depend on: the API key, and the tariff from which their fees were computed."""
 
     number: int
@@ -69,7 +69,7 @@ _BANDS = f"""
     (SELECT coalesce(string_agg(concat_ws(',', from_amount, fixed_fee, basis_points, min_fee,
                                           coalesce(max_fee::text, '')), ';' ORDER BY from_amount), '')
      FROM tariffs t
-     WHERE t.merchant_id = place.merchant_id AND t.type = '{Type.COLLECTION}' AND t.channel = place.channel)
+     WHERE t.merchant_id = basis.merchant_id AND t.type = '{Type.COLLECTION}' AND t.channel = basis.channel)
 """
 
 # PostgreSQL looks `(x IN (…)) IS TRUE` up in a hash table. Without IS TRUE it would plan a join, which compares each
@@ -77,20 +77,20 @@ _BANDS = f"""
 _CREATE = f"""
     WITH new AS MATERIALIZED (
              SELECT * FROM json_to_recordset($1) AS new (
-                 place smallint, merchant_id text, id text, reference text, network_key text, channel text,
+                 basis smallint, merchant_id text, id text, reference text, network_key text, channel text,
                  amount bigint, fee bigint, phone text, name text, description text, metadata json, search_text text,
                  created_at timestamptz, created_by text, order_reference text, key text, request_hash text,
                  event_id text, body text)),
          fitting AS MATERIALIZED (
-             SELECT place.number FROM json_to_recordset($2) AS place (
+             SELECT basis.number FROM json_to_recordset($2) AS basis (
                  number smallint, key_id text, merchant_id text, channel text, bands text)
-             JOIN api_keys k ON k.id = place.key_id AND k.merchant_id = place.merchant_id
-             JOIN merchants m ON m.id = place.merchant_id
-             WHERE {is_good_sql("k", "m", "$3")} AND place.bands = {_BANDS} AND NOT {installation.TAKES_NO_PAYMENTS}),
+             JOIN api_keys k ON k.id = basis.key_id AND k.merchant_id = basis.merchant_id
+             JOIN merchants m ON m.id = basis.merchant_id
+             WHERE {is_good_sql("k", "m", "$3")} AND basis.bands = {_BANDS} AND NOT {installation.TAKES_NO_PAYMENTS}),
          claimed AS (
              INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)
              SELECT merchant_id, '{Type.COLLECTION}', key, decode(request_hash, 'base64'), id FROM new
-             WHERE (place IN (SELECT number FROM fitting)) IS TRUE
+             WHERE (basis IN (SELECT number FROM fitting)) IS TRUE
              ORDER BY merchant_id, key
              ON CONFLICT DO NOTHING
              RETURNING transaction_id),
@@ -112,9 +112,9 @@ _CREATE = f"""
 
 
 async def create(
-    connection: Conn, collections: Sequence[NewCollection], places: Sequence[Place], *, now: datetime
+    connection: Conn, collections: Sequence[NewCollection], bases: Sequence[FeeBasis], *, now: datetime
 ) -> set[str]:
     """Create the collections that fit, and return their ids. The others do not fit: their idempotency key was used, the
     tariff or the API key has changed, or the installation takes no payments."""
-    rows = await connection.fetch(_CREATE, _encode(collections).decode(), _encode(places).decode(), now)
+    rows = await connection.fetch(_CREATE, _encode(collections).decode(), _encode(bases).decode(), now)
     return {row[0] for row in rows}

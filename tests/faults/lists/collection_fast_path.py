@@ -2,32 +2,32 @@
 
 from tests.faults.fault import Fault
 
-_DIRECT = ("api/test_collection_fast_path.py",)
-_STATEMENT = ("payments/test_collection_fast_path.py", *_DIRECT)
-_READING = ("payments/test_collection_fast_path_request.py", *_DIRECT)
+_FAST_PATH = ("api/test_collection_fast_path.py",)
+_STATEMENT = ("payments/test_collection_fast_path.py", *_FAST_PATH)
+_READING = ("payments/test_collection_fast_path_request.py", *_FAST_PATH)
 _GROUP = ("db/test_group_commit_fast_path.py",)
 
 FAULTS = (
     Fault(
         "a collection is created with an API key that is not good any more",
         "_CREATE",
-        '{is_good_sql("k", "m", "$3")} AND place.bands',
-        "$3::timestamptz IS NOT NULL AND place.bands",
+        '{is_good_sql("k", "m", "$3")} AND basis.bands',
+        "$3::timestamptz IS NOT NULL AND basis.bands",
         "A stolen key works after it was revoked.",
         _STATEMENT,
     ),
     Fault(
         "a collection is created for another merchant than the API key's",
         "_CREATE",
-        "k.id = place.key_id AND k.merchant_id = place.merchant_id",
-        "k.id = place.key_id",
+        "k.id = basis.key_id AND k.merchant_id = basis.merchant_id",
+        "k.id = basis.key_id",
         "The money of one merchant's customers goes to the wallet of another.",
         _STATEMENT,
     ),
     Fault(
         "the fee of a tariff that was changed is charged",
         "_CREATE",
-        "place.bands = {_BANDS} AND NOT",
+        "basis.bands = {_BANDS} AND NOT",
         "NOT",
         "A merchant pays the old fee until the process is restarted.",
         _STATEMENT,
@@ -43,7 +43,7 @@ FAULTS = (
     Fault(
         "a collection that does not fit claims its idempotency key",
         "_CREATE",
-        "WHERE (place IN (SELECT number FROM fitting)) IS TRUE",
+        "WHERE (basis IN (SELECT number FROM fitting)) IS TRUE",
         "WHERE true",
         "What is compared in the statement keeps nobody out.",
         _STATEMENT,
@@ -78,7 +78,7 @@ FAULTS = (
         "{key}.permissions && '{{{\",\".join(COLLECTING)}}}'",
         "true",
         "A key of an accountant asks customers for money.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "a key that is bound to addresses creates collections from every address",
@@ -86,7 +86,7 @@ FAULTS = (
         "AND {key}.ip_allowlist = '{{}}' AND",
         "AND",
         "A stolen key works from the thief's computer.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "a closed merchant's key creates collections in one statement",
@@ -94,7 +94,7 @@ FAULTS = (
         "AND {merchant}.is_active\n",
         "\n",
         "A merchant that was closed for fraud goes on.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "the use of a key by the short way is never noted",
@@ -102,7 +102,7 @@ FAULTS = (
         "AND {now}::timestamptz - {key}.last_used_at < interval '1 minute'",
         "",
         "A key in daily use seems to be forgotten, and somebody revokes it.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "a collection by the short way costs nothing",
@@ -110,7 +110,7 @@ FAULTS = (
         "fee_of(draft.amount, tariff.bands)",
         "0",
         "The house earns nothing.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "whoever has no good key is shown the payment that has its idempotency key",
@@ -118,7 +118,7 @@ FAULTS = (
         "written is not None and written.id == request.draft.id",
         "written is not None",
         "A revoked key reads payments, and the thief sees whom a shop asks for money.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "whoever has no good key has its collection created in a transaction",
@@ -126,75 +126,75 @@ FAULTS = (
         "if not request.is_key_checked:",
         "if False:",
         "A revoked key goes on.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "a key that may only read creates collections where requests are counted",
-        "_Direct._authenticated",
+        "_FastRequest._authenticated",
         "require(caller, *COLLECTING)",
         "pass",
         "A key of an accountant asks customers for money.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "a collection is created although its request is over the limit",
-        "_Direct._authenticated",
+        "_FastRequest._authenticated",
         "if not isinstance(caller, Caller):\n            self._usual()  # Whoever is refused was not counted, and is refused again.\n            return\n        self._exchange.rate_limit_status = caller.rate_limit_status\n        try:\n            require(caller, *COLLECTING)",
         "try:\n            pass",
         "One program takes the service from all others.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "requests for collections are not counted",
-        "DirectCollections.try_directly",
+        "CollectionFastPath.try_take",
         "if self._counts_requests:",
         "if False:",
         "One program takes the service from all others.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "an Idempotency-Key with spaces is one by the short way",
-        "DirectCollections.try_directly",
+        "CollectionFastPath.try_take",
         "if network_key is None or idempotency.problem_with(idempotency_text):",
         "if network_key is None:",
         "The same key is refused by one way and taken by the other: a repeat is not found.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "the second of two Idempotency-Keys counts",
-        "DirectCollections.try_directly",
-        "if idempotency_key is not None:\n                    return False",
+        "CollectionFastPath._keys_in",
+        "if idempotency_key is not None:\n                    return None",
         "pass",
         "A proxy that adds a header makes two payments of one.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "a body that is too large is read by the short way",
-        "DirectCollections.try_directly",
+        "CollectionFastPath.try_take",
         " or len(scope[WHOLE_BODY]) > MOST_BODY_BYTES",
         "",
         "Whoever sends large bodies takes the memory of the process.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "a collection whose network key another payment has is refused as an error",
-        "_Direct._created",
+        "_FastRequest._created",
         "isinstance(initiated, KeyCheckFailed | DataError)",
         "isinstance(initiated, KeyCheckFailed)",
         "The repeat of a lost request, whose payment operators have adopted, never finds it.",
-        (*_DIRECT, "reconciliation/test_repeats_of_paid_requests.py"),
+        (*_FAST_PATH, "reconciliation/test_repeats_of_paid_requests.py"),
     ),
     Fault(
         "a repeat by the short way is said to be pending",
-        "_Direct._answer",
+        "_FastRequest._answer",
         "replayed(initiated.transaction.status)",
         'replayed(type(initiated.transaction.status)("PENDING"))',
         "A shop waits for a payment that has failed.",
-        _DIRECT,
+        _FAST_PATH,
     ),
     Fault(
         "an amount above the limit is taken by the short way",
-        "plain_request_of",
+        "fast_request_of",
         "asked.amount > terms.max_amounts[asked.channel] or ",
         "",
         "A payment that no network carries is taken in.",
@@ -202,7 +202,7 @@ FAULTS = (
     ),
     Fault(
         "an amount below the least is taken by the short way",
-        "_Plain",
+        "_FastBody",
         "Meta(ge=MIN_PAYMENT)",
         "Meta(ge=1)",
         "A payment that costs more than it brings is taken in.",
@@ -210,7 +210,7 @@ FAULTS = (
     ),
     Fault(
         "control characters come in by the short way",
-        "plain_request_of",
+        "fast_request_of",
         'if b"\\\\" in body or b"\\x7f" in body:',
         "if False:",
         "A text that no database and no network takes stops a batch of payments.",
@@ -218,7 +218,7 @@ FAULTS = (
     ),
     Fault(
         "the hash of a request by the short way forgets whom it asks",
-        "plain_request_of",
+        "fast_request_of",
         "        asked.buyerPhone,\n    )\n    draft",
         '        "",\n    )\n    draft',
         "A repeat with another number gets the first payment, and nobody is asked.",
@@ -226,7 +226,7 @@ FAULTS = (
     ),
     Fault(
         "a payment by the short way has no order reference",
-        "plain_request_of",
+        "fast_request_of",
         "order_reference=order_reference,",
         "order_reference=None,",
         "A shop cannot find its order.",
@@ -259,7 +259,7 @@ FAULTS = (
     Fault(
         "one refused collection refuses those beside it",
         "GroupCommit._run_by_fast_path",
-        '            log.debug("group.not_at_once", callers=len(quick), reason=type(error).__name__)\n            return callers',
+        '            log.debug("group.fast_path_failed", callers=len(quick), reason=type(error).__name__)\n            return callers',
         "            raise",
         "One bad request ends the payments of other merchants in an error.",
         _GROUP,
