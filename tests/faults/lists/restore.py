@@ -148,7 +148,7 @@ FAULTS = (
     Fault(
         "a release needs no evidence",
         "release",
-        "if not 10 <= len(evidence) <= 1000 or not evidence.isprintable():",
+        "if not typed_reason.is_within(evidence, typed_reason.EVIDENCE):",
         "if False:",
         "Sending begins after a restore, and nobody has written what was looked at.",
         ("restore/test_release.py",),

@@ -268,7 +268,7 @@ FAULTS = (
     Fault(
         "a retry of what was paid is sent",
         "_split",
-        "(split.to_send, split.in_doubt, split.excess)[standing].append(each)",
+        "split.excess.append(each)",
         "split.to_send.append(each)",
         "A payout that was paid after all is paid a second time when its network works again.",
         _WITHHELD,
