@@ -68,7 +68,9 @@ def world(postgres: str, template: str) -> Iterator[World]:
         world = World(runner, database)
         yield world
         runner.run(world.service.finish())
+        found = runner.run(database_facts.findings(database))
         runner.run(database.close())
+        assert found == [], "what any example has done wrong is still there"
 
 
 class Run:
@@ -235,7 +237,6 @@ def test_whatever_happens_in_whatever_order_every_answer_and_every_shilling_is_r
         for batch in plan:
             await run.batch(batch)
             await _assert_is_as_expected(world, merchant, run)
-        assert await database_facts.findings(world.database) == []
 
     world.run(carry_out())
 
@@ -273,7 +274,6 @@ def test_whatever_happens_at_once_no_shilling_is_made_or_lost(
             assert not unexpected
             await _assert_conserves(world, merchant)
             await _assert_no_end_has_changed(world, merchant, seen)
-        assert await database_facts.findings(world.database) == []
 
     world.run(carry_out())
 
