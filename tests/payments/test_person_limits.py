@@ -1,8 +1,9 @@
 """What somebody may pay out in the dashboard without the password: what a stolen cookie is worth."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
+import pytest
 from msgspec.structs import replace
 
 from malipo import clock
@@ -11,7 +12,7 @@ from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import InitiatedPayment, InsufficientBalance, PaymentRequest
-from malipo.payments.limits.person_limits import PersonLimit, PersonSums, limit_of
+from malipo.payments.limits.person_limits import PersonLimit, PersonSums, approval_limit_of, limit_of
 from malipo.payments.transaction import Type
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant
@@ -38,6 +39,13 @@ async def outcome(service: Service, asked: PaymentRequest) -> str:
         return "replayed" if (await service.payments.initiate(asked)).is_replay else "created"
     except (ConfirmationRequired, InsufficientBalance) as refusal:
         return refusal.code
+
+
+@pytest.mark.parametrize(("hour", "since"), [(20, 18), (21, 19), (23, 19)])
+def test_the_day_of_what_one_may_pay_out_alone_begins_at_midnight_in_dar_es_salaam(hour: int, since: int) -> None:
+    """Three hours before that of London, on the evening of the 19th there."""
+    asked = approval_limit_of("mer_1", PERSON, above=1000, now=datetime(2026, 11, 19, hour, 30, tzinfo=UTC))
+    assert asked.since == datetime(2026, 11, since, 21, tzinfo=UTC)
 
 
 async def test_fifty_at_once_for_a_sum_that_allows_ten_make_exactly_ten(
