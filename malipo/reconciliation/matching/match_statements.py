@@ -4,8 +4,9 @@ It runs after each import, and again whenever it is asked to. Each step is a com
 if a process dies in between, nothing is lost, and the next run completes it. One runs at a time.
 """
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import NamedTuple
 
 import msgspec
 
@@ -39,10 +40,18 @@ from malipo.reconciliation.matching.store import (
     payments,
     unmatched_lines,
 )
+from malipo.reconciliation.matching.store.booked_lines import BookedLine
 from malipo.reconciliation.matching.store.unmatched_lines import UnmatchedLine
 from malipo.reconciliation.matching.unbook_lines import unbook_lines
 from malipo.reconciliation.statements.choose_profile import all_profiles
 from malipo.reconciliation.statements.store import statement_lines, statements
+
+
+class Aggregators(NamedTuple):
+    """The layouts and the accounts of networks that carry several channels."""
+
+    layouts: list[str]
+    accounts: list[str]
 
 
 class MatchingCounts(msgspec.Struct, kw_only=True, rename="camel"):
@@ -101,43 +110,86 @@ async def match_lines(
     tx: Tx, profiles: Mapping[str, StatementProfile], done: MatchingResult, *, approval_amount: int, now: datetime
 ) -> None:
     """Match or book every line in the queue; the others become exceptions. The caller has taken the lock of
-    matching."""
-    shared = {
-        "layouts": [name for name, each in profiles.items() if each.is_aggregator],
-        "accounts": [each for each in await statements.find_all_accounts(tx) if carrier_named(each)],
-    }
+    matching. The order of the steps is the rule: each works on the lines that the steps before it have left."""
+    aggregators = Aggregators(
+        [name for name, each in profiles.items() if each.is_aggregator],
+        [each for each in await statements.find_all_accounts(tx) if carrier_named(each)],
+    )
     first_open_day = await closed_days.first_open_day(tx)
+    await _release_contradicted(tx, aggregators, now=now)
+    unbooked = await unbook_lines(
+        tx,
+        layouts=aggregators.layouts,
+        accounts=aggregators.accounts,
+        approval_amount=approval_amount,
+        first_open_day=first_open_day,
+        now=now,
+    )
+    await _fill_candidates(tx, aggregators, unbooked, now=now)
+    await _match(tx, done, now=now)
+    done.exceptions.add(await _wrong_charges(tx, now=now))
+    await _report_possible_payments(tx, aggregators, unbooked, done, now=now)
+    await _book_rest(tx, done, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
+
+
+async def _release_contradicted(tx: Tx, aggregators: Aggregators, *, now: datetime) -> None:
+    """Give up the matches of lines that later files have contradicted, or whose receipt is another payment's. Their
+    lines are in the queue again."""
     if contradicted := await displaced_matches.find_contradicted(tx):
         await evidence.give_up_matches(tx, contradicted, now=now)
         await statement_lines.merge_copies(tx, contradicted)
-    await evidence.give_up_matches(tx, await _find_named_otherwise(tx, shared, now=now), now=now)
-    unbooked = await unbook_lines(tx, **shared, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
+    await evidence.give_up_matches(tx, await _find_named_otherwise(tx, aggregators, now=now), now=now)
+
+
+async def _fill_candidates(tx: Tx, aggregators: Aggregators, unbooked: Sequence[BookedLine], *, now: datetime) -> None:
+    """Find the payments that each line in the queue may belong to. A line that the network has now displaced from its
+    payment is put into the queue too, and then all are filled again."""
     first, last = ids_of(payment_times(await candidates.find_days(tx)))
     # A request may be repeated long after its line, so a payment of another day may have the line's receipt.
     known = [payment for each in unbooked for payment in each.payments]
     first, last = first + known, last + known
-    await candidates.fill_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
+    await candidates.fill_candidates(
+        tx, layouts=aggregators.layouts, accounts=aggregators.accounts, channels=list(Channel), first=first, last=last
+    )
     if displaced := [
         *await displaced_matches.find_displaced(tx),
         *await displaced_matches.find_displaced_by_receipts(tx),
     ]:
         await evidence.give_up_matches(tx, displaced, now=now)
-        # Their lines are in the queue again.
-        await candidates.fill_candidates(tx, **shared, channels=list(Channel), first=first, last=last)
+        await candidates.fill_candidates(
+            tx,
+            layouts=aggregators.layouts,
+            accounts=aggregators.accounts,
+            channels=list(Channel),
+            first=first,
+            last=last,
+        )
+
+
+async def _match(tx: Tx, done: MatchingResult, *, now: datetime) -> None:
+    """Match lines with payments, then reversals with those lines, then fees with either."""
     done.matched = await matching.match_payments(tx, now=now)
     await evidence.give_up_matches(tx, await displaced_matches.find_displaced_reversals(tx), now=now)
     done.reversals = await matching.match_reversals(tx, now=now)
     done.fees = await matching.attach_fees(tx, now=now)
-    done.exceptions.add(await _wrong_charges(tx, now=now))
+
+
+async def _report_possible_payments(
+    tx: Tx, aggregators: Aggregators, unbooked: Sequence[BookedLine], done: MatchingResult, *, now: datetime
+) -> None:
+    """Report lines that may be payments which we do not have, before the next step could book them by their words."""
     possible = [
-        *await find_possible_payments(tx, **shared),
+        *await find_possible_payments(tx, layouts=aggregators.layouts, accounts=aggregators.accounts),
         *await booked_lines.find_still_open(tx, [each.line_id for each in unbooked]),
     ]
-    done.exceptions.add(
-        await exceptions.insert(
-            tx, [each.as_exception(ExceptionKind.THEIRS_ONLY, now=now) for each in possible], now=now
-        )
-    )
+    found = [each.as_exception(ExceptionKind.THEIRS_ONLY, now=now) for each in possible]
+    done.exceptions.add(await exceptions.insert(tx, found, now=now))
+
+
+async def _book_rest(
+    tx: Tx, done: MatchingResult, *, approval_amount: int, first_open_day: date | None, now: datetime
+) -> None:
+    """Book fees, sweeps and transfers. Every line that is left becomes an exception."""
     booked = await book_lines(tx, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
     done.booked_fees, done.booked_sweeps, done.transfers = booked.fees, booked.sweeps, booked.transfers
     done.awaiting_approval = done.bookings_awaiting_approval = booked.awaiting_approval
@@ -145,7 +197,7 @@ async def match_lines(
         done.exceptions.add(await exceptions.insert(tx, [exception_of(each, now) for each in lines], now=now))
 
 
-async def _find_named_otherwise(tx: Tx, shared: Mapping[str, list[str]], *, now: datetime) -> list[int]:
+async def _find_named_otherwise(tx: Tx, aggregators: Aggregators, *, now: datetime) -> list[int]:
     """Lines of the network's own statements that were matched by a key or a receipt which only operators told, and
     whose receipt the network has since told of another payment."""
     named = await displaced_matches.find_named_by_people(tx, since=now - BEFORE)
@@ -153,7 +205,13 @@ async def _find_named_otherwise(tx: Tx, shared: Mapping[str, list[str]], *, now:
         return []
     first, last = ids_of(payment_times(set(named.values())))
     return await displaced_matches.find_with_receipts_of_others(
-        tx, list(named), **shared, channels=list(Channel), first=first, last=last
+        tx,
+        list(named),
+        layouts=aggregators.layouts,
+        accounts=aggregators.accounts,
+        channels=list(Channel),
+        first=first,
+        last=last,
     )
 
 
