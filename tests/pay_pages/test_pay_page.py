@@ -72,7 +72,7 @@ async def test_a_press_asks_the_phone_and_the_page_follows_it_to_the_end(steps: 
     assert "On its way to M-Pesa" in waiting.words
     await asked(steps, payment)
     asking = await customer.get(at(link))
-    assert "M-Pesa asks +255 754 000 100 for the PIN" in asking.words
+    assert "M-Pesa asks 0754 000 100 for the PIN" in asking.words
     assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in asking.text
     assert 'data-live="PROCESSING"' in asking.text
 
