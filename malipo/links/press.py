@@ -2,8 +2,9 @@
 
 It is decided with the link's row locked, by the table in `press_decision.py`, and the attempt is written in the commit
 of its payment: after a crash at any line there are both or neither. The payment is an ordinary collection, made by the
-code that makes all of them. Its network key follows from the link, the number and how many attempts this number has
-made, so an attempt that a restored database has lost meets the network's refusal of duplicates.
+code that makes all of them. Its network key follows from the link, the number, how many attempts this number has made
+and the amount that the customer has typed, so an attempt that a restored database has lost meets the network's refusal
+of duplicates. One of another amount does not: many networks report a payment without its amount.
 """
 
 import math
@@ -275,7 +276,7 @@ def order_of(
         least=link.min_amount or MIN_PAYMENT,
         most=most if link.max_amount is None else min(most, link.max_amount),
     )
-    key = f"{link.code}:{press.phone}:{ordinal}"
+    key = f"{link.code}:{press.phone}:{ordinal}" + (f":{amount}" if link.amount is None else "")
     network_key = network_keys.derive(secret, link.merchant_id, SCOPE, key)
     draft = Transaction(
         merchant_id=link.merchant_id,
