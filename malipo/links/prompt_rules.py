@@ -52,9 +52,10 @@ _BY_FAILURE: Mapping[str, frozenset[Counted]] = {
     FailureCode.INSUFFICIENT_FUNDS: _UNPAID,
     FailureCode.LIMIT_EXCEEDED: _UNPAID,
     FailureCode.REJECTED: _UNPAID,
+    # Its network knows nothing of it, or has forgotten it: a phone may have been asked.
+    FailureCode.NOT_RECEIVED: _BOTH,
     # No phone was asked.
     FailureCode.INVALID_RECIPIENT: _NEITHER,
-    FailureCode.NOT_RECEIVED: _NEITHER,
     FailureCode.CHANNEL_UNAVAILABLE: _NEITHER,
 }
 

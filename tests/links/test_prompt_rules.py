@@ -17,7 +17,7 @@ FAILED  expired                u n
 FAILED  insufficient_funds     n
 FAILED  invalid_recipient      -
 FAILED  limit_exceeded         n
-FAILED  not_received           -
+FAILED  not_received           u n
 FAILED  channel_unavailable    -
 FAILED  rejected               n
 FAILED  something_new          n
