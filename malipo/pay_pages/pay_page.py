@@ -117,9 +117,10 @@ async def _has_begun(request: PayRequest, pressed: Pressed, press_id: str | None
 
 
 async def withdraw(request: PayRequest) -> Response:
-    """Stop a payment that was not sent yet. If it was sent meanwhile, the page shows that."""
+    """Stop a payment that was not sent yet, and that this browser has begun. If it was sent meanwhile, the page shows
+    that."""
     page = await find(request)
-    if page.attempt is not None:
+    if page.attempt is not None and not page.is_guest:
         payment = page.attempt.payment
         with suppress(Conflict):
             await request.parts.payments.cancel(Cancellation(payment.merchant_id, payment.id))

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from malipo.accounts.login_attempts import counted_address
 from malipo.dashboard.forms import Form
 from malipo.dashboard.language import Translator
 from malipo.http.accept_language import Language, preferred
@@ -35,7 +36,8 @@ class PayRequest:
 
     @property
     def address(self) -> str:
-        return str(address_of(self.http, self.parts.settings.trusted_proxies))
+        """The client's, as it is counted."""
+        return counted_address(str(address_of(self.http, self.parts.settings.trusted_proxies)))
 
     @property
     def is_over_tls(self) -> bool:

@@ -209,9 +209,14 @@ async def test_while_the_outcome_is_unknown_another_number_pays_only_after_a_war
     assert [each.phone for each in await steps.payments()] == [ASHA, JUMA]
 
 
-async def test_a_payment_that_was_not_sent_can_be_stopped(steps: LinkSteps, customer: Customer) -> None:
+async def test_a_payment_that_was_not_sent_can_be_stopped(
+    steps: LinkSteps, customer: Customer, other: Customer
+) -> None:
     link = await steps.make()
     await press(customer, link)
+    await press(other, link)
+    await other.post(at(link, "/withdraw"), {})
+    assert (await only_payment(steps)).status is Status.PENDING, "another browser has begun it"
     stopped = await customer.post(at(link, "/withdraw"), {})
     assert (stopped.status, stopped.to) == (303, at(link, "?lang=en"))
     assert (await only_payment(steps)).status is Status.CANCELLED
@@ -413,6 +418,14 @@ async def test_a_form_of_another_site_is_refused(steps: LinkSteps, customer: Cus
     assert await steps.payments() == []
     old = await customer.post(at(link), form, origin="", sec_fetch_site="")
     assert old.status == 303, "a browser that sends neither header"
+
+
+async def test_a_subscriber_with_ipv6_is_one_address(steps: LinkSteps, customer: Customer) -> None:
+    link = await steps.make()
+    customer.address = "2001:db8:0:1:2:3:4:5"
+    await press(customer, link)
+    async with steps.database.read() as connection:
+        assert await connection.fetchval("SELECT address FROM link_attempts") == "2001:db8:0:1::/64"
 
 
 async def test_unknown_codes_are_all_answered_alike_and_not_for_ever(
