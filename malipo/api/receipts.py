@@ -46,7 +46,9 @@ async def tile(parts: ApiParts, request: Request) -> Response:
     found = await parts.queries.read_snapshot(lambda connection: public_files.find_tile(connection, number, path))
     if found is None:
         raise HTTPException(404)
-    return Response(found, media_type="application/octet-stream", headers={"Cache-Control": _FOR_EVER})
+    # Without a number the path is that of another log after a restore.
+    kept = _SHORTLY if number is None else _FOR_EVER
+    return Response(found, media_type="application/octet-stream", headers={"Cache-Control": kept})
 
 
 def _number_in(parts: ApiParts, request: Request) -> int | None:

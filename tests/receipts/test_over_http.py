@@ -86,6 +86,8 @@ async def test_a_receipt_is_proven_by_what_anybody_can_read(
                 assert answer.status == 404, missing
     for path in (f"/log/{int(number) + 1}/checkpoint", "/log/x/checkpoint", "/log/99999999999999999999/checkpoint"):
         assert (await api("GET", path)).status == 404
+    async with http.get(f"{running.url}/log/tile/entries/000.p/{size}") as answer:
+        assert answer.headers["Cache-Control"] == "public, max-age=10", "after a restore it is another log's"
     # A private log: its receipts are proven, and nobody reads it.
     assert (await receipt_of(api.at(private.url), paid[0].id))["facts"][0]["proof"]
     assert (await api.at(private.url)("GET", "/log/keys")).body == keys
