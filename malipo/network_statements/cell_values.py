@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from malipo.errors import Code, Problem
 from malipo.table_files.rows import Cell
 
-# What nearly every amount is. A file has millions of them, and the exact patterns take twice as long.
+# Nearly every amount looks like this. A file has millions, and the exact patterns below take twice as long.
 _PLAIN = re.compile(r"(-?\d{1,3}(?:,\d{3}){0,4}|-?\d{1,15})(?:\.00?)?", re.ASCII)
 _SIGN = r"([+-]?)\s*(?:(?:TZS|TSHS?)\.?)?\s*([+-]?)"
 # By the mark before the cents, which a layout states.
@@ -56,7 +56,7 @@ _DIRECTIVES = {
 _FIRST_DAY = datetime(1899, 12, 30)
 _SERIALS = range(36_526, 73_051)  # of the years 2000 to 2099
 YEARS = range(2000, 2100)
-_MOST_DIGITS = 15  # of whole shillings: all the money there is has fewer
+_MOST_DIGITS = 15  # digits of whole shillings: no real sum has as many
 _MOST_QUOTED = 60
 _SERIAL = re.compile(r"\d{5}(?:[.,]\d+)?", re.ASCII)
 

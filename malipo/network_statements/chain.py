@@ -138,7 +138,7 @@ class Chain:
         return (self._up if self.is_newest_first else self._down).first if self.lines else None
 
     def problems(self, heading: StatementHeading) -> list[Problem]:
-        """What does not add up. A file with any of these is not matched with anything."""
+        """Where the balances do not add up. No line of a file with such a problem is matched."""
         found = []
         if self.has_balances and self.first_break is not None:
             found.append(self.first_break.problem)

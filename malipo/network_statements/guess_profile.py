@@ -44,7 +44,7 @@ class Guess:
 
     @property
     def missing(self) -> list[StatementField]:
-        """What only a person can say."""
+        """The parts of the layout that only a person can fill in."""
         needed = [StatementField.RECEIPT, StatementField.AT, *([StatementField.AMOUNT] if self.sign is None else [])]
         return [field for field in needed if field not in self.columns]
 

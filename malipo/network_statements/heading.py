@@ -1,4 +1,4 @@
-"""What stands above the lines of a statement: whose it is, for which time, and its balances. Pure."""
+"""Reads what stands above the lines of a statement: its account, its period and its balances. Pure."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -120,7 +120,7 @@ def _is_time(cell: Cell, time_of: _Reader) -> bool:
 
 
 def balances_in(row: list[Cell], profile: StatementProfile, balance: Cell) -> dict[str, int]:
-    """What a row among the lines says that is none: the balance that the lines begin or end with, in cents."""
+    """The opening or closing balance, in cents, in a row that stands among the lines but is no movement."""
     found: dict[str, int] = {}
     for number, cell in enumerate(row):
         name = folded(text_of(cell))

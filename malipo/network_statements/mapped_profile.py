@@ -19,7 +19,7 @@ from malipo.network_statements.statement_line import LineKind
 from malipo.network_statements.status_words import folded_words
 from malipo.networks.connector import Channel
 
-# What customers write fits this too. Every layout that was saved before has it.
+# This also matches words that customers write, but layouts saved by earlier versions have it.
 _OLD_FEE = r"^[a-z ]*(fees?|charges?)\b"
 _NAME = re.compile(r"(?=.*[A-Za-z0-9])[A-Za-z0-9-]{1,40}")
 
@@ -58,8 +58,8 @@ def with_carrier(profile: StatementProfile, carrier: str) -> StatementProfile:
 def with_status_words(
     profile: StatementProfile, *, moved: Sequence[str], not_moved: Sequence[str], by: str
 ) -> StatementProfile:
-    """With words that mean that money moved, or that it did not; a word that meant the other is taken from there. Who
-    says it last answers for it; nobody does for what malipo itself says of the word."""
+    """The layout with more words for "money moved" or "it did not". A word that stood in the other list is removed from
+    it. The person who said it last answers for the word; for malipo's own words nobody does."""
     said_moved, said_not = folded_words(moved), folded_words(not_moved)
     own = built_in().get(profile.name)
     own_moved, own_not = (DONE, FAILED) if own is None else (own.completed, own.failed)
@@ -85,7 +85,7 @@ def saved_by(profile: StatementProfile, name: str) -> StatementProfile:
 
 
 def with_current_words(saved: StatementProfile) -> StatementProfile:
-    """A layout that was saved with words that are too wide, with those of today."""
+    """The layout with today's words, in place of the words of an earlier version that matched too much."""
     fees = next(rule for rule in built_in()["generic"].kinds if rule.kind is LineKind.FEE)
     kinds = tuple(fees if rule == KindRule(LineKind.FEE, _OLD_FEE) else rule for rule in saved.kinds)
     return saved if kinds == saved.kinds else msgspec.structs.replace(saved, kinds=kinds)

@@ -19,9 +19,9 @@ _NOT_LETTERS = re.compile(r"[^a-z0-9/]+")
 _CURRENCY = re.compile(r"\((?:tzs|tshs?|kshs?|kes|ugx)\.?\)", re.IGNORECASE)
 
 
-# What networks and portals call a movement that took place.
+# Status words of networks and portals for a movement that took place.
 DONE = ("Completed", "Success", "Successful", "TS")
-# What networks and portals call what did not happen. No money moved, and none will.
+# Status words of networks and portals for a movement that did not take place and never will.
 FAILED = (
     *("Failed", "Fail", "Failure", "Cancelled", "Canceled", "Declined", "Rejected", "Expired", "Unsuccessful"),
     *("TF", "TE"),
@@ -29,7 +29,7 @@ FAILED = (
 
 
 class StatementField(StrEnum):
-    """What a column can be."""
+    """The meaning of a column."""
 
     RECEIPT = "receipt"
     AT = "at"
@@ -63,14 +63,15 @@ NEEDED = {
 
 
 class KindRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Lines whose details or reason, in small letters, hold this pattern are of this kind. The first counts."""
+    """A line is of this kind if its details or reason, in small letters, match the pattern. The first rule that fits
+    counts."""
 
     kind: LineKind
     pattern: str
 
 
 class HeadingLabels(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What stands before the header: a label, and its value in a cell to the right of it."""
+    """The labels above the header row. The value of each stands in a cell to the right of it."""
 
     account: tuple[str, ...] = ()
     opening: tuple[str, ...] = ()
@@ -97,7 +98,7 @@ class StatementProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     zone: str = clock.ZONE.key
     decimal_mark: str = "."  # before the cents; the other one, of `.` and `,`, is between thousands
     completed: tuple[str, ...] = ()  # statuses of lines that moved money. None: all lines did
-    failed: tuple[str, ...] = FAILED  # of lines that did not. A file with a word that is in neither is refused
+    failed: tuple[str, ...] = FAILED  # statuses of lines that moved none. A word in neither list: refused
     money_in: tuple[str, ...] = ()  # words of the direction column
     money_out: tuple[str, ...] = ()
     kinds: tuple[KindRule, ...] = ()
@@ -105,8 +106,8 @@ class StatementProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     linked_pattern: str = ""  # finds the receipt that a reversal takes back, in its details; its first group
     phone_pattern: str = r"\+?\d{1,6}[*xX]+\d{2,4}|\+?\d{9,12}"
     labels: HeadingLabels = HeadingLabels()
-    is_fetched: bool = False  # of what malipo itself wrote from a network's API; never chosen for a file of a person's
-    carrier: str = ""  # of an aggregator's account, which has payments of all these channels: the connector's name
+    is_fetched: bool = False  # of files that malipo wrote from a network's API; not for a person's
+    carrier: str = ""  # the connector's name, for an aggregator's account, which has payments of several channels
     said_by: LayoutOperators = LayoutOperators()
 
     @property

@@ -32,7 +32,7 @@ class LayoutRefusal(Code):
 
 
 class ColumnName(Code):
-    """Of the cells that may be unreadable."""
+    """The name, for messages, of a column whose cells may be unreadable."""
 
     AMOUNT = "column_amount"
     PAID_IN = "column_paid_in"
@@ -124,7 +124,7 @@ def _note_balances(statement: StatementReader, row: list[Cell], cells: "_Cells")
 
 
 class _Cells(NamedTuple):
-    """Those of one row, by what they are. None: the layout has no such column, or the row ends before it."""
+    """The cells of one row by their meaning. None: the layout has no such column, or the row ends before it."""
 
     receipt: Cell
     at: Cell

@@ -33,7 +33,7 @@ class UnknownWord:
 
 @dataclass
 class Statuses:
-    """What the status column of a file says, as far as the file was read."""
+    """The words in the status column of a file, as far as the file was read."""
 
     profile: StatementProfile
     failed: Counter[str] = field(default_factory=Counter)  # rows that moved nothing, and were passed over

@@ -32,10 +32,10 @@ def channel_of(phone: str) -> Channel | None:
 
 
 def choice_for(chosen: str, phone: str, *, chosen_before: str, phone_before: str) -> str:
-    """The network that somebody has chosen for a number, or "", which is: by the number.
+    """The network that somebody has chosen for a number. "" stands for the network that the number's prefix says.
 
-    Another number is another network's, so a choice that was made for the number before is not kept for one that
-    begins as those of other networks do. A choice that is made anew is kept.
+    When somebody changes the number, the choice made for the old number is dropped if the new number has the prefix of
+    another network. A choice that is made for the new number is kept.
     """
     is_left = chosen == chosen_before
     return "" if is_left and _is_of_another(phone, phone_before) else chosen

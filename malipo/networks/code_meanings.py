@@ -41,7 +41,7 @@ Table = Mapping[str, CodeMeaning]
 
 
 def answer_of(network: str, table: Table, code: str, detail: str = "", *, shown: str = "") -> Answer:
-    """What a code says. It is kept as the network wrote it (`shown`), where the table has it in a plainer form."""
+    """The answer that a code stands for. `shown` is the code as the network wrote it, which is what we store."""
     meaning, shown = table.get(code), shown or code
     if meaning is None:
         return Answer(verdict=Verdict.UNKNOWN, code=shown, detail=detail)

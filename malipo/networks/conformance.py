@@ -61,7 +61,7 @@ async def verify(
 
 
 async def _verify_statement(source: StatementSource) -> ConformanceCheck:
-    """Of the last day, with what was just done."""
+    """Checks the statement of the last day, which must have the payments that were just made."""
     now = clock.now()
     try:
         lines = [line async for line in source.fetch_statement(now - timedelta(days=1), now)]

@@ -28,7 +28,7 @@ class FailureCode(StrEnum):
 
 
 class FailureDetail(StrEnum):
-    """What a network says beyond the failure code, where it says more."""
+    """The cause of a failure, where the network tells more than a code."""
 
     NOT_REGISTERED = "not_registered"  # the number has no account
     BARRED = "barred"  # it has one, which takes part in no payment now
@@ -52,7 +52,7 @@ class Verdict(StrEnum):
 
 
 class Resubmit(StrEnum):
-    """What may be done with a payout that the network says it does not know."""
+    """Whether a payout that the network says it does not know may be sent again."""
 
     DUPLICATES_REFUSED = "duplicates_refused"  # the network refuses to pay a key twice, so the payout may be sent again
     QUERY_AUTHORITATIVE = "query_authoritative"  # its answer is reliable, but it would pay a key twice

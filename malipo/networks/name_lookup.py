@@ -15,13 +15,13 @@ from malipo.networks.connector import Channel, Connector, LooksUpNames, Recipien
 
 CACHE_SECONDS = 60
 _MOST_CACHED = 10_000
-_MOST_AT_ONCE = 8  # of a list; a single look-up does not wait for a list
+_MOST_AT_ONCE = 8  # look-ups at once for lists; a single look-up does not wait behind them
 
 Number = tuple[Channel, str]
 
 
 class NameAnswer(msgspec.Struct, frozen=True):
-    """What a network said, and when; without a time it said nothing."""
+    """The name that a network gave, and when. Without a time the network gave no answer."""
 
     recipient: Recipient
     checked_at: datetime | None = None
@@ -44,7 +44,7 @@ class NameLookup:
         return self._by_channel[channel] is not None
 
     def recall(self, whose: str, channel: Channel, phone: str) -> NameAnswer | None:
-        """What the same asker was told of this number within the last minute."""
+        """The answer that the same asker got for this number within the last minute."""
         cached = self._cached.get((whose, (channel, phone)))
         return cached[1] if cached is not None and asyncio.get_running_loop().time() < cached[0] else None
 
@@ -96,7 +96,7 @@ class NameLookup:
         now = asyncio.get_running_loop().time()
         self._cached.pop((whose, number), None)
         self._cached[whose, number] = (now + CACHE_SECONDS, looked)
-        if self._cached[next(iter(self._cached))][0] <= now:  # No name is kept longer than it is of use.
+        if self._cached[next(iter(self._cached))][0] <= now:  # names are personal: none is kept too long
             self._cached = {key: kept for key, kept in self._cached.items() if kept[0] > now}
         for oldest in list(self._cached)[: max(len(self._cached) - _MOST_CACHED, 0)]:
             del self._cached[oldest]

@@ -12,7 +12,7 @@ from malipo.settings.environment import variable
 
 @dataclass(frozen=True, kw_only=True)
 class Requirements:
-    """Of one network, by the names of the settings. Each stands in its connector."""
+    """The settings that one network needs, by their names. Each connector has its own."""
 
     address: str  # the setting that connects it
     needs: tuple[str, ...]

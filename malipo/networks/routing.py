@@ -29,7 +29,7 @@ class _Kind:
     make: Callable[[Settings, HttpClient], Connector]
     requirements: Requirements
     carries: tuple[Route, ...]
-    by_default: tuple[Route, ...]  # of what it carries, what is its own unless a setting says otherwise
+    by_default: tuple[Route, ...]  # channels that it carries unless a setting says otherwise
 
 
 def _both(channel: Channel) -> tuple[Route, ...]:
@@ -80,7 +80,7 @@ _KINDS: dict[str, _Kind] = {
 
 
 def carried_by_each() -> dict[str, tuple[Route, ...]]:
-    """What every connector can carry, whether it is connected now or not: it may have been, and payments remain."""
+    """The channels of every connector, connected or not: one that was connected before may have left payments."""
     return {name: kind.carries for name, kind in _KINDS.items()}
 
 
@@ -88,7 +88,7 @@ def carried_by_each() -> dict[str, tuple[Route, ...]]:
 class CallbackAccess:
     """Who may send a network's callbacks: the secret part of the path, and the allowed addresses.
 
-    What they call paid above an amount, operators review.
+    A payment above an amount that such a callback calls paid goes to operators for review.
     """
 
     token: str
@@ -101,7 +101,7 @@ class Networks:
     connectors: Mapping[str, Connector]
     routes: Mapping[Route, str]
     callback_access: Mapping[str, CallbackAccess]
-    # What a connector has carried before a setting moved it elsewhere is still its own to end.
+    # A payment is ended by the connector that sent it, also after a setting has moved its channel to another.
     reach: Mapping[str, tuple[Channel, ...]]
     names: NameLookup
 
@@ -144,7 +144,7 @@ def connect(settings: Settings, http_client: HttpClient) -> Networks:
 
 
 def unconnected_routes(routes: Collection[Route]) -> list[Route]:
-    """What no connector carries: nobody sends its payments."""
+    """The channels that no connector carries: nobody sends their payments."""
     return [route for route in product(Channel, Type) if route not in routes]
 
 

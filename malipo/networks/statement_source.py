@@ -36,7 +36,8 @@ class FetchedLine(msgspec.Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class StatementSource(Protocol):
-    """What a connector has besides, if its network has such an API. CannotFetch says why it failed."""
+    """The part of a connector that fetches statements, if its network has an API for that. Raises CannotFetch with the
+    reason."""
 
     @property
     def statement_profile(self) -> str:
@@ -47,7 +48,8 @@ class StatementSource(Protocol):
 
 
 def said_by(reply: Reply | Answer, what: str) -> dict[str, Any]:
-    """What a page says; a page that did not come, or is not one, ends everything."""
+    """The content of a page. A page that did not come, or cannot be read, ends the whole fetch: half a day is no
+    statement."""
     if isinstance(reply, Answer):
         raise CannotFetch(f"{what} did not come: {reply.code} {reply.detail}".strip() + ".")
     said = reply.json()
@@ -72,7 +74,8 @@ def shillings(value: object, what: str) -> int:
 
 
 def moment(value: object, what: str) -> datetime:
-    """An epoch in seconds or milliseconds, or a time as ISO 8601; without a zone, that of Dar es Salaam."""
+    """The time in an epoch of seconds or milliseconds, or in ISO 8601. Without a zone it is the time of Dar es
+    Salaam."""
     text = text_of(value)
     try:
         if _EPOCH.fullmatch(text):

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-# And for how many seconds it is good.
+# The token, and for how many seconds it is good.
 Token = tuple[str, float]
 
 

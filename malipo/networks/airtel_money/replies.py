@@ -61,7 +61,8 @@ def of_query(reply: Reply, instruction: PaymentInstruction) -> Answer:
 
 
 def of_balance(reply: Reply, currency: str) -> Balance:
-    """Grouped text, such as "1,234.00". What is refused, or is of another currency, is none."""
+    """The balance, which Airtel writes as grouped text ("1,234.00"). None if the reply refuses, or has another
+    currency."""
     said = reply.json() or {}
     data = said.get("data")
     if reply.status != 200 or _status(said).get("success") is False or not isinstance(data, dict):

@@ -17,7 +17,7 @@ Get = Callable[[str], Awaitable[Reply | Answer]]
 
 PAGE = 100
 _MOVED = "TS"
-_DIGITS = 9  # of a number, without what stands before it for the country
+_DIGITS = 9  # digits of a phone number, without the code of the country
 
 
 async def summary(

@@ -1,7 +1,7 @@
 """AzamPay's callbacks. Pure.
 
-Those of payouts are not signed, so each is a hint, and the query decides. Two forms are known: that of payouts, and
-that of collections, in which some accounts get payouts too; its signature covers neither the amount nor the receipt.
+A payout's callback is not signed, so it is a hint, and the query decides. AzamPay sends two forms: one for payouts, and
+one for collections, in which some accounts get payouts too; its signature covers neither the amount nor the receipt.
 """
 
 from msgspec.structs import replace

@@ -1,7 +1,8 @@
-"""The checksum of what AzamPay is sent: chosen fields, joined with nothing between, SHA-512, encrypted with their key.
+"""The checksum that AzamPay wants with each request: chosen fields, joined with nothing between, SHA-512, encrypted
+with their key.
 
-It is theirs to decrypt, so it proves nothing about us: whoever has their public key can make one. It is new with every
-request, because the padding is random.
+AzamPay decrypts it. It proves nothing about us, because anybody with AzamPay's public key can make one. The padding is
+random, so that two requests never have the same checksum.
 """
 
 import hashlib

@@ -46,7 +46,7 @@ _MESSAGES = (
     ("blocked", re.compile(r"potential (xss|sql injection) detected", re.IGNORECASE)),
     ("validation", re.compile(r"^invalid request data\b|validation errors occurred", re.IGNORECASE)),
 )
-# With what a refusal comes. Any other status may be a proxy's, or say something that nobody has seen.
+# The HTTP statuses that come with a refusal. Any other may be a proxy's, or mean something that nobody has seen.
 _REFUSING = (200, 400)
 
 # A number without an account, where names are looked up.

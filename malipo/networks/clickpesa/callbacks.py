@@ -19,10 +19,10 @@ from malipo.settings.networks import ClickpesaSettings
 
 _VENDOR = "vendor document"
 _NOT_SIGNED = ("checksum", "checksumMethod")
-# What only the data of the other type has.
+# Fields that only the data of the other type has.
 _OF_THE_OTHER = {"PAYMENT": "beneficiary", "PAYOUT": "collectedAmount"}
 
-# What happened. The status beside it is another matter: the vendor's own sample of PAYOUT INITIATED says SUCCESS.
+# The event says what happened, not the status beside it: ClickPesa's own sample of PAYOUT INITIATED says SUCCESS.
 EVENTS: Table = {
     "PAYMENT RECEIVED": confirmed("the money moved, unless the status beside it says otherwise", _VENDOR),
     "PAYMENT FAILED": refused(FailureCode.REJECTED, "failed, unless the status beside it says otherwise", _VENDOR),
@@ -81,7 +81,7 @@ def _is_right(said: Mapping[str, Any], signature: str, settings: ClickpesaSettin
 
 
 def checksum_of(payload: Mapping[str, Any], settings: ClickpesaSettings) -> str:
-    """Of a webhook, and of the bodies that we send."""
+    """The checksum of a webhook, and of the bodies that we send."""
     signed = {name: value for name, value in payload.items() if name not in _NOT_SIGNED}
     text = _canonical(signed) if settings.clickpesa_checksum == "canonical" else _joined(signed)
     return hmac.new((settings.clickpesa_checksum_key or "").encode(), text, hashlib.sha256).hexdigest()

@@ -49,7 +49,7 @@ ERRORS: dict[Type, Table] = {
     },
 }
 
-# Of a preview: the number has no account. That it is invalid or not supported says nothing of an account.
+# A preview says this of a number that has no account. "Invalid" and "not supported" say nothing of an account.
 NOT_REGISTERED = re.compile(r"not registered", re.IGNORECASE)
 
 # By which words an error is known. The first that fits counts.

@@ -102,7 +102,7 @@ def of_name(reply: Reply, channel: Channel, number: str) -> Recipient:
 
 
 def _about(instruction: PaymentInstruction, said: Mapping[str, Any]) -> Answer | None:
-    """What the reply says of this payment, and of no other."""
+    """The part of the reply that is about this payment."""
     if text_of(said.get("orderReference")) not in ("", instruction.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
     status = text_of(said.get("status")).upper()
@@ -126,7 +126,7 @@ def with_particulars(answer: Answer, said: Mapping[str, Any]) -> Answer:
 
 
 def _amount(said: Mapping[str, Any]) -> int | None:
-    """What the customer paid or got. A payout's own `amount` has their fee in it."""
+    """What the customer paid or got. The `amount` of a payout includes ClickPesa's fee, so it is not read."""
     order = said.get("order")
     collected = amount_of(said.get("collectedAmount"))
     return amount_of(order.get("amount")) if collected is None and isinstance(order, dict) else collected

@@ -1,7 +1,7 @@
 """ClickPesa's statement of the account, with our references from its lists of payments and payouts.
 
-The statement has no reference of ours, and the lists have what is not in the account yet. So the lines are those of the
-statement, and the lists only say whose they are. One account serves every channel.
+The statement has none of our references, and the lists have payments that are not in the account yet. So we take the
+lines from the statement, and from the lists only which payment a line is of. One account serves every channel.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable

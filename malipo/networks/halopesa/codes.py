@@ -27,12 +27,12 @@ REPLIES: Table = {
     "9012": unknown("general system error", _INTEGRATIONS),
 }
 
-# With the response_type FIN. Any other type decides nothing.
+# The codes of callbacks with the response_type FIN. A callback of another type decides nothing.
 CALLBACKS: Table = {**REPLIES, "0": confirmed("the money moved", _INTEGRATIONS)}
 
 
 def callbacks(failed_codes: Collection[str]) -> Table:
-    """With the codes that the operator's contract calls final failures. None of them has been published."""
+    """The meanings of the codes in callbacks. HaloPesa has published none of the failures, so they are a setting."""
     listed = {
         code: refused(FailureCode.REJECTED, "failed; the words say why", "your contract") for code in failed_codes
     }

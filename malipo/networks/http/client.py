@@ -100,7 +100,7 @@ class HttpClient:
 
 
 def json_object(body: bytes) -> dict[str, Any] | None:
-    """What a JSON object says; None for anything else, however malformed."""
+    """The JSON object in the body; None for anything else, however malformed."""
     try:
         value = msgspec.json.decode(body)
     except (ValueError, RecursionError):
@@ -143,7 +143,8 @@ def token_of(value: object) -> str:
 
 
 def amount_of(value: object) -> int | None:
-    """Whole shillings; none where nothing was said; -1, which no payment is of, for what cannot be an amount."""
+    """The amount in whole shillings; None where the network gave none; -1, which fits no payment, for text that is no
+    amount."""
     text = text_of(value)
     if not text:
         return None

@@ -14,9 +14,9 @@ from typing import NamedTuple, cast
 
 import httptools
 
-_MOST_OF_A_HEAD = 64 * 1024  # and all that comes before it
+_MOST_OF_A_HEAD = 64 * 1024  # bytes of the head, with any heads of interim answers before it
 MOST_OF_A_BODY = 256 * 1024
-_MOST_PER_BYTE = 4  # of a body, on the wire: chunks may be small, and say much about themselves
+_MOST_PER_BYTE = 4  # bytes of a body on the wire. Small chunks add many bytes of their own
 _FAREWELL_SECONDS = 1.0
 _PACKED = (b"gzip", b"x-gzip", b"deflate")
 _TOO_LONG = "the answer is too long"
@@ -120,7 +120,7 @@ class NetworkConnection(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         if not self._is_whole:
             self._status = self._parser.get_status_code()
-            self._has_head = self._status >= 200  # Those below only say that another is coming.
+            self._has_head = self._status >= 200  # A status below 200 only announces another.
 
     def on_body(self, body: bytes) -> None:
         if not self._is_whole:

@@ -15,7 +15,7 @@ _BELIEVED_SECONDS = 10.0
 
 
 async def look_up(host: str) -> Iterable[str]:
-    """In a thread: only the system's resolver knows hosts files and search lists."""
+    """Resolve a name in a thread, because only the system's blocking resolver knows hosts files and search lists."""
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)
     return [str(address[0]) for *_, address in found]
@@ -28,7 +28,8 @@ class DnsCache:
         self._best: dict[str, str] = {}
 
     async def addresses(self, host: str) -> list[str]:
-        """In the order in which to try them, and never empty: OSError if the name does not resolve."""
+        """The addresses of a host in the order in which to try them, at least one. OSError if the name does not
+        resolve."""
         if _is_address(host):
             return [host]
         if host not in self._addresses:

@@ -26,7 +26,7 @@ class NotSent(Exception):  # noqa: N818
 
 
 class Target(NamedTuple):
-    """What an address says."""
+    """The parts of a URL that a connection needs."""
 
     host: str
     port: int
@@ -36,7 +36,7 @@ class Target(NamedTuple):
 
 
 class Transport:
-    """What all requests share: the TLS settings and the DNS cache."""
+    """The TLS settings and the DNS cache, which all requests share."""
 
     def __init__(self, tls: SSLContext, names: DnsCache | None = None) -> None:
         self._tls = tls

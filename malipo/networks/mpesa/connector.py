@@ -120,7 +120,7 @@ class Mpesa:
         )
 
     def _read_session(self, reply: Reply) -> Token | Answer:
-        """What the next calls are authorised with, and for how long."""
+        """The token that authorises the next calls, and how long it is good."""
         said = reply.json() or {}
         session, code = token_of(said.get("output_SessionID")), text_of(said.get("output_ResponseCode"))
         if code != "INS-0" or not session:

@@ -14,7 +14,7 @@ from malipo.networks.http.client import Reply, is_true, receipt_of, text_of
 from malipo.networks.mpesa import codes
 
 NETWORK = "M-Pesa"
-# With these HTTP statuses the gateway rejected us before it accepted anything. 408 and 409 may come after.
+# With one of these statuses the gateway has taken nothing in. 408 and 409 may come after it took a payment in.
 GATEWAY_REJECTIONS = {400, 401, 403, 404, 405, 415, 422}
 
 
@@ -70,7 +70,7 @@ def of_no_session(reply: Reply) -> Answer:
 
 
 def trouble(said: dict[str, Any]) -> str:
-    """What the gateway complains of, in words. A number there is no complaint."""
+    """The gateway's complaint in words. A number in its place is no complaint."""
     error = said.get("output_error")
     return text_of(error) if isinstance(error, str) else ""
 
