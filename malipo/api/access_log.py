@@ -9,7 +9,7 @@ from malipo.http.client_address import HSTS
 from malipo.metrics.process_metrics import Metrics
 from malipo.rate_limit.sliding_window import RateLimitStatus
 
-# Of every response that does not say otherwise, as the documentation does.
+# Every response gets this header unless its route sets another, as those of the documentation do.
 _NOT_KEPT = (b"cache-control", b"no-store")
 _HSTS = (HSTS[0].encode(), HSTS[1].encode())
 
@@ -38,7 +38,7 @@ class LoggedExchange:
         await self._send(message)
 
     def headers_for(self, status: int) -> list[tuple[bytes, bytes]]:
-        """What this response has beside its own headers. From here on it counts as answered."""
+        """The headers that every response gets beside its route's own. The call marks the request as answered."""
         self._status = status
         headers = [(b"x-request-id", self.id.encode()), _NOT_KEPT]
         if self._is_secure:

@@ -79,6 +79,6 @@ def merchant_of(party: Party) -> str:
 
 
 def actor_of(parts: ApiParts, party: Party, request: Request) -> Actor:
-    """Who acts, for the audit log."""
+    """The actor of the request for the audit log."""
     address = str(address_of(request, parts.settings.trusted_proxies))
     return key_at(party.key_id, address) if isinstance(party, Caller) else Actor(party.person.email, address)

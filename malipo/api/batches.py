@@ -88,7 +88,7 @@ async def list_items(parts: ApiParts, caller: Caller, request: Request) -> Respo
 
 
 async def approve(parts: ApiParts, caller: Caller, request: Request) -> Response:
-    # It stands in the audit log as that of a person does: it sends the money.
+    # The audit log also names a key that approves, not only a person: the approval sends the money.
     requester = replace(_requester(caller), actor=actor_of(parts, caller, request))
     approval = Approval(caller.merchant_id, id_in(request, NoSuchBatch), requester)
     approved = await parts.batches.approve(approval)

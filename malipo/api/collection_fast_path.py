@@ -143,7 +143,7 @@ class _FastRequest:
             return
         caller = answer.result()
         if not isinstance(caller, Caller):
-            self._usual()  # Whoever is refused was not counted, and is refused again.
+            self._usual()  # A refused caller has not been counted yet: the usual way refuses and counts it.
             return
         self._exchange.rate_limit_status = caller.rate_limit_status
         try:
@@ -195,7 +195,7 @@ class _FastRequest:
                 error = await self._parts.health.monitor.schema.explain(error)
             await self._exchange.answer_to(error, self._cycle.receive)
         finally:
-            # Of a payment that may exist, whoever looks into it must know which it would be.
+            # The payment may exist: the log line gives its id, so that an engineer can look it up.
             may_exist = isinstance(error, OutcomeUnknown) and self._wanted.draft is not None
             self._end(self._wanted.draft.id if may_exist and self._wanted.draft else None)
 

@@ -41,7 +41,7 @@ STATUSES: dict[type[Refusal], HTTPStatus] = {
     TooMany: HTTPStatus.TOO_MANY_REQUESTS,
 }
 
-# What the framework says by status alone.
+# Our sentences for refusals that the framework gives by status alone.
 _FRAMEWORK = {
     404: ("not_found", "There is nothing at this address."),
     405: ("method_not_allowed", "This address does not take this method."),

@@ -38,7 +38,7 @@ async def readyz(parts: ApiParts, request: Request) -> Response:
 
 
 async def _what_is_missing(parts: ApiParts, *, is_told_why: bool) -> str | None:
-    """What operators have written, and names of hosts, are not for everybody."""
+    """Why payments cannot be taken. Reasons that operators have written, and names of hosts, only if `is_told_why`."""
     await parts.health.monitor.schema.look()
     if (problem := parts.health.monitor.schema.problem) is not None:
         return problem

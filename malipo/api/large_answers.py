@@ -13,6 +13,6 @@ class LargeAnswers:
         self._turns = Turns(1)
 
     async def wait(self) -> None:
-        """For the turn of this one, however many others wait."""
+        """Wait until it is the turn of this answer, however many others wait before it."""
         async with self._turns.taken(seconds=_SECONDS):
             await asyncio.sleep(0)

@@ -30,7 +30,7 @@ class ApiParts:
     health: Health
     large_answers: LargeAnswers
     known_keys: KnownKeys
-    queries: Queries  # on the connections of whoever asks: programs or people
+    queries: Queries  # on the pool of the caller: programs and people have one each
     authenticate: Authentication
     accounts: Accounts
     payments: Payments

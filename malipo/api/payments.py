@@ -84,7 +84,8 @@ async def _create(parts: ApiParts, wanted: PaymentRequest) -> Response:
         initiated = await parts.payments.initiate(wanted)
     except OutcomeUnknown:
         if wanted.draft is not None:
-            note_transaction(wanted.draft.id)  # It may exist: whoever looks into it must know where.
+            # It may exist: the log line gives its id, so that an engineer can look it up.
+            note_transaction(wanted.draft.id)
         raise
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
     headers = replayed(initiated.transaction.status) if initiated.is_replay else None
@@ -136,7 +137,8 @@ def _language_of(request: Request) -> Language:
 
 
 def _headers_of(language: Language) -> dict[str, str]:
-    """Of an answer whose sentences follow Accept-Language: a cache between us must not mix the languages up."""
+    """The headers of an answer with sentences in the language of Accept-Language, so that no cache mixes languages
+    up."""
     return {"Content-Language": language, "Vary": "Accept-Language"}
 
 

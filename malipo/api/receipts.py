@@ -52,7 +52,7 @@ async def tile(parts: ApiParts, request: Request) -> Response:
 
 
 def _number_in(parts: ApiParts, request: Request) -> int | None:
-    """Of the log; None: the latest that has a checkpoint."""
+    """The number in the log that the request asks for. None: the latest that has a checkpoint."""
     number: str | None = request.path_params.get("number")
     if parts.settings.receipt_log != "public" or (number is not None and not (number.isascii() and number.isdigit())):
         raise HTTPException(404)

@@ -54,7 +54,7 @@ class PublicRoute:
 
 @dataclass(frozen=True, slots=True)
 class KeyRoute:
-    """An API key with one of these permissions is needed; the rate limit is that of its class."""
+    """A route for API keys with one of these permissions. Its rate limit is that of its class."""
 
     method: str
     path: str

@@ -1,7 +1,7 @@
 """The malipo command: reads the settings, runs the subcommand, and prints an error as one sentence.
 
 Exit codes: 0 done; 1 it could not be done, or a check found something; 2 wrong arguments, or refused; 130 stopped by
-Ctrl-C; 141 whoever read the output has gone, as after `| head`.
+Ctrl-C; 141 the reader of the output has gone, as after `| head`.
 """
 
 import argparse
@@ -37,7 +37,7 @@ class _Version(argparse.Action):
 class _Parser(argparse.ArgumentParser):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        # What the command is called in the table of who may give it; the innermost parser's counts.
+        # The name of the command in `cli/authority.py`. The innermost parser sets it last, so its name counts.
         self.set_defaults(act=self.prog.removeprefix("malipo").strip())
         # What is meant if none is named: `close 2026-11-15` is `close day 2026-11-15`.
         self.usual_act: str | None = None
@@ -105,7 +105,7 @@ def run(arguments: Sequence[str]) -> int:
         return _print_error(f"The role of MALIPO_DATABASE_URL may not do this: {error}.", code=1)
     except KeyboardInterrupt:
         return 130
-    except SystemExit as ended:  # of the parser: --help, or a mistake that it has told
+    except SystemExit as ended:  # the parser has printed its help, or a mistake
         return int(ended.code or 0)
 
 
@@ -120,7 +120,7 @@ def _without_environment_file(arguments: Sequence[str]) -> tuple[str | None, Seq
 
 
 def _add_to_environment(file: str | None) -> None:
-    """What is set by hand wins. Child processes get it too."""
+    """Set the variables of the file, for child processes too. A variable that is set already keeps its value."""
     os.environ.pop(_ENVIRONMENT_FILE_VARIABLE, None)
     if file is None:
         return
@@ -138,7 +138,7 @@ def _add_to_environment(file: str | None) -> None:
 
 
 def _why_refused(refusal: Refusal) -> list[str]:
-    """Of a mistake in fields, what is wrong with each; of anything else, first what is refused and what to do."""
+    """Sentences for the terminal: for mistakes in fields those of the fields, else first the refusal and what to do."""
     from malipo.cli.hints import say_with_hint
 
     told = [sentence for sentences in (refusal.details or {}).values() for sentence in sentences]
@@ -148,7 +148,7 @@ def _why_refused(refusal: Refusal) -> list[str]:
 
 
 def _settings(command: str | None) -> Settings:
-    """Of the environment; beside a demo, those of the demo."""
+    """The settings in the environment; in the data folder of a demo, those of the demo."""
     settings = read(os.environ)
     completed = demo_settings.complete(os.environ, command, settings.data_dir)
     return settings if completed == dict(os.environ) else read(completed)

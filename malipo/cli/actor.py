@@ -47,7 +47,8 @@ async def find_session(connection: Conn, settings: Settings, *, now: datetime) -
 
 
 def origin() -> str:
-    """With the address that a remote shell came from. Anybody can set the variable, so only an address is repeated."""
+    """The name of this machine, with the address of a remote shell. Anybody can set that variable, so it is shown only
+    if it is an address."""
     client = os.environ.get("SSH_CONNECTION", "").partition(" ")[0].partition("%")[0]
     try:
         return f"{host()} from {ip_address(client)}"

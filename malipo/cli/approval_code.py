@@ -19,7 +19,7 @@ _YES = "yes"
 
 
 class ShownProposal(NamedTuple):
-    """What waits for a second operator (`shown_proposals.py` finds it)."""
+    """A proposal as the second operator sees it (`shown_proposals.py` finds it)."""
 
     code: str
     terms: dict[str, Any]

@@ -136,8 +136,8 @@ AUTHORITY = {
 }
 
 
-# Of the table of operators' acts: what these commands do, as the pages do it. What takes a proposal back is not in it,
-# but for a list of payments: each of its lines is an exception from then on.
+# The operators' acts that each command does, as the pages do them. Commands that take a proposal back are not here, but
+# for a list of payments, which turns each of its lines into an exception.
 DOES: dict[str, tuple[Act, ...]] = {
     "key create": KEYS,
     "key approve": (Act.MAKE_PAYING_KEY,),
@@ -194,7 +194,7 @@ TOLD_OF_FENCE = frozenset(
 def needs_of(arguments: argparse.Namespace) -> SensitiveAct | None:
     """Which confirmation this command needs."""
     if arguments.act == "hold" and not arguments.release:
-        return None  # Whoever stops the sending need not be asked first.
+        return None  # Stopping the sending is urgent and safe: no password is asked for.
     return confirmation_of(DOES.get(arguments.act, ()))
 
 
@@ -221,7 +221,8 @@ def add_here(act: Any) -> None:
 
 
 def require_here(arguments: argparse.Namespace, page: str) -> None:
-    """Of a command that approves. The only operator has nobody else who could be on the pages."""
+    """Refuse to approve at the command line without --here: the second operator approves on the pages. With --alone
+    there is no second operator."""
     if not arguments.here and not arguments.alone:
         raise ApproveOnPages(page)
 

@@ -61,7 +61,7 @@ def correction_of(case: Case) -> dict[str, Any] | None:
 
 
 def proposal_of(proposal: ProposedResolution | None) -> dict[str, Any] | None:
-    """What a second operator must see before they agree."""
+    """The proposal that the second operator must see before they agree."""
     if proposal is None:
         return None
     return {

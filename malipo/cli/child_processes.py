@@ -142,7 +142,7 @@ async def _stop(program: Program, process: asyncio.subprocess.Process) -> None:
 
 
 async def until_stdin_closes(stop: asyncio.Event) -> None:
-    """What a child does with the pipe: when it is closed, the parent has ended."""
+    """A child waits on its standard input. Its end means that the parent process has ended."""
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb")

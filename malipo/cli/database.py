@@ -1,4 +1,4 @@
-"""The database of a command: opened, and changed in one commit in the name of whoever runs the command."""
+"""The database of a command: opened, and changed in one commit in the name of the operator who runs the command."""
 
 import argparse
 import asyncio
@@ -109,7 +109,7 @@ def _change(
                 shown = await show(tx)
             if shown is not None:
                 seen = agreed(arguments, shown)
-                # Whoever was asked may have thought about it for an hour, or have left the terminal.
+                # The operator may have thought about it for an hour, or have left the terminal to somebody else.
                 await _prove(arguments, settings, database)
         async with database.begin() as tx:
             now = await database_now(tx)
@@ -122,7 +122,7 @@ def _change(
 
 
 def prove(arguments: argparse.Namespace, settings: Settings) -> None:
-    """That whoever gives this command may, before it does anything outside of the database."""
+    """Check that the operator may give this command, before it does anything outside of the database."""
 
     async def work(database: Database) -> None:
         async with database.begin() as tx:

@@ -164,7 +164,8 @@ def _require_free(host: str, port: int, name: str) -> None:
 
 
 async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: datetime) -> _Access:
-    """What worked at an earlier start if it still does, else new; on the first start, the merchant too."""
+    """The credentials of an earlier start if they still work, else new ones. The first start creates the merchant
+    too."""
     passwords = Passwords()
     known = await merchants.find_by_name(tx, DEMO_MERCHANT)
     merchant_id = known[0] if known else await onboard.create_merchant(tx, DEMO_MERCHANT, actor=_ACTOR, now=now)

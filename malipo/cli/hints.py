@@ -1,4 +1,5 @@
-"""What the command line adds to a sentence of `malipo/words`: the command or the option that helps. By code."""
+"""The command or option that helps with a refusal, by its code. The command line adds it to the sentence of
+`malipo/words`."""
 
 from malipo.errors import Problem, Refusal
 from malipo.words.say import say

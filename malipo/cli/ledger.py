@@ -38,7 +38,7 @@ def _check(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _last(arguments: argparse.Namespace, settings: Settings) -> int:
-    """What a worker's check has found: of the last one that has ended, or of the one that runs if it has found more."""
+    """Print the findings of the last check by a worker that has ended, or of the running one if it has found any."""
 
     async def act(database: Database) -> tuple[LedgerCheck | None, LedgerCheck | None]:
         async with database.read() as connection:

@@ -67,7 +67,8 @@ def _login(arguments: argparse.Namespace, settings: Settings) -> int:
         elif await _is_second_factor_required(database, settings):
             await _end_unproven(database, command_line, now=now)
             raise OperatorNotEnrolled
-        await _end(database, settings, now=now)  # What this file held before would be forgotten, and still live.
+        # The session in the file would still be valid when the file is overwritten, so it is ended first.
+        await _end(database, settings, now=now)
         return now + SESSION_LIFE
 
     until = with_database(settings, act, command=arguments.act)

@@ -1,4 +1,4 @@
-"""What commands print: a result as a sentence, as a table or as JSON. And the subcommand that takes --json."""
+"""Prints the result of a command as a sentence, a table or JSON, and makes subcommands that take --json."""
 
 import argparse
 from collections.abc import Callable, Sequence

@@ -1,5 +1,5 @@
-"""Whoever gives a command that moves money, or makes access to it, types the password once more, and the code where
-there is one.
+"""Before a command that moves money or gives access to it, the operator types the password once more, and the code
+of the second factor if there is one.
 
 A session is valid for 12 hours, in a file that can be copied. As on the pages, and by the same table, such acts need a
 confirmation of the last ten minutes.
@@ -59,7 +59,7 @@ async def confirm(arguments: argparse.Namespace, needed: SensitiveAct, database:
 
 
 async def require_recent(tx: Tx, needed: SensitiveAct, settings: Settings, *, now: datetime) -> None:
-    """In the commit itself. Without a session, `cli/actor.py` has said who may."""
+    """Check in the transaction of the act that the confirmation is recent. Without a session `cli/actor.py` decides."""
     session = await find_session(tx, settings, now=now)
     if session is not None and not _is_recent(session, needed, now=now):
         raise ConfirmationTooOld

@@ -93,7 +93,7 @@ class _ServiceProcesses:
             stopped = asyncio.ensure_future(stop.wait())
             await asyncio.wait((work, stopped), return_when=asyncio.FIRST_COMPLETED)
             for each in self._sockets:
-                each.close()  # Who comes now is refused at once, unless a supervisor has the sockets too.
+                each.close()  # A client that connects now is refused at once, unless a supervisor has the sockets too.
             if not work.done():
                 work.cancel()
             stopped.cancel()
@@ -196,7 +196,7 @@ class _ServiceProcesses:
 
 
 def _why(said: bytes, complained: bytes) -> str:
-    """What a command gave as its reason: the sentences of its errors, or the problem in its JSON."""
+    """The command's reason: the sentences of its errors, or the problem in its JSON."""
     lines = complained.decode(errors="replace").splitlines()
     if sentences := [line.removeprefix("malipo: ") for line in lines if line.startswith("malipo: ")]:
         return " ".join(sentences)

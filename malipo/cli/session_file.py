@@ -13,7 +13,7 @@ _ACCOUNT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
 def path_of(settings: Settings) -> Path:
-    """Of this user, and not of the service: two operators with accounts of their own on a machine have two."""
+    """The session file of this machine's user, not of the service: two users on one machine have two sessions."""
     if settings.operator_session is not None:
         return settings.operator_session
     try:
@@ -24,7 +24,7 @@ def path_of(settings: Settings) -> Path:
 
 
 def _person(environment: Mapping[str, str]) -> str:
-    """Who gives commands as this user through sudo: each of them has a session of their own."""
+    """A suffix for the person who runs sudo, because each of them has a session of their own."""
     name = environment.get("SUDO_USER", "")
     return f".{name}" if _ACCOUNT.fullmatch(name) else ""
 

@@ -130,7 +130,7 @@ async def _exception(connection: Conn, proposal: Proposal, settings: Settings) -
     changes = await effects.find(connection, exception, resolution.action, resolution.terms, settings)
     code = await ResolveExceptions.of(settings, clock.now).find_code(connection, proposal)
     terms = {name: value for name, value in words.lines_of(exception) if name != "state"}
-    # What the proposer says stands beside what the line says, never in its place.
+    # The proposer's terms stand beside those of the line, never in their place.
     said = {f"proposed {name}" if name in terms else name: value for name, value in resolution.terms.items()}
     terms |= {"action": resolution.action, **said}
     return ShownProposal(code, terms, [] if changes is None else effects.in_words(changes).splitlines())

@@ -85,9 +85,10 @@ class NoSimulator(Impossible):
 
 
 async def credentials(simulator_url: str, *, has_ended: Callable[[], bool] | None = None) -> dict[str, dict[str, str]]:
-    """What its portal gives us, as soon as it is there.
+    """The credentials that the simulator's portal gives us, as soon as it answers.
 
-    Whoever has started it says whether it has ended: a simulator that starts slowly on a busy machine is waited for.
+    The caller that started the simulator tells whether it has ended, so that a slow start on a busy machine is waited
+    for.
     """
     deadline = asyncio.get_running_loop().time() + _READY_SECONDS
     async with aiohttp.ClientSession() as http:

@@ -1,4 +1,4 @@
-"""Questions to whoever types the command. Where nobody can be asked, one sentence says what to do instead."""
+"""Asks the operator at the terminal. Where there is no terminal, one sentence says what to do instead."""
 
 import argparse
 import getpass

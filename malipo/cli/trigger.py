@@ -33,7 +33,7 @@ class Scenario:
     type: Type
     digits: str  # how the phone's number ends, which says what it does (docs/simulator.md)
     ends: Status | None
-    answer: str | None = None  # what is done at the phone, so that nobody has to wait for it
+    answer: str | None = None  # the simulated customer acts, so that nobody has to wait
 
 
 SCENARIOS = {

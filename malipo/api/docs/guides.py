@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _OPERATORS = "<!-- for operators -->"
 _TABS = "<!-- tabs -->"
-# What a sample can be in, when there are several.
+# The languages that the tabs of a sample can have.
 LANGUAGES = ("sh", "python", "typescript", "php")
 _NAMES = {
     "sh": "curl",
@@ -53,7 +53,7 @@ class GuideHeading:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What stands under one heading, as words to search."""
+    """One heading and the text under it, for the search."""
 
     heading: GuideHeading
     text: str
@@ -230,7 +230,7 @@ def _words(token: "Token") -> str:
 
 
 def _sections(tokens: Sequence["Token"]) -> Iterator[Section]:
-    """For the search. A table's rows and samples count as text too."""
+    """The sections of a page for the search. Rows of tables and samples count as text too."""
     heading: GuideHeading | None = None
     pieces: list[str] = []
     is_heading = False

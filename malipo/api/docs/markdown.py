@@ -33,7 +33,7 @@ def first_sentence(text: str) -> str:
 
 
 def topics(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """What stands before the first `## heading`, and each heading with what stands under it."""
+    """Split the page: the text before the first `## heading`, then each heading with the text under it."""
     lead, *rest = _HEADING.split(text)
     return lead, list(zip(rest[::2], rest[1::2], strict=True))
 

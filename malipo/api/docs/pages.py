@@ -29,12 +29,12 @@ IN_REFERENCE = {
 
 # Stands in the texts for where the reader has found the service.
 EXAMPLE_URL = "https://pay.example.com"
-# The same for the simulated phones. It is true for whoever runs the simulator as its page says.
+# The same for the simulated phones, at the address that the simulator's page tells operators to use.
 EXAMPLE_SIMULATOR_URL = "http://127.0.0.1:8081"
 
 
 class DocsInstallation(msgspec.Struct, frozen=True):
-    """What the pages say about the service that serves them."""
+    """The facts of this installation that the pages of the documentation tell."""
 
     is_simulated: bool
     may_try: bool

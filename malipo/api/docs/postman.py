@@ -1,8 +1,8 @@
 """The contract as a collection of requests for Postman, which Bruno and others read too. Pure.
 
 It is the format "Collection v2.1". Addresses and credentials are variables: `baseUrl`, `apiKey` for a program, `token`
-for a person. Requests that move money use the variable `idempotencyKey`: whoever sends one twice by mistake gets the
-first answer again.
+for a person. Requests that move money use the variable `idempotencyKey`: a request that is sent twice by mistake gets
+the first answer again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -26,7 +26,7 @@ _ASKED = ("status", "kind", "wait", "limit", "phone")
 _KEY = "Idempotency-Key"
 # The pages beside those of the operations, with their templates.
 _MORE = {"received": "received.html", "error-codes": "error_codes.html"}
-# What any address can answer, and no route.
+# Answers that every address can give and that no route lists.
 _ANYWHERE = (("400", "NotHttp"), ("404", "NotFound"), ("405", "MethodNotAllowed"))
 
 
@@ -89,7 +89,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class TriedRequest:
-    """What the page for trying fills in."""
+    """The fields of a request that a reader tries out on the page."""
 
     id: str
     title: str
@@ -101,7 +101,7 @@ class TriedRequest:
 
 @dataclass(frozen=True, slots=True)
 class WebhookDocs:
-    """What merchants receive: headers and fields, which all events share, and the body of each."""
+    """The webhooks that merchants receive: the headers and fields that all events share, and the body of each event."""
 
     headers: Sequence[SchemaField]
     fields: Sequence[SchemaField]
@@ -117,7 +117,7 @@ class Code:
 
 
 class Reference:
-    """What the contract says, read once. Its pages are made with EXAMPLE_URL for the address of the service."""
+    """The contract, read once. Its pages are made with EXAMPLE_URL in place of the address of the service."""
 
     def __init__(self, contract: Schema, limits: Mapping[RateClass, int]) -> None:
         reader = _ContractReader(contract, limits)
@@ -130,7 +130,7 @@ class Reference:
 
     @property
     def names(self) -> list[str]:
-        """What stands below /docs/reference, in order."""
+        """The pages below /docs/reference, in order."""
         return [*self._operations, *_MORE]
 
     def index(self, installation: DocsInstallation) -> str:
@@ -186,7 +186,7 @@ class _ContractReader:
             for method, operation in methods.items()
             if tag["name"] in operation["tags"]
         ]
-        # What a program calls comes before what it can do after a log-in, which is often the same.
+        # Operations for API keys come before those for logged-in people, which often do the same.
         operations.sort(key=lambda each: not each.path.startswith("/v1"))
         return Area(tag["name"], tag["description"], operations)
 
@@ -290,7 +290,7 @@ class _ContractReader:
 
 
 def _access(operation: Schema) -> tuple[str, tuple[str, ...]]:
-    """Who may ask, and what they need: one of these permissions of the key, or one of these roles."""
+    """The permissions of a key, or the roles of a person, of which a caller needs one."""
     if not operation["security"]:
         return "open", ()
     [scheme, *_] = operation["security"][0]
@@ -352,7 +352,7 @@ def _asked(parameters: Sequence[Schema]) -> list[Schema]:
 
 
 def _path(path: str, parameters: Sequence[Schema]) -> str:
-    """With the examples of its parameters."""
+    """The path, with the examples of its parameters filled in."""
     for each in parameters:
         if each["in"] == "path":
             path = path.replace("{" + each["name"] + "}", str(each["example"]))

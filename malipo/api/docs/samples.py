@@ -27,7 +27,7 @@ class Gives(Enum):
 @dataclass(frozen=True, slots=True)
 class ClientCall:
     method: str  # as TypeScript and PHP write it
-    answer: str = ""  # what the sample calls what it gets
+    answer: str = ""  # the name of the variable for the answer
     shows: tuple[str, ...] = ()  # its fields, as the contract writes them
     gives: Gives = Gives.ONE
     keys: tuple[str, ...] = ()  # an Idempotency-Key for each example of its body
@@ -162,7 +162,7 @@ def _php(call: ClientCall, ids: Sequence[str], fields: Mapping[str, Any]) -> str
 
 
 def _joined(head: str, parts: Sequence[str], tail: str, indent: str) -> str:
-    """In one line if it fits, else each part in its own."""
+    """Join the parts in one line if it fits, else put each in a line of its own."""
     flat = f"{head}{', '.join(parts)}{tail}"
     if "\n" not in flat and len(flat) <= _LINE:
         return flat

@@ -51,7 +51,7 @@ def _list_of_operations(contract: dict[str, Any]) -> Any:
 
 
 def _error_codes(contract: dict[str, Any]) -> Any:
-    """A section for each code: whoever types a whole code is led to its line."""
+    """A section for each code: a reader who types a whole code finds its line."""
     codes = contract["components"]["schemas"]["ErrorCode"]["oneOf"]
     sections = [
         _section("Error codes", "main", "X-Error-Code"),
@@ -76,7 +76,7 @@ def _operations(contract: dict[str, Any]) -> list[Any]:
 
 
 def _names(method: str, path: str, id_: str) -> tuple[str, ...]:
-    """What an operation is called in code: whoever types that means nothing else."""
+    """The names of an operation in code. A reader who types one of them means this operation."""
     call = samples.CALLS.get(id_)
     methods = () if call is None else (call.method.lower(), samples.in_python(call.method))
     # Some ids are words: who types "refund" wants to read about refunds.

@@ -99,7 +99,8 @@ async def search(parts: ApiParts, request: Request) -> Response:
 
 
 async def style(parts: ApiParts, request: Request) -> Response:
-    """At the address where 0.1.0 to 0.4.0 had the style: it is in their contracts."""
+    """Serve the style at the address that it had from 0.1.0 to 0.4.0, because the contracts of those versions name
+    it."""
     return await _static(request, "site.css")
 
 
@@ -155,7 +156,8 @@ async def _shown(parts: ApiParts, request: Request, page: str, *, status: int = 
     return answer(request, shown, _HEADERS, status=status)
 
 
-@lru_cache(maxsize=200)  # Whoever asks chooses the address: this is all that they can make us keep.
+# A reader chooses the address in the Host header, so the number of addresses that we keep has a limit.
+@lru_cache(maxsize=200)
 def _with_addresses(page: str, address: str, phones: str) -> PublicFile:
     content = page.replace(EXAMPLE_SIMULATOR_URL, phones).replace(EXAMPLE_URL, address)
     return PublicFile.of(content.encode(), "text/html")

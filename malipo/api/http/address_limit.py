@@ -1,8 +1,8 @@
 """How many connections one address has at most, IPv6 by the /64, as for log-in attempts.
 
 A proxy's connections are everybody's: those of trusted proxies are not counted, nor those of this machine, where a
-proxy often is. Whoever does nothing makes room for others of the same address. Who has only just connected, or been
-answered, does not: a payment may be on its way.
+proxy often is. A connection that does nothing is closed to make room for another of the same address, but not right
+after it was made or answered: a payment may be on its way.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ class TooManyConnections(Unavailable):
 
 
 class CountedConnection(Protocol):
-    """What the limits of addresses and of the process know of a connection."""
+    """The part of a connection that the limits of addresses and of the process read."""
 
     @property
     def address(self) -> str | None:
@@ -61,7 +61,7 @@ class AddressLimit:
         return len(self._of_address)
 
     def counted(self, address: str | None) -> str | None:
-        """What an address is counted as; None if it is not counted."""
+        """The key under which an address is counted; None if it is not counted."""
         known = parsed(address) if self.most and address is not None else None
         return None if known is None or is_among(known, self.uncounted) else counted_address(str(known))
 
@@ -71,7 +71,8 @@ class AddressLimit:
         return others if self.most and len(others) >= self.most else None
 
     def stalled(self, connections: Collection[CountedConnection]) -> CountedConnection | None:
-        """Who makes room: who has waited longest with half a request, and then who has been idle longest."""
+        """The connection to close: the one that has sent half a request and waited longest, else the one idle
+        longest."""
         before = asyncio.get_running_loop().time() - self.stalled_seconds
         for since_of in (attrgetter("incomplete_since"), attrgetter("idle_since")):
             waiting = [(since, each) for each in connections if (since := since_of(each)) is not None]

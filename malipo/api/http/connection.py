@@ -207,7 +207,8 @@ class ClientConnection(HttpToolsProtocol):
                 self._stop_waiting()
                 self._wait_for_body()
         else:
-            # What was sent before we stopped may not have been read yet: it is answered, and told that it is the last.
+            # A request that was sent before we stopped may not have been read yet: it is answered, with `Connection:
+            # close`.
             is_proxy = self._limits.is_proxy(self.address)
             seconds = timeouts.PROXY_LAST_REQUEST_SECONDS if is_proxy else timeouts.LAST_REQUEST_SECONDS
             self.loop.call_later(seconds, self._close_unless_begun)

@@ -14,9 +14,9 @@ from malipo.errors import Unavailable
 from malipo.http.client_address import is_among, parsed
 from malipo.settings.parsers import Network
 
-# What came behind a request that is being answered. More is left in the socket, where it stops the sender.
+# Bytes read of requests behind the one that is being answered. More stays in the socket, which stops the sender.
 MOST_UNREAD_BYTES = 64 * 1024
-# What all connections hold together.
+# Bytes that all connections hold together.
 MOST_BYTES = 64 * 1024 * 1024
 MOST_CONNECTIONS = 10_000
 
@@ -39,7 +39,7 @@ class ConnectionLimits:
         self.proxies: tuple[Network, ...] = ()  # that are trusted
         self.is_stopping = False
         self.connections: dict[CountedConnection, None] = {}
-        # Those whose head or body is not complete, and since when; the one that has taken longest first.
+        # Connections whose head or body is not complete, and since when; the one that has taken longest first.
         self.incomplete: dict[CountedConnection, float] = {}
         self.held_bytes = 0
 
@@ -73,7 +73,8 @@ class ConnectionLimits:
         return None
 
     def largest(self, asking: CountedConnection) -> CountedConnection:
-        """Who goes when all hold too much: of who wants more and whose requests are not complete, who holds most."""
+        """The connection to close when all together hold too much: of the one that asks and those with incomplete
+        requests, the one that holds most bytes."""
         return max(asking, *self.incomplete, key=lambda each: each.held_bytes) if self.incomplete else asking
 
     def forget(self, connection: CountedConnection) -> None:

@@ -3,9 +3,9 @@
 It is the layer between a socket and the application, without routes or API keys.
 
 Nearly every request is one packet with its whole body, and for those no timer is set (decision 21). The application
-begins when the body is there: it reads first who may do what, and whoever could withhold the body after that would act
-with rights that were taken away meanwhile. Only one request of a connection is parsed at a time: what comes behind it
-waits as bytes, and who sends more than that is not read from (decision 25). How responses are written is in
+begins only when the body is there. It checks the caller's rights first: a caller that could withhold the body after the
+check would act with rights that were taken away meanwhile. Only one request of a connection is parsed at a time: those
+behind it wait as bytes, and above a limit of them we stop reading (decision 25). How responses are written is in
 `writer.py`; how long is waited, and how a connection ends, in `connection.py`.
 """
 
@@ -50,7 +50,7 @@ class NotAccepted(Exception):  # noqa: N818 - it becomes a 400.
 
 class Protocol(ClientConnection):
     _body_bytes = 0
-    _length: int | None = None  # of the body, if it was announced
+    _length: int | None = None  # announced length of the body
     _hosts = 0
     _sent_ids: dict[bytes, bytes] | None = None
     _tail = b""  # the last bytes of a part that is not complete
@@ -77,7 +77,7 @@ class Protocol(ClientConnection):
             self._count_held()
 
     def _parse(self, data: bytes, begin: int) -> None:
-        """At most to the end of one request. What is behind it is parsed when that is answered."""
+        """Parse to the end of one request at most. The bytes behind it are parsed when that request is answered."""
         while begin < len(data) and not self._is_broken and not self._is_owed:
             end = self._end_of_part(data, begin)
             part = data[begin:end]

@@ -8,7 +8,7 @@ HEAD_SECONDS = 30.0
 BODY_SECONDS = 30.0
 # Longer than clients and proxies keep theirs, so that a payment is never sent on a connection that we are just closing.
 KEEP_ALIVE_SECONDS = 75
-# In this time a client must read as many bytes of an answer that waits for it, or all of it.
+# Time in which a client must read as many bytes of a waiting answer, or all of it.
 WRITE_SECONDS = 60.0
 LEAST_READ_BYTES = 16 * 1024
 # When the server stops: for requests that are under way.

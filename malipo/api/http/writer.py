@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCy
 from malipo.api.http.timeouts import BODY_SECONDS
 from malipo.errors import BodyTooSlow
 
-# What no header may hold. Ends of lines are counted.
+# Characters that no header may hold. Ends of lines are counted.
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -55,7 +55,7 @@ class Cycle(RequestResponseCycle):
 
     outgoing: OutgoingResponses
     is_late = False  # Its body was not here in time.
-    _start: dict[str, Any] | None = None  # what is held back until the body comes
+    _start: dict[str, Any] | None = None  # the head, held back until the body comes
 
     def answer_expect(self) -> None:
         if self.waiting_for_100_continue and not self.transport.is_closing():

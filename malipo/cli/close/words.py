@@ -13,7 +13,7 @@ from malipo.reconciliation.close.store.closes import ProposedClose
 
 
 def as_json(closed: ClosedDay, public_key: bytes) -> dict[str, Any]:
-    """With the close itself as it was hashed, and what it takes to check the signature elsewhere."""
+    """The close as JSON: the content as it was hashed, and all that another program needs to check the signature."""
     return {
         "day": str(closed.day),
         "isClosed": True,

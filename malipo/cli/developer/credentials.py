@@ -21,7 +21,7 @@ class Access:
 
 
 class _Demo(msgspec.Struct, rename="camel"):
-    """What `malipo demo` keeps in its data folder."""
+    """The addresses and credentials that `malipo demo` keeps in its data folder."""
 
     base_url: str
     api_key: str

@@ -20,7 +20,7 @@ _MOST_RETRY_AFTER_SECONDS = 300
 
 
 class FetchedEvent(msgspec.Struct, frozen=True):
-    """With a transaction or a batch, as it came: a signature is over bytes."""
+    """An event with its transaction or batch as bytes, as it came, because the signature is over bytes."""
 
     id: str
     event: str
@@ -29,7 +29,7 @@ class FetchedEvent(msgspec.Struct, frozen=True):
 
     @property
     def body(self) -> bytes:
-        """What a webhook of this event says, byte for byte."""
+        """The body of this event's webhook, byte for byte."""
         subject = {"batch": self.batch} if bytes(self.batch) else {"transaction": self.transaction}
         return msgspec.json.encode({"event": self.event, **subject})
 

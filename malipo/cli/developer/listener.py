@@ -40,7 +40,7 @@ class FeedListener:
         self.skipped = 0
 
     async def run(self, place: FeedPlace, *, is_once: bool) -> None:
-        """For ever, or until there is nothing more. What is said to be kept is kept before it is said."""
+        """Run for ever, or until there is nothing more. The cursor is kept before it is printed as kept."""
         is_waiting = False  # The first answer comes at once, so that it can be seen whether all is well.
         while True:
             if place.after != LATEST:
@@ -109,7 +109,7 @@ class FeedListener:
 
 
 def _left(events: Sequence[FetchedEvent], done: str | None) -> Sequence[FetchedEvent]:
-    """What of a page is still to be done. Where `done` is not on it, all of it is: twice is better than never."""
+    """The events of a page after `done`. If `done` is not on the page, all of them: twice is better than never."""
     ids = [event.id for event in events]
     return events[ids.index(done) + 1 :] if done in ids else events
 

@@ -23,7 +23,7 @@ _AMOUNT_WIDTH = len("TZS 1,000,000")
 
 
 class _KnownSubject(msgspec.Struct):
-    """Of a transaction or a batch: a batch has no reference."""
+    """The fields that are shown of a transaction or a batch. A batch has no reference."""
 
     reference: str = ""
     id: str = "-"
@@ -47,7 +47,7 @@ class Output:
         self._is_coloured = output.isatty() and not is_plain
 
     def open(self) -> None:
-        """What is said once, before anything else."""
+        """Print the lines that come once, before all others."""
         said, self._introduction = self._introduction, None
         if said is None:
             return

@@ -127,7 +127,7 @@ class Sandbox:
         raise Impossible(f"{self._access.base_url} does not answer as malipo does (HTTP {answer.status}).")
 
     async def _phones(self, path: str) -> Any:
-        """What the simulator says."""
+        """The phones, as the simulator tells them."""
         answer, said = await self._call("GET", self._phones_url + path)
         if answer.status != 200:
             raise Impossible(f"{self._phones_url} does not answer as our simulator does (HTTP {answer.status}).")

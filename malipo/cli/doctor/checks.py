@@ -1,4 +1,4 @@
-"""What is right and what is wrong with an installation: pure, from facts that were gathered before.
+"""Decides from gathered facts what is right and what is wrong with an installation. Pure.
 
 CHECKS is the going-live list as far as a machine can tell; docs/going-live.md has the same names.
 """
@@ -14,7 +14,7 @@ from malipo.settings.environment import variable
 OLDEST_SERVER = 15
 CLOCK_SECONDS = 2.0
 BACKUP_AGE = timedelta(hours=26)
-# What deploy/prometheus/alerts.yml reads of every process, and what only a worker has.
+# The metrics that deploy/prometheus/alerts.yml reads from every process, and those that only a worker has.
 METRICS_OF_ALL = (
     "malipo_build_info",
     "malipo_clock_skew_seconds",
@@ -63,7 +63,7 @@ class DatabaseFacts:
 
 @dataclass(frozen=True)
 class Process:
-    """What the API or the worker of this machine answered; None where it did not."""
+    """The answers of the API or the worker of this machine; None where it gave none."""
 
     build: str | None = None
     readiness: str | None = None  # why it is not ready
@@ -90,7 +90,7 @@ class DoctorFacts:
 
 _Said = Iterator[tuple[Level, str]]
 
-# What a drill shortens, and real money must not.
+# Settings that a drill shortens, and that must not be short where money is real.
 _PATIENCE = ("not_found_seconds", "not_indexed_seconds", "not_indexed_answers")
 _LIMITS = tuple(each.name for each in fields(Settings) if each.name.startswith("rate_limit_"))
 
@@ -323,7 +323,7 @@ CHECKS = {
 
 
 def findings_of(facts: DoctorFacts) -> list[DoctorFinding]:
-    """At least one for each check: that nothing is wrong, or that it could not be looked at."""
+    """The findings, at least one for each check, also where nothing is wrong or the check was not possible."""
     found: list[DoctorFinding] = []
     for name, check in CHECKS.items():
         if check.needs_database and isinstance(facts.database, str):

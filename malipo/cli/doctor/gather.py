@@ -86,7 +86,7 @@ async def _ask_database(url: str) -> tuple[DatabaseFacts | str, str | None]:
 
 
 def _trouble_of(folder: Path) -> str | None:
-    """What a worker of this user could not do with it. A worker makes the folder if it is not there."""
+    """Why a worker of this user could not use the folder. A missing folder is no trouble: a worker makes it."""
     existing = folder
     while not existing.exists() and existing != existing.parent:
         existing = existing.parent

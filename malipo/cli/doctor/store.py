@@ -1,4 +1,4 @@
-"""What PostgreSQL tells of itself to a role that may only read."""
+"""The SQL of `malipo doctor`, which asks PostgreSQL about itself with a role that may only read."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ async def find_server(connection: Conn) -> dict[str, Any]:
 
 
 async def find_operators(connection: Conn) -> list[tuple[str, bool]]:
-    """Those who can log in, and whether they have a second factor."""
+    """The operators who can log in, and whether they have a second factor."""
     rows = await connection.fetch(
         """
         SELECT name, EXISTS (SELECT FROM second_factors f WHERE f.account_id = o.id) AS has_second_factor

@@ -233,7 +233,7 @@ def _undo(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decide, changes: Changes | None = None) -> int:
-    """With what it changes, account by account."""
+    """Show what the decision changes, account by account, and decide."""
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[ReconciliationException, effects.Rows | None]:
         shown = await changes(tx, await _get(tx, arguments)) if changes else None

@@ -1,4 +1,4 @@
-"""What a decision changes, account by account, at the terminal: the same as the pages show."""
+"""Shows at the terminal what a decision changes, account by account, as the pages do."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -62,7 +62,7 @@ async def find_undone(connection: Conn, exception_id: str) -> dict[str, str]:
 
 
 async def find_open(connection: Conn, exception_id: str) -> Resolution | None:
-    """What is proposed."""
+    """The open proposal."""
     found = await resolutions.find(connection, exception_id)
     return next((each for each in found if each.decided_at is None), None)
 

@@ -8,7 +8,7 @@ from malipo.words.matching_summary import KINDS
 
 
 def row_of(found: ReconciliationException) -> dict[str, Any]:
-    """For a table or for programs. The reference is our payment's; without one, the network's receipt."""
+    """An exception as a row for a table or for programs. The reference is our payment's, else the network's receipt."""
     return {
         "id": found.id,
         "kind": found.kind,

@@ -90,7 +90,7 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
     channel = Channel(arguments.channel)
     period = period_of(arguments.begins or "", arguments.ends or "")
 
-    # Whoever is asked takes their time: not in the transaction.
+    # Asking takes as long as the operator takes, so it is not done in the transaction.
     profile = with_database(settings, lambda database: _choose(arguments, database, path, channel))
 
     def run(said: layout.StatusWordChoices) -> tuple[ImportResult, Actor]:

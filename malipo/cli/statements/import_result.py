@@ -1,4 +1,4 @@
-"""What an import did, as JSON and in words."""
+"""The result of an import, as JSON and in words."""
 
 import argparse
 from typing import Any
@@ -10,7 +10,7 @@ from malipo.words.say import say
 
 
 def tell_both(arguments: argparse.Namespace, done: ImportResult, profile: str, found: matching_result.Found) -> int:
-    """What was imported, and what was matched and found then."""
+    """The results of the import and of the matching after it."""
     return tell(
         arguments,
         as_json(done) | matching_result.as_json(found),

@@ -1,4 +1,4 @@
-"""malipo statements layout: what words of its status column mean, and whose account it is of."""
+"""`malipo statements layout`: set what the words of its status column mean, and whose account it is of."""
 
 import argparse
 import sys
@@ -76,7 +76,7 @@ def _layout(arguments: argparse.Namespace, settings: Settings) -> int:
 
 @dataclass(frozen=True)
 class StatusWordChoices:
-    """What somebody at a terminal said about words of the status column."""
+    """The meanings that an operator gave to words of the status column."""
 
     moved: tuple[str, ...] = ()
     not_moved: tuple[str, ...] = ()

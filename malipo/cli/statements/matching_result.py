@@ -1,4 +1,4 @@
-"""What matching did and found, as JSON and in words."""
+"""The result of matching, as JSON and in words."""
 
 from typing import Any
 

@@ -127,7 +127,7 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _changes(effect: ImportEffect | None) -> dict[str, Any] | None:
-    """What a withdrawal, and undoing each booking, would change; None once it is withdrawn."""
+    """The changes that a withdrawal, and undoing each booking, would make; None if the import is withdrawn already."""
     if effect is None:
         return None
     return {

@@ -139,7 +139,7 @@ FAULTS = (
     Fault(
         "a collection is created although its request is over the limit",
         "_FastRequest._authenticated",
-        "if not isinstance(caller, Caller):\n            self._usual()  # Whoever is refused was not counted, and is refused again.\n            return\n        self._exchange.rate_limit_status = caller.rate_limit_status\n        try:\n            require(caller, *COLLECTING)",
+        "if not isinstance(caller, Caller):\n            self._usual()  # A refused caller has not been counted yet: the usual way refuses and counts it.\n            return\n        self._exchange.rate_limit_status = caller.rate_limit_status\n        try:\n            require(caller, *COLLECTING)",
         "try:\n            pass",
         "One program takes the service from all others.",
         _FAST_PATH,
