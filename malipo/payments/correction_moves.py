@@ -90,7 +90,7 @@ def contradict(
         borne=correction.borne + borne,
         ordinal=correction.ordinal + 1,
     )
-    after, fee = _close(transaction, after)
+    after, fee = _with_fee_when_settled(transaction, after)
     owed = max(-due(transaction, after), 0)
     return CorrectionChange(
         step=Step.CONTRADICTION,
@@ -105,12 +105,14 @@ def contradict(
 def decide(
     transaction: Transaction, correction: Correction, *, is_paid: bool, available: int, is_waived: bool = False
 ) -> CorrectionChange:
-    """Either the wallet follows the latest report (`is_paid` is the same), or the amount is booked to losses.
+    """What operators decide of a payment that was contradicted: the wallet follows the latest report, if they find the
+    same (`is_paid`); otherwise the amount is booked to losses.
 
     A wallet that holds less than it owes gives what it has; the rest stays owed until it is collected or waived.
     """
     target = _target(transaction, correction.is_paid)
-    wanted = target if is_paid == correction.is_paid else 0
+    accepts_report = is_paid == correction.is_paid
+    wanted = target if accepts_report else 0
     credited = 0 if is_waived else max(wanted - correction.credited, -available)
     total = target - correction.credited if is_waived else target - wanted
     borne = total - correction.borne
@@ -120,7 +122,7 @@ def decide(
         borne=correction.borne + borne,
         ordinal=correction.ordinal + 1,
     )
-    after, fee = _close(transaction, after)
+    after, fee = _with_fee_when_settled(transaction, after)
     owed = max(-due(transaction, after), 0)
     reason, amount = _reason_of_decision(credited, correction.owed, owed)
     return CorrectionChange(
@@ -171,8 +173,8 @@ def _reason_of_decision(credited: int, owed: int, owed_after: int) -> tuple[Corr
     return (CorrectionReason.DEBT_RECORDED, owed_after - owed) if owed_after > owed else (None, 0)
 
 
-def _close(transaction: Transaction, correction: Correction) -> tuple[Correction, list[Move]]:
-    """When nothing is due any more, the fee follows too."""
+def _with_fee_when_settled(transaction: Transaction, correction: Correction) -> tuple[Correction, list[Move]]:
+    """The correction, and the moves of the fee: it follows the latest report once nothing is due any more."""
     if due(transaction, correction) or correction.is_fee_paid == correction.is_paid:
         return correction, []
     closed = replace(correction, is_fee_paid=correction.is_paid)

@@ -60,10 +60,11 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     hinted_failure: FailureCode | None = None
     attention: ReviewReason | None = None
     # How long ago the payment was last sent, was queued (a follow-up: ended), and was reported as paid, by the
-    # database's clock. Only the last of them is written; 0 is now.
-    sent_seconds: float | None = None
-    queued_seconds: float = 0
-    success_seconds: float | None = None
+    # database's clock. Only the last of them is written: 0 stores the time of the write, any other value
+    # leaves what is stored.
+    sent_seconds_ago: float | None = None
+    queued_seconds_ago: float = 0
+    success_seconds_ago: float | None = None
 
 
 class LatestAnswer(msgspec.Struct, frozen=True):

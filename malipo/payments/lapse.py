@@ -48,7 +48,7 @@ def split_lapsed(records: Sequence[PaymentRecord], lapse_seconds: float) -> tupl
     in_time: list[Transaction] = []
     for transaction, dispatch, *_ in records:
         assert dispatch is not None, "what is claimed is in the queue"
-        is_late = transaction.type is Type.COLLECTION and dispatch.queued_seconds >= lapse_seconds
+        is_late = transaction.type is Type.COLLECTION and dispatch.queued_seconds_ago >= lapse_seconds
         is_unknown_to_network = (
             dispatch.send_count == 0 and not dispatch.is_success_reported and not dispatch.is_asked_first
         )

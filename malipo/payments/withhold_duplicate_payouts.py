@@ -99,7 +99,7 @@ def _is_unknown_to_network(record: PaymentRecord) -> bool:
     dispatch = _dispatch_of(record)
     # A payout that is queried first after a restore counts as sent at the restore, and no connector has claimed it
     # since.
-    may_be_lost = dispatch.connector is None and dispatch.sent_seconds is not None
+    may_be_lost = dispatch.connector is None and dispatch.sent_seconds_ago is not None
     return dispatch.send_count == 0 and not dispatch.is_success_reported and not may_be_lost
 
 

@@ -48,7 +48,7 @@ class HighWaterMark:
             ) from None
         self._writing = Lock()  # Several threads write: after sends, looks and numberings.
         # The counts of every worker of this host. Empty if the host has never worked for this installation.
-        self.found = {worker_id: counted for each in found if each is not None for worker_id, counted in [each]}
+        self.found = dict(each for each in found if each is not None)
 
     @property
     def counted(self) -> SendCount | None:

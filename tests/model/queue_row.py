@@ -38,7 +38,9 @@ class Row:
             return None
         sent = None if self._sent_at is None else now - self._sent_at
         success = None if self._success_at is None else now - self._success_at
-        return replace(self.dispatch, sent_seconds=sent, queued_seconds=now - self.queued_at, success_seconds=success)
+        return replace(
+            self.dispatch, sent_seconds_ago=sent, queued_seconds_ago=now - self.queued_at, success_seconds_ago=success
+        )
 
     def keep(self, decision: Decision, now: float, *, was_queued: bool) -> None:
         """As the two statements of the store do it: a row is updated, or another takes its place after the end."""
@@ -48,7 +50,7 @@ class Row:
         elif was_queued:
             assert self.dispatch is not None
             self.dispatch = replace(said, is_follow_up=self.dispatch.is_follow_up)
-            if not said.is_success_reported or said.success_seconds == 0:
+            if not said.is_success_reported or said.success_seconds_ago == 0:
                 self._success_at = now if said.is_success_reported else None
             if self._sent_at is None and said.send_count > 0:
                 self._sent_at = now
@@ -68,7 +70,7 @@ class Row:
             attention=said.attention,
         )
         self.due_at, self.queued_at, self._sent_at = now + seconds, now, None
-        self._success_at = None if said.success_seconds is None else now - said.success_seconds
+        self._success_at = None if said.success_seconds_ago is None else now - said.success_seconds_ago
 
     def resolve(self) -> None:
         """Operators have decided, so that nothing is left for them to look at."""

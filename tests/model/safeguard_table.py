@@ -220,7 +220,7 @@ SAFEGUARDS = (
     Safeguard(
         "queries after the end count from the end, so that others use up none",
         network_answer,
-        "[moment - dispatch.queued_seconds for moment in rules.follow_up_seconds if moment > dispatch.queued_seconds]",
+        "[moment - dispatch.queued_seconds_ago for moment in rules.follow_up_seconds if moment > dispatch.queued_seconds_ago]",
         "[*rules.follow_up_seconds[query_count : query_count + 1]]",
     ),
     Safeguard(

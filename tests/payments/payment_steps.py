@@ -141,7 +141,7 @@ class PaymentSteps:
             key = (transaction.channel, transaction.network_key)
             found = (await dispatches.lock(tx, [key]))[key].dispatch
         # How long ago things were is another time at every look.
-        return None if found is None else replace(found, sent_seconds=None, queued_seconds=0)
+        return None if found is None else replace(found, sent_seconds_ago=None, queued_seconds_ago=0)
 
     async def correction(self, transaction: Transaction) -> Correction | None:
         key = (transaction.merchant_id, transaction.id)

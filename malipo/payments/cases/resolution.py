@@ -111,12 +111,9 @@ def changes_anything(case: Case, outcome: ResolvedOutcome) -> bool:
         return True
     if outcome.is_paid == before.is_paid:
         return correction_moves.is_open(transaction, before) or before.borne != 0
-    is_undecided = correction_moves.is_open(transaction, before) or before.credited != 0
-    return (
-        is_undecided
-        if correction_moves.is_contradicted_by_network(transaction, before)
-        else transaction.processing_at is not None
-    )
+    if correction_moves.is_contradicted_by_network(transaction, before):
+        return correction_moves.is_open(transaction, before) or before.credited != 0
+    return transaction.processing_at is not None
 
 
 def may_have_been_sent(case: Case) -> bool:

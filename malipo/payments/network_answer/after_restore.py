@@ -69,18 +69,18 @@ def _may_be_another_refund(transaction: Transaction, received: ReceivedAnswer) -
 
 def _is_taken_in_since(dispatch: Dispatch) -> bool:
     """Whether it was created after the restore was detected. Until it is sent, that time counts as its sending."""
-    assert dispatch.sent_seconds is not None, "what is queried first counts as sent at the restore"
-    return dispatch.queued_seconds < dispatch.sent_seconds
+    assert dispatch.sent_seconds_ago is not None, "what is queried first counts as sent at the restore"
+    return dispatch.queued_seconds_ago < dispatch.sent_seconds_ago
 
 
 def _until_it_counts(dispatch: Dispatch, verdict: Verdict, rules: Rules) -> float:
     """How long until "not found" is believed, plus one second: the query at that time is the last one."""
-    assert dispatch.sent_seconds is not None, "what is queried first counts as sent at the restore"
+    assert dispatch.sent_seconds_ago is not None, "what is queried first counts as sent at the restore"
     match verdict:
         case Verdict.MISSING:
-            return rules.not_found_seconds - dispatch.sent_seconds + 1
+            return rules.not_found_seconds - dispatch.sent_seconds_ago + 1
         case Verdict.NOT_INDEXED:
-            return rules.not_indexed_seconds - dispatch.sent_seconds + 1
+            return rules.not_indexed_seconds - dispatch.sent_seconds_ago + 1
     return math.inf
 
 

@@ -31,7 +31,7 @@ def decide_after_end(
         # A signed success stands against a query or another callback.
         return query_after_end(replace(current, attention=ReviewReason.DISPUTED), received, rules)
     if is_believed(transaction, received) and not _needs_query_first(received):
-        contradicted = replace(current, is_success_reported=False, success_seconds=None, attention=None)
+        contradicted = replace(current, is_success_reported=False, success_seconds_ago=None, attention=None)
         again = query_after_end(contradicted, received, rules) if received.can_query else Decision()
         return replace(again, is_contradiction=True)
     if received.can_query:
@@ -83,5 +83,5 @@ def _agrees(
     if last.is_paid and transaction.status is Status.COMPLETED:
         return Decision()
     # The network confirms the status, so the other report was wrong.
-    agreed = replace(dispatch, is_success_reported=False, success_seconds=None, attention=None)
+    agreed = replace(dispatch, is_success_reported=False, success_seconds_ago=None, attention=None)
     return query_after_end(agreed, received, rules)

@@ -49,11 +49,9 @@ def decide(
     if transaction.status.is_final:
         last = last or LatestAnswer(transaction.status is Status.COMPLETED)
         if received.source is AnswerSource.STATEMENT:
-            return (
-                end_by_statement(transaction, dispatch, received, last)
-                if received.is_trusted
-                else hint_after_end(dispatch)
-            )
+            if received.is_trusted:
+                return end_by_statement(transaction, dispatch, received, last)
+            return hint_after_end(dispatch)
         return decide_after_end(transaction, dispatch, received, rules, last)
     assert dispatch is not None, "an open payment has a dispatch"
     if received.answer.verdict is Verdict.CONFIRMED:

@@ -40,7 +40,7 @@ def follow_up(dispatch: Dispatch | None, connector: str) -> Dispatch:
     if dispatch is None or not dispatch.is_success_reported:
         return after
     shown = dispatch.attention if dispatch.attention in (ReviewReason.DIFFERS, ReviewReason.SAID_PAID) else None
-    return replace(after, is_success_reported=True, success_seconds=dispatch.success_seconds, attention=shown)
+    return replace(after, is_success_reported=True, success_seconds_ago=dispatch.success_seconds_ago, attention=shown)
 
 
 def failure_of(type_: Type, answer: Answer, dispatch: Dispatch) -> FailureCode:

@@ -50,5 +50,5 @@ def decide_not_found(transaction: Transaction, dispatch: Dispatch, received: Rec
 
 
 def had_time(dispatch: Dispatch, seconds: float) -> bool:
-    assert dispatch.sent_seconds is not None, "what is queried was sent"
-    return dispatch.sent_seconds >= seconds
+    assert dispatch.sent_seconds_ago is not None, "what is queried was sent"
+    return dispatch.sent_seconds_ago >= seconds

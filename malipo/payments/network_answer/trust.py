@@ -33,8 +33,8 @@ def differs(transaction: Transaction, answer: Answer) -> bool:
 
 def is_overtaken(dispatch: Dispatch, received: ReceivedAnswer) -> bool:
     """A success was reported after this query was sent, so the answer may be older than the success."""
-    return dispatch.success_seconds is not None and received.age_seconds >= dispatch.success_seconds
+    return dispatch.success_seconds_ago is not None and received.age_seconds >= dispatch.success_seconds_ago
 
 
 def with_success(dispatch: Dispatch) -> Dispatch:
-    return replace(dispatch, is_success_reported=True, success_seconds=0)
+    return replace(dispatch, is_success_reported=True, success_seconds_ago=0)

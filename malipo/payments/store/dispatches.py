@@ -25,8 +25,9 @@ DISPATCH = f"""
     d.is_hinted, d.success_heard_at IS NOT NULL AS is_success_reported, d.is_follow_up, d.is_asked_first,
     d.hinted_failure, d.attention, d.not_known_to,
     CASE WHEN d.is_asked_first THEN {carriers_sql("d")} ELSE '{{}}' END AS carriers,
-    date_part('epoch', now() - d.sent_at) AS sent_seconds, date_part('epoch', now() - d.queued_at) AS queued_seconds,
-    date_part('epoch', clock_timestamp() - d.success_heard_at) AS success_seconds
+    date_part('epoch', now() - d.sent_at) AS sent_seconds_ago,
+    date_part('epoch', now() - d.queued_at) AS queued_seconds_ago,
+    date_part('epoch', clock_timestamp() - d.success_heard_at) AS success_seconds_ago
 """
 
 
@@ -64,9 +65,9 @@ def dispatch_of(row: Row) -> Dispatch | None:
         attention=None if row["attention"] is None else ReviewReason(row["attention"]),
         not_known_to=tuple(row["not_known_to"]),
         carriers=tuple(row["carriers"]),
-        sent_seconds=row["sent_seconds"],
-        queued_seconds=row["queued_seconds"],
-        success_seconds=row["success_seconds"],
+        sent_seconds_ago=row["sent_seconds_ago"],
+        queued_seconds_ago=row["queued_seconds_ago"],
+        success_seconds_ago=row["success_seconds_ago"],
     )
 
 
@@ -125,7 +126,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
             not_indexed_count = said.not_indexed_count, is_acknowledged = said.is_acknowledged,
             is_hinted = said.is_hinted, hinted_failure = said.hinted_failure, is_asked_first = said.is_asked_first,
             success_heard_at = CASE WHEN NOT said.is_success_reported THEN NULL
-                                    WHEN said.success_seconds = 0 THEN clock_timestamp()
+                                    WHEN said.success_seconds_ago = 0 THEN clock_timestamp()
                                     ELSE d.success_heard_at END,
             not_known_to = said.not_known_to, attention = said.attention,
             sent_at = coalesce(d.sent_at, CASE WHEN said.send_count > 0 THEN now() END),
@@ -134,7 +135,7 @@ async def update(tx: Tx, decided: Sequence[tuple[Key, Dispatch, float | None]]) 
              json_to_record(new.dispatch) AS said (
                  connector text, next_action text, send_count smallint, query_count int, not_found_count int,
                  not_indexed_count int, is_acknowledged boolean, is_hinted boolean, is_success_reported boolean,
-                 is_asked_first boolean, success_seconds float8, hinted_failure text, attention text,
+                 is_asked_first boolean, success_seconds_ago float8, hinted_failure text, attention text,
                  not_known_to text[])
         WHERE d.merchant_id = new.merchant_id AND d.transaction_id = new.transaction_id
         """,
@@ -151,12 +152,12 @@ async def follow_up(tx: Tx, ended: Sequence[tuple[Transaction, Dispatch, float]]
         INSERT INTO dispatches (merchant_id, transaction_id, channel, type, due_at, connector, next_action, query_count,
                                 is_hinted, success_heard_at, is_follow_up, attention)
         SELECT merchant_id, transaction_id, channel, type, now() + seconds * interval '1 second', said.connector, 'ask',
-               said.query_count, said.is_hinted, clock_timestamp() - said.success_seconds * interval '1 second', true,
-               said.attention
+               said.query_count, said.is_hinted,
+               clock_timestamp() - said.success_seconds_ago * interval '1 second', true, said.attention
         FROM json_to_recordset($1) AS new (
                  merchant_id text, transaction_id text, channel text, type text, seconds float8, dispatch json),
              json_to_record(new.dispatch) AS said (
-                 connector text, query_count int, is_hinted boolean, success_seconds float8, attention text)
+                 connector text, query_count int, is_hinted boolean, success_seconds_ago float8, attention text)
         ON CONFLICT DO NOTHING
         """,
         _encode(

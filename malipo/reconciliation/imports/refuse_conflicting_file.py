@@ -116,7 +116,7 @@ async def _differences(tx: Tx, file: StatementFile, other: StatementFile) -> lis
         if difference.only_other:
             lines = {"count": difference.only_other, "amount": f"{difference.only_other_amount:+,}"}
             found.append(Problem(Difference.ONLY_OTHER, name=other.name, **lines))
-        found += await _other_balance(tx, *sorted((file, other), key=_begin))
+        found += await _other_balance(tx, *sorted((file, other), key=lambda file: file.begin))
     if difference.offset:
         found.append(Problem(Difference.OFFSET, amount=f"{difference.offset:+,}", name=other.name))
     return found
@@ -127,19 +127,14 @@ async def _other_balance(tx: Tx, early: StatementFile, late: StatementFile) -> l
     line. Files that only meet are compared when they are read."""
     assert early.ends_at is not None
     assert late.opening is not None
-    moment = _begin(late)
-    if not _begin(early) < moment < early.ends_at or moment > await _known_until(tx, early):
+    moment = late.begin
+    if not early.begin < moment < early.ends_at or moment > await _known_until(tx, early):
         return []
     balance = await store.find_balance_at(tx, early, moment)
     if balance is None or balance == late.opening * 100 + late.opening_cents:
         return []
     balances = {"opening": late.opening_words, "balance": money.exact(0, balance)}
     return [Problem(Difference.BALANCE_AT, late=late.name, early=early.name, **balances)]
-
-
-def _begin(file: StatementFile) -> datetime:
-    assert file.begins_at is not None
-    return file.begins_at
 
 
 def _is_complete(file: StatementFile) -> bool:

@@ -84,7 +84,8 @@ def missing(files: Sequence[StatementFile], begins: datetime, ends: datetime, *,
         if each.ends >= begins and each.begins > reached + _CUT_SHORT and each.first.opening != balance:
             last = min(each.begins, ends)
             found.append(Problem(CoverageProblem.NOT_COVERED, first=clock.local(reached), last=clock.local(last)))
-        reached, balance = max(reached, each.ends), None
+        reached = max(reached, each.ends)
+        balance = None  # It is that before the first stretch only.
     if reached < ends - _CUT_SHORT:
         found.append(Problem(CoverageProblem.NOT_COVERED, first=clock.local(reached), last=clock.local(ends)))
     return found + [_why_not(each) for each in files if found and not each.is_whole and _overlaps(each, begins, ends)]
@@ -92,24 +93,24 @@ def missing(files: Sequence[StatementFile], begins: datetime, ends: datetime, *,
 
 def last_before(files: Sequence[StatementFile], moment: datetime) -> StatementFile | None:
     """The complete file that best knows the balance at a moment: it ends nearest before it, and was imported last."""
-    begun = [each for each in files if each.is_whole and _begin(each) < moment]
+    begun = [each for each in files if each.is_whole and each.begin < moment]
     return max(
-        begun, key=lambda each: (min(each.ends_at or _begin(each), moment), each.imported_at, each.id), default=None
+        begun, key=lambda each: (min(each.ends_at or each.begin, moment), each.imported_at, each.id), default=None
     )
 
 
 def first_from(files: Sequence[StatementFile], moment: datetime) -> StatementFile | None:
     """A complete file that covers the moment; if there is none, the next one."""
     before = last_before(files, moment)
-    after = [each for each in files if each.is_whole and _begin(each) >= moment]
+    after = [each for each in files if each.is_whole and each.begin >= moment]
     if before is not None and before.ends_at is not None and before.ends_at > moment:
         return before
-    return min(after, key=_begin, default=before)
+    return min(after, key=lambda file: file.begin, default=before)
 
 
 def covering(files: Sequence[StatementFile], moment: datetime) -> StatementFile | None:
     """A complete file that covers the moment: the one that was imported last."""
-    whole = [each for each in files if each.is_whole and _begin(each) <= moment <= (each.ends_at or _begin(each))]
+    whole = [each for each in files if each.is_whole and each.begin <= moment <= (each.ends_at or each.begin)]
     return max(whole, key=lambda each: (each.imported_at, each.id), default=None)
 
 
@@ -122,8 +123,8 @@ def _stretches(files: Iterable[StatementFile], *, apart: timedelta | None = None
     balances."""
     whole = [each for each in files if each.is_whole and each.ends_at is not None]
     found: list[_Stretch] = []
-    for file in sorted(whole, key=lambda each: (_begin(each), _end(each))):
-        begin, end = _begin(file), _end(file)
+    for file in sorted(whole, key=lambda each: (each.begin, each.end)):
+        begin, end = file.begin, file.end
         if not found or not _continues(found[-1].last, file, apart=apart):
             found.append(_Stretch(begin, end, file, file))
         elif end >= found[-1].ends:
@@ -132,20 +133,10 @@ def _stretches(files: Iterable[StatementFile], *, apart: timedelta | None = None
 
 
 def _continues(before: StatementFile, file: StatementFile, *, apart: timedelta | None) -> bool:
-    overlaps = _begin(file) < _end(before)
-    is_near = apart is not None and _begin(file) <= _end(before) + apart
+    overlaps = file.begin < before.end
+    is_near = apart is not None and file.begin <= before.end + apart
     closed, opens = (before.closing, before.closing_cents), (file.opening, file.opening_cents)
     return overlaps or is_near or closed == opens
-
-
-def _begin(file: StatementFile) -> datetime:
-    assert file.begins_at is not None
-    return file.begins_at
-
-
-def _end(file: StatementFile) -> datetime:
-    assert file.ends_at is not None
-    return file.ends_at
 
 
 def _overlaps(file: StatementFile, begins: datetime, ends: datetime) -> bool:

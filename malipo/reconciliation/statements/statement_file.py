@@ -83,6 +83,18 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
     authors: tuple[LayoutAuthor, ...] = ()  # of its layout, beside the importer
 
     @property
+    def begin(self) -> datetime:
+        """When the file begins, of one that says it."""
+        assert self.begins_at is not None
+        return self.begins_at
+
+    @property
+    def end(self) -> datetime:
+        """When the file ends, of one that says it."""
+        assert self.ends_at is not None
+        return self.ends_at
+
+    @property
     def where(self) -> str:
         """The account of the statement, for the log and for stored reasons."""
         return f"{self.channel}, account {self.account}" if self.account else str(self.channel)

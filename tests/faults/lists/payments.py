@@ -155,7 +155,7 @@ FAULTS = (
     ),
     Fault(
         "the fee of a payment that was taken back stays earned",
-        "_close",
+        "_with_fee_when_settled",
         "transaction.fee if correction.is_paid else -transaction.fee",
         "transaction.fee",
         "The house earns a fee twice for a payment that did not happen.",

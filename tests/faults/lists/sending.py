@@ -50,7 +50,7 @@ FAULTS = (
     Fault(
         "an answer that is older than a success ends the payment",
         "is_overtaken",
-        "return dispatch.success_seconds is not None and received.age_seconds >= dispatch.success_seconds",
+        "return dispatch.success_seconds_ago is not None and received.age_seconds >= dispatch.success_seconds_ago",
         "return False",
         "A query that was asked before the money moved calls the payment failed.",
         _ANSWERS,
@@ -114,7 +114,7 @@ FAULTS = (
     Fault(
         "“not found” counts before the network had time",
         "had_time",
-        "return dispatch.sent_seconds >= seconds",
+        "return dispatch.sent_seconds_ago >= seconds",
         "return True",
         "A payout that is under way at its network is sent again.",
         _ANSWERS,

@@ -40,7 +40,7 @@ OTHERS: list[dict[str, Any]] = [
 
 def sent(next_action: NextAction = NextAction.QUERY, **changes: Any) -> Dispatch:
     """Sent once, a moment ago."""
-    return replace(Dispatch(connector="mpesa", next_action=next_action, send_count=1, sent_seconds=5), **changes)
+    return replace(Dispatch(connector="mpesa", next_action=next_action, send_count=1, sent_seconds_ago=5), **changes)
 
 
 def received(
@@ -67,7 +67,7 @@ def in_words(given: Dispatch | None, decision: Decision) -> str:
     """A decision as one word of the grid."""
     if decision.cause is Cause.SUBMITTED:
         assert decision.dispatch is not None
-        unheard = replace(decision.dispatch, is_success_reported=False, success_seconds=None)
+        unheard = replace(decision.dispatch, is_success_reported=False, success_seconds_ago=None)
         assert (unheard, decision.wait_seconds) == (SUSPECT, 0)
         return "suspect"
     if decision.cause is not None:
@@ -147,9 +147,9 @@ class Life:
         if self.dispatch is not None:
             self.dispatch = replace(
                 self.dispatch,
-                sent_seconds=(self.now - self.sent_at).total_seconds(),
-                queued_seconds=(self.now - self.ended_at).total_seconds() if self.dispatch.is_follow_up else 0,
-                success_seconds=(self.now - self.success_at).total_seconds() if self.success_at else None,
+                sent_seconds_ago=(self.now - self.sent_at).total_seconds(),
+                queued_seconds_ago=(self.now - self.ended_at).total_seconds() if self.dispatch.is_follow_up else 0,
+                success_seconds_ago=(self.now - self.success_at).total_seconds() if self.success_at else None,
             )
         decision = decide(self.transaction, self.dispatch, news, RULES, last=self.last)
         if decision.is_contradiction:
@@ -160,7 +160,7 @@ class Life:
             self.transaction = replace(self.transaction, status=status)
             self.ended_at = self.now
         self.dispatch = decision.dispatch
-        if self.dispatch is not None and self.dispatch.success_seconds == 0:
+        if self.dispatch is not None and self.dispatch.success_seconds_ago == 0:
             self.success_at = self.now
         if self.dispatch is None or not self.dispatch.is_success_reported:
             self.success_at = None

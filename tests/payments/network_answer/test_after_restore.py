@@ -64,7 +64,7 @@ _, *ROWS = [line.split() for line in GRID.strip().splitlines()]
 def queried_first(seconds: float, *, taken_in: str = "before", query_count: int = 0) -> Dispatch:
     """So many seconds after the restore was detected."""
     queued = seconds + 60 if taken_in == "before" else seconds / 2
-    return Dispatch(is_asked_first=True, sent_seconds=seconds, queued_seconds=queued, query_count=query_count)
+    return Dispatch(is_asked_first=True, sent_seconds_ago=seconds, queued_seconds_ago=queued, query_count=query_count)
 
 
 @pytest.mark.parametrize(("type_", "taken_in", "verdict", "seconds", "refused", "unsafe", "cannot"), ROWS)
@@ -209,8 +209,8 @@ def test_a_report_about_an_adopted_payment_does_not_end_its_repeat(row: list[str
         connector=None if is_pending else "mpesa",
         next_action=NextAction.SEND if is_pending else NextAction.SENDING,
         is_asked_first=is_pending,
-        sent_seconds=100,
-        queued_seconds=10,
+        sent_seconds_ago=100,
+        queued_seconds_ago=10,
     )
     heard = received(Verdict.CONFIRMED, AnswerSource(source), provider_reference=None if receipt == "-" else receipt)
     decision = decide(transaction, dispatch, heard, RULES, adopted_receipts=("QK1",))
@@ -235,7 +235,7 @@ def test_no_report_ends_a_payment_that_resembles_an_adopted_one(source: AnswerSo
     held = Dispatch(
         connector="mpesa",
         next_action=NextAction.QUERY,
-        sent_seconds=100,
+        sent_seconds_ago=100,
         send_count=1,
         attention=ReviewReason.RESEMBLES_ADOPTED,
     )

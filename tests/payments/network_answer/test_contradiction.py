@@ -116,7 +116,7 @@ def test_whoever_cannot_say_otherwise_through_the_whole_schedule_does_not_contra
     dispatch, waits = doubt.dispatch, []
     for seconds in (0, 60, 360, 600, 3600, 21_600):
         assert dispatch is not None
-        late = replace(dispatch, is_hinted=False, queued_seconds=seconds, success_seconds=seconds)
+        late = replace(dispatch, is_hinted=False, queued_seconds_ago=seconds, success_seconds_ago=seconds)
         decision = decide(transaction, late, received(verdict), RULES)
         assert not decision.is_contradiction
         dispatch = decision.dispatch

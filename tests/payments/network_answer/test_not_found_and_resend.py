@@ -17,7 +17,7 @@ from tests.payments.network_answer.answers import RULES, Life, in_words, process
 def test_unknown_or_not_indexed_counts_after_half_an_hour_and_six_in_a_row(
     before: int, seconds: int, is_failed: bool
 ) -> None:
-    given_ = sent(not_indexed_count=before, sent_seconds=seconds)
+    given_ = sent(not_indexed_count=before, sent_seconds_ago=seconds)
     decision = decide(processing(Type.COLLECTION), given_, received(Verdict.NOT_INDEXED), RULES)
     assert (decision.cause is Cause.REFUSED) == is_failed
     if is_failed:
@@ -71,7 +71,7 @@ def test_not_found_counts_when_it_was_said_three_times_and_long_enough_after_the
         send_count=int(sends),
         is_acknowledged=acknowledged == "yes",
         not_found_count=int(before),
-        sent_seconds=int(seconds),
+        sent_seconds_ago=int(seconds),
     )
 
     decision = decide(processing(Type(type_)), given_, received(Verdict.MISSING, resubmit=Resubmit(resubmit)), RULES)
@@ -95,7 +95,7 @@ def test_not_found_counts_when_it_was_said_three_times_and_long_enough_after_the
     ("act", "is_trusted"), [(AnswerSource.SEND, True), (AnswerSource.CALLBACK, True), (AnswerSource.CALLBACK, False)]
 )
 def test_not_found_counts_only_as_the_answer_to_a_query(act: AnswerSource, is_trusted: bool) -> None:
-    given_ = sent(not_found_count=9, sent_seconds=3600)
+    given_ = sent(not_found_count=9, sent_seconds_ago=3600)
     answer = received(Verdict.MISSING, act, is_trusted=is_trusted, resubmit=Resubmit.DUPLICATES_REFUSED)
 
     for type_ in Type:
@@ -107,7 +107,7 @@ def test_not_found_counts_only_as_the_answer_to_a_query(act: AnswerSource, is_tr
 
 
 def test_a_network_that_has_it_after_all_is_not_held_to_what_it_did_not_know_before() -> None:
-    given_ = sent(not_found_count=2, sent_seconds=3600)
+    given_ = sent(not_found_count=2, sent_seconds_ago=3600)
     waiting = decide(processing(), given_, received(Verdict.WAITING), RULES).dispatch
     assert waiting is not None
     assert (waiting.not_found_count, waiting.is_acknowledged) == (0, True)
