@@ -98,20 +98,18 @@ async def test_a_request_is_tried_with_ones_own_key(readers: Windows, demo: dict
         assert key.startswith("try-")
 
 
-@pytest.mark.parametrize(
-    ("link", "place"),
-    [
-        ("/docs#collect", "/docs/reference/collect"),
-        ("/docs/reference#listWalletEntries", "/docs/reference/listWalletEntries"),
-        ("/docs/reference#received", "/docs/reference/received"),
-        ("/docs/reference#code-phone_invalid", "/docs/reference/error-codes#code-phone_invalid"),
-        ("/docs/reference#batches", "/docs/reference#batches"),
-    ],
-)
-async def test_links_to_where_a_thing_of_the_reference_was_lead_to_it(readers: Windows, link: str, place: str) -> None:
+async def test_links_to_where_a_thing_of_the_reference_was_lead_to_it(readers: Windows) -> None:
     async with readers.open() as page:
-        await page.goto(link, wait_until="commit")
-        await expect(page).to_have_url(re.compile(re.escape(place) + "$"))
+        for link, place in (
+            ("/docs#collect", "/docs/reference/collect"),
+            ("/docs/reference#listWalletEntries", "/docs/reference/listWalletEntries"),
+            ("/docs/reference#received", "/docs/reference/received"),
+            ("/docs/reference#code-phone_invalid", "/docs/reference/error-codes#code-phone_invalid"),
+            ("/docs/reference#batches", "/docs/reference#batches"),
+        ):
+            await page.goto("about:blank")  # or only the part after # would change
+            await page.goto(link, wait_until="commit")
+            await expect(page).to_have_url(re.compile(re.escape(place) + "$"))
 
 
 async def test_samples_of_the_reference_stay_in_their_box_on_the_smallest_telephone(readers: Windows) -> None:
