@@ -1,5 +1,5 @@
-"""A call without an answer says nothing of its payment; and which replies may wait to be written with others: only those
-whose loss costs a query, and no payout."""
+"""A call without an answer says nothing of its payment, and an answer is kept until it is written. And which replies may
+wait to be written with others: only those whose loss costs a query, and no payout."""
 
 import asyncio
 from types import SimpleNamespace
@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from malipo.networks.connector import Answer, PaymentInstruction, Type, Verdict
+from malipo import clock
+from malipo.errors import Unavailable
+from malipo.networks.connector import Answer, PaymentInstruction, Resubmit, Type, Verdict
+from malipo.payments.apply_network_answers import Report
 from malipo.payments.dispatch import AnswerSource
+from malipo.worker import network_calls
 from malipo.worker.network_calls import NetworkCalls, may_be_written_later
 from tests.payments.test_transaction import a_transaction
 
@@ -60,3 +64,27 @@ async def test_of_a_payment_whose_call_was_not_answered_the_outcome_is_unknown(c
     answer = await NetworkCalls.call(calls, AnswerSource.SEND, call, a_transaction(Type.DISBURSEMENT))
     assert (answer.verdict, answer.code, answer.is_fault) == (Verdict.UNKNOWN, code, True)
     assert noted == [answer], "its network may be in trouble"
+
+
+async def test_an_answer_is_reported_until_the_database_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its network says it once."""
+    monkeypatch.setattr(network_calls, "_AGAIN_SECONDS", 0)
+    tried: list[Report] = []
+
+    async def apply_answer(report: Report) -> None:
+        tried.append(report)
+        if len(tried) < 3:
+            raise Unavailable
+
+    calls: Any = SimpleNamespace(
+        connector=SimpleNamespace(name="mpesa", can_query=lambda _: True, resubmit=lambda _: Resubmit.UNSAFE),
+        mark=lambda _: None,
+        _networks=SimpleNamespace(routes={}, connectors={}),
+        _network_work=SimpleNamespace(apply_answer=apply_answer),
+        _clock=clock.now,
+        _is_ending=False,
+    )
+    payment = a_transaction(Type.DISBURSEMENT)
+    await NetworkCalls.report(calls, payment, AnswerSource.SEND, Answer(verdict=Verdict.REFUSED))
+    assert tried == [tried[0]] * 3
+    assert tried[0].received.answer.verdict is Verdict.REFUSED

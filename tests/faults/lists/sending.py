@@ -309,7 +309,7 @@ FAULTS = (
         "await asyncio.sleep(_AGAIN_SECONDS)",
         "return",
         "What a network reported once is lost.",
-        ("worker/test_run.py", "journeys/worker/test_worker_commit_cut.py", "journeys/outages/test_short_outage.py"),
+        ("worker/test_network_calls.py",),
     ),
     Fault(
         "a worker that was paused sends what others query",
