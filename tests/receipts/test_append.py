@@ -2,20 +2,25 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
 from malipo import clock
+from malipo.db import Tx
 from malipo.networks.connector import Verdict
 from malipo.outbox import feed
+from malipo.outbox.store import AnyEvent
 from malipo.payments.transaction import Status, Type
+from malipo.receipts.append import append_numbered
 from malipo.receipts.fact import commitment_of, decode
 from malipo.receipts.store import facts
+from malipo.webhooks.fan_out import fan_out
 from malipo.worker import rollups
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import PaymentSteps
-from tests.receipts.log_stack import NAME, LogStack
+from tests.receipts.log_stack import NAME, Died, LogStack
 
 COMPLETED, FAILED, CANCELLED = Status.COMPLETED, Status.FAILED, Status.CANCELLED
 COLLECTION, DISBURSEMENT = Type.COLLECTION, Type.DISBURSEMENT
@@ -151,6 +156,31 @@ async def test_two_workers_that_number_and_catch_up_at_once_append_everything_on
     await stack.catch_up()
     found = await leaves(stack)
     assert len(found) == len(set(found)) == 20
+    await assert_whole(stack)
+
+
+async def test_a_process_that_dies_before_the_commit_has_neither_numbered_nor_appended(stack: LogStack) -> None:
+    paid = await stack.steps.ended(COLLECTION, COMPLETED)
+
+    async def append_and_die(tx: Tx, events: Sequence[AnyEvent]) -> None:
+        await append_numbered(tx, events, log_name=NAME)
+        raise Died
+
+    with pytest.raises(Died):
+        async with stack.database.begin() as tx:
+            await fan_out(
+                tx,
+                most=100,
+                claim_id="clm_1",
+                lease_seconds=1,
+                may_take=lambda _: False,
+                now=clock.now(),
+                beside=append_and_die,
+            )
+    assert await leaves(stack) == []
+    assert await stack.rows("SELECT FROM events WHERE feed_number IS NOT NULL") == []
+    assert await stack.number() == 2
+    assert await leaves(stack) == [(paid.id, "completed", 1)]
     await assert_whole(stack)
 
 

@@ -25,6 +25,7 @@ VERSION: str = json.loads((sources.folder("clients") / "typescript" / "package.j
 _WHEEL = f"malipo_client-{VERSION}-py3-none-any.whl"
 _NPM = f"malipo-client-{VERSION}.tgz"
 _PHP = "Malipo.php"
+_VERIFIER = "verify_receipt.py"  # for whoever holds a receipt
 # To copy: a receiver of webhooks and a small shop in each language, and a page that sells by links.
 _EXAMPLES = (
     "python/receiver.py",
@@ -117,6 +118,10 @@ def _php() -> PublicFile:
     return PublicFile.of((sources.folder("clients") / "php" / _PHP).read_bytes(), "text/plain")
 
 
+def _verifier() -> PublicFile:
+    return PublicFile.of((sources.folder("clients") / _VERIFIER).read_bytes(), "text/plain")
+
+
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix != ".pyc":
@@ -131,5 +136,6 @@ _MADE: dict[str, Callable[[], PublicFile]] = {
     _WHEEL: _python,
     _NPM: _typescript,
     _PHP: _php,
+    _VERIFIER: _verifier,
     **{posixpath.basename(each): partial(_example, each) for each in _EXAMPLES},
 }
