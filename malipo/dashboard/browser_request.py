@@ -81,12 +81,12 @@ class BrowserRequest:
 
     @property
     def frame(self) -> dict[str, Any]:
-        """What the layout of every page needs: `person`, `business`, and what they `may`."""
+        """The values that the layout of every page needs: `person`, `business`, and what they `may` do."""
         raise NotImplementedError
 
     @property
     def browser(self) -> Browser:
-        """What the browser is known by, and will be after a log-in."""
+        """The tokens by which this browser is known now, and will be after a log-in."""
         cookie = self.http.cookies.get(self.browser_cookie.name, "")
         token = self.parts.accounts.cookies.browser_of(cookie)
         return known_browsers.with_next_token(token, self.http.headers.get("user-agent", ""))
@@ -110,7 +110,7 @@ class BrowserRequest:
         return self._form
 
     def keep_form(self, form: Form) -> None:
-        """What the page will read as its form."""
+        """Keep the form, so that the page reads this one."""
         self._form = form
 
     def go(self, path: str, notice: str | None = None) -> Response:

@@ -17,7 +17,7 @@ _UNITS = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "K"))
 
 @dataclass(frozen=True, slots=True)
 class ChartLabels:
-    """What a chart is called and what it shows; `name` is its own on the page."""
+    """The title of a chart and the description of its content. `name` is its id on the page."""
 
     name: str
     title: str

@@ -91,12 +91,12 @@ SENTENCES = {
     "rotation_under_way": "The secret is being changed already. Finish that first.",
 }
 _GENERAL = "This is not right."
-# Of a form that names what was shown, when that is no longer so.
+# For a form that names what it had shown, when that has changed.
 CHANGED = "It has changed since you looked. Look at it again."
 
 
 def sentences() -> Iterator[str]:
-    """Those that operators meet, to be translated."""
+    """The sentences that operators meet, to be translated."""
     yield CHANGED
     yield from REFUSALS.values()
 
@@ -134,7 +134,8 @@ def _of_weak(words: Translator, weak: PasswordProblem) -> str:
 
 
 def status_of(refusal: Refusal) -> HTTPStatus:
-    """Of the page that shows the form again. What is no longer there has changed since it was shown."""
+    """The HTTP status of the page that shows the form again. A thing that is gone counts as changed since it was
+    shown."""
     match refusal:
         case Forbidden():
             return HTTPStatus.FORBIDDEN

@@ -53,5 +53,5 @@ async def read_form(request: Request) -> Form:
 
 
 def typed_in(text: str) -> TypedCode:
-    """Of a field that takes both: six digits are a code of the app, and more is a recovery code."""
+    """Read the field that takes both codes: six digits are a code of the app, anything longer is a recovery code."""
     return TypedCode(recovery_code=text) if sum(each.isalnum() for each in text) > _DIGITS else TypedCode(code=text)

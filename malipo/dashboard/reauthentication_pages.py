@@ -21,7 +21,7 @@ from malipo.errors import Refusal, TooMany
 _TEMPLATE = "confirm.html"
 _PASSWORD = "confirm_password"  # noqa: S105 - the name of a field that no other form has
 _CODE = "confirm_code"
-# What stands in a hidden field can be read on the screen of somebody who looks at the page's source.
+# A hidden field can be read in the page's source, by anybody at the screen.
 _NOT_KEPT = ("token", "username", _PASSWORD, _CODE, "password", "again", "current")
 
 

@@ -27,7 +27,7 @@ def templates() -> Environment:
     return made
 
 
-# For people without a program; where it says how money comes into the wallet and out of it.
+# For people without a program: the page that says how money comes into the wallet and out of it.
 GUIDES = {Language.ENGLISH: "/docs/shop", Language.KISWAHILI: "/docs/sw/duka"}
 
 

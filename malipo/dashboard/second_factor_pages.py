@@ -31,7 +31,7 @@ class SecondFactorPages(ABC, Generic[SomeRequest]):
 
     @abstractmethod
     async def _changed(self, tx: Tx, request: SomeRequest, now: datetime) -> None:
-        """In the commit of a change: other sessions end, and no browser is trusted any longer."""
+        """End the other sessions, and trust no browser any longer, in the commit of the change."""
 
     async def show(self, request: SomeRequest) -> Response:
         return await self._page(request)

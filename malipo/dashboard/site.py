@@ -101,7 +101,8 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         )
 
     async def _request_in_trouble(self, request: Request) -> SomeRequest:
-        """For whom the error page is; without a user if the database is away, or of another version."""
+        """The request with its user, for the error page; without a user if the database is away, or of another
+        version."""
         if self._parts.health.monitor.schema.problem is not None:
             return await self._browser_request(request, with_session=False)
         try:

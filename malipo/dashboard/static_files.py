@@ -11,7 +11,7 @@ from malipo.http.public_files import StaticFolder, answer_by_name
 
 PATH = "/dashboard/static"
 
-# What every page needs is one request each: a phone far from us waits for each of them.
+# Files that every page needs are put into one style and one script: a phone far from us waits for each request.
 _BUNDLES = {
     "site.css": ("theme.css", "style.css", "pages.css", "batches.css"),
     "site.js": ("copy.js", "once.js", "start.js"),

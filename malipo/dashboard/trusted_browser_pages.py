@@ -43,7 +43,7 @@ def ending_trust(back: str) -> Callable[[BrowserRequest], Awaitable[Response]]:
 
 
 async def find_alerts(request: BrowserRequest) -> list[Alert]:
-    """Those that the user has not answered. Sessions that began after the log-in do not see it in a new browser."""
+    """The alerts that the user has not answered. A session that began after the log-in does not see its alert."""
     account_id, asking, since = request.owner.id, _asking(request), request.parts.clock() - ALERT_LIFE
     return await request.parts.queries.read(
         lambda connection: new_place_alerts.find_unread(connection, account_id, asking, since=since)

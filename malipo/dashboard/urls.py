@@ -27,7 +27,7 @@ def key_in(request: BrowserRequest) -> str | None:
 
 
 def number_in(request: BrowserRequest, name: str, default: int) -> int:
-    """A number of the query, such as that of a page; what cannot be one is as good as none."""
+    """A number in the query, such as that of a page. Text that is no number counts as missing."""
     text = request.http.query_params.get(name, "")
     return int(text) if _NUMBER.fullmatch(text) else default
 

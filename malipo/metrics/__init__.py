@@ -1,1 +1,1 @@
-"""What is counted, timed and gauged, for Prometheus."""
+"""The counters, timers and gauges for Prometheus."""

@@ -68,7 +68,7 @@ class Collector:
             await asyncio.sleep(OFTEN_SECONDS)
 
     async def look_at_disks(self) -> None:
-        """In a thread, so that a disk that hangs does not delay the queries of the database."""
+        """Look at the disks in a thread, so that a disk that hangs does not delay the queries of the database."""
         for disk, space in (await asyncio.to_thread(find_space, self._settings)).items():
             self._gauges.set("disk_free_bytes", space.free, disk)
             self._gauges.set("disk_size_bytes", space.size, disk)

@@ -1,4 +1,4 @@
-"""The space of this process's disks: that of its data folder, with the embedded PostgreSQL, and that of its marks."""
+"""The space on the disks of this process's folders: the data folder, with the embedded PostgreSQL, and the marks."""
 
 import os
 from pathlib import Path

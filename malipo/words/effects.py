@@ -1,4 +1,4 @@
-"""What a decision of operators changes: the names of accounts, and sentences about the withdrawal of a file. Pure."""
+"""Words for the effects of operators' decisions: names of accounts, sentences about withdrawing a file. Pure."""
 
 from malipo.ledger.accounts import Account
 from malipo.networks.channel_names_and_prefixes import PROFILES
@@ -29,7 +29,7 @@ IMPORT_NOTES: dict[str, str] = {
     ImportNote.MATCHES: "Matches that are undone: {count}.",
     ImportNote.STAYS: "Payments that it has ended or corrected, and that stay as they are: {count}.",
 }
-# Who said how a file is read, beside its importer.
+# The operators who said how a file is read, beside its importer.
 AUTHORS = {
     LayoutChoice.COLUMNS: "{name} saved the layout {layout}, by which it is read.",
     LayoutChoice.AGGREGATOR: "{name} said whose account files of the layout {layout} are of.",
@@ -39,7 +39,7 @@ AUTHORS = {
 
 
 def title_of(change: AccountChange) -> str:
-    """With a place for whose it is."""
+    """The title of the account, with a place for the name of its owner."""
     return ACCOUNTS.get(change.account, change.account)
 
 

@@ -1,4 +1,4 @@
-"""What operators are refused about an exception of the reconciliation."""
+"""Refusals that operators meet about an exception of the reconciliation."""
 
 SENTENCES = {
     "exception_unknown": "There is no exception {name!r}.",

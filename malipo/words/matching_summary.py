@@ -1,4 +1,4 @@
-"""What matching did and found after an import, in sentences, and each kind of exception in words. Pure."""
+"""Sentences for the result of matching after an import, and words for each kind of exception. Pure."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -45,7 +45,7 @@ class SummarySentence(NamedTuple):
 
 
 def sentences_of(summary: MatchingSummary) -> Iterator[SummarySentence]:
-    """What is not worth a sentence has none."""
+    """The sentences of the result. A count of zero has none."""
     yield SummarySentence("matched", {"count": f"{summary.matched:,}"})
     for name, number, kind in (
         ("ended", summary.completed, None),

@@ -1,4 +1,4 @@
-"""What operators are refused elsewhere: approvals, payments that need them, bookings, holds and releases."""
+"""Refusals that operators meet elsewhere: approvals, payments that need them, bookings, holds and releases."""
 
 NUMBERS = {
     "number_blocked_already": "This number is blocked already.",

@@ -1,4 +1,4 @@
-"""What people of merchants and operators are refused about their accounts, where only pages and the terminal ask."""
+"""Refusals that people of merchants and operators meet about their accounts, on pages and at the terminal only."""
 
 SENTENCES = {
     "login_over": "There were too many wrong codes, or it took too long. Log in again.",

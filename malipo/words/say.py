@@ -1,4 +1,4 @@
-"""Says a refusal or a problem in a sentence: in English, or in the language of whoever gives a translation. Pure."""
+"""Says a refusal or a problem in a sentence: in English, or translated by the function that the caller gives. Pure."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -16,7 +16,7 @@ SENTENCES: dict[str, str] = {
 
 
 class Translate(Protocol):
-    """Of a sentence in English with its values."""
+    """Translates an English sentence with its values."""
 
     def __call__(self, sentence: str, /, **values: object) -> str: ...
 

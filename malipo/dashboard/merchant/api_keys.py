@@ -33,7 +33,7 @@ from malipo.validation.typed_values import amount_of
 
 PATH = "/dashboard/keys"
 
-# What programs are usually for, and what a key for them may do. The form offers these first.
+# The usual kinds of programs, with the permissions of a key for each. The form offers these first.
 PRESETS = {
     "web_shop": (Permission.PAYMENTS_READ, Permission.PAYMENTS_COLLECT),
     "payroll": (
@@ -143,7 +143,8 @@ async def change(request: MerchantRequest) -> Response:
     except PermissionsGrow as refusal:
         problems = {"permissions": form_errors.of_refusal(request.words, refusal)}
         return _change_form(request, key, form, problems, status=form_errors.status_of(refusal))
-    except KeyChanged as refusal:  # What the other has saved is shown, and not what was typed over it.
+    # Somebody else has saved meanwhile: the form shows their values, not those typed over them.
+    except KeyChanged as refusal:
         problems = {"": form_errors.of_refusal(request.words, refusal)}
         return _change_form(request, await _get(request), None, problems, status=form_errors.status_of(refusal))
     except NotVouchedFor as refusal:
@@ -212,7 +213,7 @@ def _change_form(
     *,
     status: int = 200,
 ) -> Response:
-    """With what was typed; without a form, with the key as it is."""
+    """The form for changing a key, with the typed values; at first with those of the key."""
     limits = {"payoutLimit": key.payout_limit, "dailyPayoutLimit": key.daily_payout_limit}
     shown = {name: "" if limit is None else f"{limit:,}" for name, limit in limits.items()}
     return render.page(

@@ -1,4 +1,4 @@
-"""What awaits the approval of the person who looks: every page says how many in its menu, the overview says which."""
+"""Finds what awaits the approval of the logged-in person: the menu of every page says how many, the overview which."""
 
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn

@@ -98,7 +98,7 @@ ROLES = {"owner": "owner", "staff": "staff", "viewer": "viewer"}
 WHO = {"operator": "Whoever runs this service", "malipo": "malipo"}
 
 _PER_PAGE = 50
-# What each entry is about, and the page that shows it, where there is one.
+# The subject of each kind of entry, and the page that shows it, where there is one.
 _LINKS = {
     "transaction": "/dashboard/transactions/{}",
     "endpoint": "/dashboard/webhooks/{}",

@@ -1,4 +1,4 @@
-"""What the page "Is this right?" says where a payment may be the same a second time."""
+"""The warnings of the page "Is this right?" about a payment that may be a second one of the same."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -70,7 +70,7 @@ async def show_payout(request: MerchantRequest) -> Response:
 
 
 async def _show(request: MerchantRequest, type_: Type) -> Response:
-    """An empty form; or the one of a payment that has failed, to be tried again."""
+    """Show an empty form, or one with the fields of a failed payment, to be tried again."""
     failed_id = request.http.query_params.get("again", "")
     if not failed_id:
         return await _form(request, type_, {}, new_key())
@@ -134,7 +134,7 @@ async def _take(request: MerchantRequest, type_: Type) -> Response:
     typed[_CHOSEN_FOR] = typed["phone"] if phones.is_valid(phone_of(typed["phone"])) else form.text(_CHOSEN_FOR)
     if step == "change":
         return await _form(request, type_, typed, key)
-    # What was looked at on "Is this right?" is paid: that page sends the network that it has shown.
+    # Exactly the payment shown on "Is this right?" is made: that page sends the network that it has shown.
     shown = {"channel": form.text("shown")} if step == "pay" and form.text("shown") else {}
     fields = _fields(_with_channel(typed | shown), type_)
     wanted = _request_in(request, fields, type_, key)
@@ -164,7 +164,7 @@ def _with_channel(typed: dict[str, str]) -> dict[str, str]:
 
 
 async def _why_not_again(request: MerchantRequest, key: str, type_: Type) -> Response | None:
-    """What has failed may have been corrected since the form was shown."""
+    """Why this retry is refused: the failed payment may have been corrected since the form was shown."""
     failed_id = retry_failed_payment.failed_in(key)
     if failed_id is None:
         return None

@@ -48,7 +48,7 @@ ByDay = Mapping[date, tuple[Total, Total]]  # collections, payouts
 
 
 def by_day_of(found: Totals, days: Sequence[date]) -> ByDay:
-    """What was collected and what was paid out on each of these days, over all channels."""
+    """The sums collected and paid out on each of these days, over all channels."""
     by_day = {day: (Total(), Total()) for day in days}
     for (day, type_, _), total in found.items():
         collected, paid = by_day[day]
@@ -87,7 +87,7 @@ def by_channel(found: Totals) -> list[tuple[Channel, Type, Total]]:
 
 
 def tenths_of(total: Total) -> int | None:
-    """Of a percent: how many were completed of those that were completed or failed. Never rounded up to all of them."""
+    """Tenths of a percent: the completed ones among the completed and failed. Never rounded up to 100%."""
     tried = total.completed + total.failed
     return total.completed * 1000 // tried if tried else None
 
@@ -203,7 +203,7 @@ async def _look(connection: Conn, request: MerchantRequest, first: date, now: da
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What needs attention, by kind; all empty on a good day."""
+    """The things that need attention, by kind; all empty on a good day."""
 
     down: Sequence[tuple[Channel, datetime]]  # and since when
     disabled: Sequence[tuple[str, datetime]]  # the endpoint's host, and when

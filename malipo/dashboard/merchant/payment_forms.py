@@ -1,4 +1,4 @@
-"""What the forms of new payments and of refunds share: their key, and what they cost."""
+"""The parts that forms of new payments and of refunds share: the idempotency key, and the fee."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ SENTENCES = (_TOO_LITTLE, _TOO_MUCH_OWED, _WITH_FEE, IN_DOUBT)
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What a payment does to the money, before it is made."""
+    """The effect of a payment on the wallet, shown before it is made."""
 
     fee: int
     arrives: int  # in the merchant's wallet, or at the recipient
@@ -47,7 +47,7 @@ def new_key() -> str:
 
 
 def limit_of_person(request: MerchantRequest) -> PersonLimit | None:
-    """What may be paid out without the password; None if it was just typed."""
+    """The sum that may be paid out without the password. None: the password was just typed, so there is no limit."""
     if reauthentication_pages.is_confirmed(request, SensitiveAct.PAYOUT):
         return None
     parts = request.parts
@@ -61,7 +61,7 @@ def limit_of_person(request: MerchantRequest) -> PersonLimit | None:
 
 
 def too_little(request: MerchantRequest, quote: Quote) -> str:
-    """What is lacking; and the fee, if there is one."""
+    """The amount that the wallet lacks; and the fee, if there is one."""
     wallet = quote.wallet
     sums = {
         "missing": quote.leaves - wallet.spendable,

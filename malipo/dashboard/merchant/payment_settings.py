@@ -1,4 +1,4 @@
-"""What a business decides about its payments: whether its programs must send an Idempotency-Key."""
+"""The page on which a business decides whether its programs must send an Idempotency-Key."""
 
 from starlette.responses import Response
 

@@ -100,7 +100,7 @@ async def change_role(request: MerchantRequest) -> Response:
 
 
 async def give_link(request: MerchantRequest) -> Response:
-    """For a forgotten password, or a first link that has expired."""
+    """Make a new link for a person who has forgotten the password, or whose first link has expired."""
     await request.form()
     now = request.parts.clock()
 

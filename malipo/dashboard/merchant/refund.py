@@ -53,7 +53,7 @@ _TYPED = ("amount", "reason")
 
 
 class RefundFacts(NamedTuple):
-    """What is known of a collection, and what a refund of it would cost."""
+    """The facts about a collection, and the cost of a refund of it."""
 
     refunded: RefundedCollection
     wallet: Wallet
@@ -243,7 +243,7 @@ def _confirm(
         status=status,
         collection=known.collection,
         draft=draft,
-        # What was seen here is what is made, whatever is left by then.
+        # The refund is of the amount that the page showed, or it is refused: never of what is left by then.
         typed={"amount": str(draft.amount), "reason": draft.description},
         key=key,
         quote=quote,

@@ -1,4 +1,4 @@
-"""What somebody means who types into the search of the transactions: a receipt, its beginning, an SMS, an amount. Pure.
+"""Guesses what a search of the transactions is for: a receipt, its beginning, an SMS, an amount. Pure.
 
 The API's `search` is as it is specified. Here it comes after a receipt or an order reference that a payment has
 exactly, and before what else the text can mean, which counts only where the search finds nothing.
@@ -37,7 +37,7 @@ def amount_in(typed: str) -> int | None:
 
 
 def exactly(typed: str) -> list[TransactionFilter]:
-    """What has the text exactly, if anything does. Indexes find these, so each costs little."""
+    """The meanings to try first, which fit the text exactly. Each has an index, so each costs little."""
     receipts = [each for word in _receipts_in(typed) for each in dict.fromkeys((word, word.upper()))]
     found = [TransactionFilter(provider_reference=each) for each in dict.fromkeys(receipts)]
     if term_of(typed) != typed:

@@ -28,7 +28,7 @@ OWN = MerchantSecondFactorPages()
 
 
 async def reset(request: MerchantRequest) -> Response:
-    """Of somebody else. One's own is removed with a code instead."""
+    """Reset the second factor of another person. One's own is removed with a code instead."""
     await request.form()
     now = request.parts.clock()
 

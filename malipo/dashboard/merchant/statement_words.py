@@ -1,4 +1,4 @@
-"""What the lines and the groups of a statement are called. Pure."""
+"""The names of the lines and the groups of a statement. Pure."""
 
 from malipo.ledger.period_statement import LineGroup, PeriodLine
 from malipo.ledger.statement import WalletLineKind
@@ -32,7 +32,7 @@ def group_sentence(group: LineGroup) -> str:
 
 
 def line_sentence(line: PeriodLine) -> str:
-    """What is set aside is called so until its payout ends."""
+    """The sentence for a line. Money set aside is called so until its payout ends."""
     if line.group is LineGroup.SET_ASIDE:
         return _SET_ASIDE[line.is_refund]
     if line.group is LineGroup.NOT_PAID:

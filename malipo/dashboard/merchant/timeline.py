@@ -67,7 +67,7 @@ STATUSES: dict[tuple[Type, Status], tuple[Tone, str]] = {
     (Type.DISBURSEMENT, Status.CANCELLED): (Tone.CALM, "Cancelled. Nothing was sent to {network}."),
 }
 
-# Of a refund, which is a payout with words of its own.
+# The words for a refund, which is a payout with words of its own.
 REFUND_STATUSES: dict[Status, tuple[Tone, str]] = {
     Status.PENDING: (Tone.CALM, "Taken in. It waits to be sent to {network}."),
     Status.PROCESSING: (Tone.WAIT, "On its way: {network} is told to pay the customer back."),
@@ -75,7 +75,7 @@ REFUND_STATUSES: dict[Status, tuple[Tone, str]] = {
     Status.FAILED: (Tone.BAD, "Failed. The customer did not get the money back."),
     Status.CANCELLED: (Tone.CALM, "Cancelled. Nothing was sent to {network}."),
 }
-# And of each of its refunds, on the timeline of a collection. While one is under way, its beginning is told.
+# The words for a refund on its collection's timeline. While one is under way, its beginning is told.
 REFUNDS: dict[Status, tuple[Tone, str]] = {
     Status.PENDING: (Tone.WAIT, "A refund of {amount} was made. It goes to the customer's number."),
     Status.COMPLETED: (Tone.CALM, "{amount} refunded. The customer has it back."),
@@ -191,7 +191,7 @@ _NOT_DELIVERED = (
     "{event} was not delivered to your server {host}, and is not tried again by itself. You can send it again."
 )
 
-# Of what happens in the same moment, the cause comes first: we send, the network answers, it ends, money moves,
+# Of events in the same moment the cause comes first: we send, the network answers, the payment ends, money moves,
 # and the merchant's servers are told.
 _RANKS = {TimelineKind.NETWORK: 1, TimelineKind.STATUS: 2, TimelineKind.MONEY: 3, TimelineKind.WEBHOOK: 4}
 
@@ -325,7 +325,7 @@ def _tries(told: Sequence[DeliveryAttempt]) -> Iterator[TimelineEntry]:
 
 
 def _ends(told: Sequence[DeliveryAttempt]) -> Iterator[TimelineEntry]:
-    """What is still to come of each delivery, or that nothing is."""
+    """The next step of each delivery, or that there is none."""
     for each in {(each.endpoint_id, each.event_id): each for each in told}.values():
         if each.state == "PENDING":
             yield TimelineEntry(each.due_at, TimelineKind.WEBHOOK, Tone.WAIT, _NEXT, _receiver(each))

@@ -48,7 +48,7 @@ async def send(request: MerchantRequest) -> Response:
 
 
 def headers_of(request: MerchantRequest, asked: TransactionListQuery, ending: str) -> dict[str, str]:
-    """With a name that has the business and the days."""
+    """The headers of the download, with a file name that has the business and the days."""
     first, last = (each.astimezone(ZONE).date() if each else None for each in (asked.wanted.first, asked.wanted.last))
     today = request.parts.clock().astimezone(ZONE).date()
     named = attachment("transactions", ending, business=request.business, first=first, last=last, today=today)

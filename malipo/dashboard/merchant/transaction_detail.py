@@ -30,7 +30,7 @@ _SENT = "It was too late to cancel: it was already on its way to {network}."
 _ENDED = "It was too late to cancel: it had already ended."
 _PAID = "{network} now says that it was paid."
 _UNPAID = "{network} now says that it was not paid, or given back."
-# What came of the latest correction.
+# The outcome of the latest correction.
 _CORRECTED = {
     CorrectionReason.CREDITED: ("good", "{amount} was added to your wallet."),
     CorrectionReason.DEBT_RECORDED: (

@@ -90,7 +90,7 @@ async def pause(request: MerchantRequest) -> Response:
 
 
 async def resume(request: MerchantRequest) -> Response:
-    """What happened meanwhile was not sent: after resuming, the page offers to recover it."""
+    """Enable the endpoint again. Events of the time in between were not sent: the page offers to recover them."""
     await request.form()
     before = await get(request)
     await _change(request, before.id, is_active=True)

@@ -43,7 +43,7 @@ async def approve(request: OperatorRequest) -> Response:
 
 
 async def approving(request: OperatorRequest) -> Callable[..., Awaitable[ProposedBooking]]:
-    """Of the form: by another operator, or by the only one."""
+    """Whether another operator approves, or the only one, as the form says."""
     return partial(booking_approval.approve, is_single_operator=is_alone(await request.form()))
 
 

@@ -22,7 +22,7 @@ _turn = asyncio.Lock()
 
 
 async def show(request: OperatorRequest) -> Response:
-    """With the last check of the workers, which they make on a schedule."""
+    """Show the page, with the last check that the workers have made on their schedule."""
     return _page(request, last=await request.parts.queries.read(checks.find_last))
 
 

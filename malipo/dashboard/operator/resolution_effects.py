@@ -67,7 +67,7 @@ def value_of(proposal: ProposedResolution) -> str:
 
 
 def choices_of(words: Translator, case: Case, wallet: Wallet, network: str) -> list[ResolutionChoice]:
-    """What can be said of a payment that has ended; what its network says comes first."""
+    """The outcomes that an operator can choose for an ended payment; the network's own comes first."""
     before = case.correction or correction_moves.begin(case.transaction)
     outcomes = (ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED)
     said, other = sorted(outcomes, key=lambda outcome: outcome.is_paid != before.is_paid)

@@ -1,7 +1,7 @@
 """Resolving a case: an operator proposes an outcome, another one approves or rejects it.
 
-The rules are those of `payments/cases/resolution.py`. Here nobody decides about anything else than what they saw: each
-form names what was shown, and is refused if that has changed.
+The rules are those of `payments/cases/resolution.py`. Nobody decides about anything that they have not
+seen: each form names what was shown, and is refused if that has changed.
 """
 
 from collections.abc import Awaitable, Callable
@@ -145,7 +145,7 @@ async def _still_proposed(tx: Tx, request: OperatorRequest, form: Form) -> str:
 
 
 def _first_query_after_end(request: OperatorRequest) -> float:
-    """In how many seconds the network is queried again about a payment that operators end as FAILED."""
+    """Seconds until the network is queried again about a payment that operators end as FAILED."""
     return request.parts.settings.follow_up_seconds[0]
 
 

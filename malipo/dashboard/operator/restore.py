@@ -144,7 +144,7 @@ async def _done(
         problem = form_errors.of_refusal(request.words, refusal)
         return await _page(request, code=form_errors.status_of(refusal), problem=problem, values=form.values())
     for channel in Channel:
-        request.parts.notifier.notify(channel)  # What has waited may be sent.
+        request.parts.notifier.notify(channel)  # Payments that have waited may be sent.
     return request.go(_PATH, notice(done))
 
 

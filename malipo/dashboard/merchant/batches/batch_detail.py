@@ -51,17 +51,17 @@ class BatchData:
 
     @property
     def approvers(self) -> list[Person]:
-        """Who may approve it."""
+        """The people who may approve the batch."""
         return [each for each in self._allowed if self.may_be_approved_by(each)]
 
     @property
     def _allowed(self) -> list[Person]:
-        """Who has the right to approve, and can log in."""
+        """The people who have the right to approve, and can log in."""
         return [each for each in self.people if each.may(Right.APPROVE) and each.password_hash]
 
     @property
     def later_approvers(self) -> list[tuple[Person, datetime]]:
-        """Who may approve it later, and from when; the first one first."""
+        """The people who may approve the batch later, and from when; the earliest first."""
         until = {each.account: each.reset_at + vouching.COOLING_TIME for each in self.resets}
         later = [(each, until[each.email]) for each in self._allowed if each.email in until]
         return sorted(((each, at) for each, at in later if each.email != self.batch.maker), key=lambda pair: pair[1])
@@ -134,7 +134,7 @@ async def look(connection: Conn, request: MerchantRequest, status: Status | None
 
 
 async def _indexes(connection: Conn, batch: Batch, status: Status | None) -> Sequence[int]:
-    """Of the lines that are to be shown, all pages together."""
+    """The indexes of the lines that the filter shows, on all pages together."""
     if status is None or batch.first_payout_id is None:
         return range(batch.item_count)
     return await payouts.find_indexes(connection, batch, status)
@@ -150,7 +150,7 @@ async def _lines(connection: Conn, batch: Batch, indexes: Sequence[int]) -> list
 
 
 async def download(request: MerchantRequest) -> Response:
-    """What was sent and what became of it, as CSV."""
+    """The lines of the batch with their outcomes, as CSV."""
     found = await request.parts.queries.read_snapshot(
         lambda connection: progress.find(connection, request.merchant_id, id_in(request))
     )

@@ -80,7 +80,7 @@ class DraftPreview:
 
     @property
     def sum_in_file(self) -> int | None:
-        """What the file says, if another sum is to be paid."""
+        """The sum that the file tells, if it differs from the sum to be paid."""
         total = self.draft.total
         return None if total == self.amount else total
 
@@ -99,7 +99,8 @@ class DraftPreview:
 
     @property
     def seen(self) -> str:
-        """What a person has looked at: submitting names it, so that nothing else is submitted."""
+        """A fingerprint of what the person has looked at. The form of submitting names it, so that nothing else is
+        submitted."""
         values = msgspec.json.encode([[each.row, each.values] for each in self.lines])
         return hashlib.sha256(values).hexdigest()[:16]
 
@@ -167,7 +168,7 @@ async def _fee(connection: Conn, merchant_id: str, items: Sequence[BatchItem]) -
 
 
 def item_of(index: int, line: SpreadsheetLine) -> BatchItem:
-    """Of a line without problems, as far as warnings and fees need it."""
+    """The item for a line without problems, with the fields that warnings and fees need."""
     return BatchItem(
         index=index,
         channel=Channel(str(line.values["channel"])),
@@ -324,7 +325,7 @@ async def _find_failed(request: MerchantRequest, seen: DraftPreview) -> dict[int
 
 
 def _why_not_again(request: MerchantRequest, seen: DraftPreview, failed: Mapping[int, str] | None) -> str | None:
-    """What failed is paid again only if it still counts as failed."""
+    """Why this retry is refused: a payout is paid again only while it still counts as failed."""
     rows = set() if failed is None else {each.row for each in seen.lines} - failed.keys()
     return request.words(_NOT_FAILED, rows=", ".join(map(str, sorted(rows)))) if rows else None
 

@@ -50,8 +50,8 @@ class NamesOfItems(NamedTuple):
 
 
 async def look_up_items(request: MerchantRequest, batch: Batch, all_items: Sequence[BatchItem]) -> NamesOfItems:
-    """Those that were not asked for lately are asked now. That a number has no account is asked each time: it may have
-    got one."""
+    """Look up the names that were not looked up lately. A number without an account is looked up each time, because it
+    may have got one."""
     now = request.parts.clock()
     old = [each for each in all_items if each.name_checked_at is None or each.name_checked_at < now - _STAYS_TRUE]
     found = {each.index: each.name_found for each in all_items}

@@ -1,7 +1,7 @@
 """The failed payouts of a batch become a draft, which is looked at, submitted and approved like any other.
 
-The form brings the draft's id, so that pressing twice makes one draft. Whoever submits it, and from however many
-drafts, one batch is made: its idempotency key names the batch whose payouts have failed.
+The form brings the draft's id, so that pressing twice makes one draft. Several people may submit several
+such drafts: only one batch is made, because its idempotency key names the batch whose payouts have failed.
 """
 
 import re

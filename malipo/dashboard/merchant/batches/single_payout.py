@@ -19,7 +19,7 @@ from malipo.payments.store import creators
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What somebody may pay out without another person: a limit, if there is one, and what they have paid out of it."""
+    """The sum that a person may pay out without another: the limit, if there is one, and how much of it is used."""
 
     limit: PersonLimit | None = None
     paid_out: int = 0
@@ -44,9 +44,9 @@ async def find_allowance(connection: Conn, merchant_id: str, person: str, *, now
 
 
 async def submit(request: MerchantRequest, wanted: PaymentRequest) -> tuple[str, str]:
-    """Make the batch. The page of it, and what to say there. Refusals are raised as those of a payout are.
+    """Make the batch, and return the address of its page and the message there. Raises the refusals of a payout.
 
-    It has the idempotency key of the form, so a form that is sent twice makes one.
+    The batch has the form's idempotency key, so that a form that is sent twice makes one batch.
     """
     made = await request.parts.batches.create(
         batch_request_of_one(wanted, requester_of(request), now=request.parts.clock())

@@ -51,7 +51,7 @@ SENTENCES = {
     "cells": "This file has too many cells. Keep only those of the payouts.",
     "characters": "There is too much text in this file. Keep only the columns of the payouts.",
 }
-# What people without a file of their own begin with. The headers are those that the API has.
+# The template for people without a file of their own. It has the headers of the API.
 SAMPLES: tuple[tuple[str | int, ...], ...] = (
     ("recipientName", "recipientPhone", "channel", "amount", "description", "orderReference"),
     ("Asha Juma", "0754000100", "M-Pesa", 450000, "Salary", "E-001"),

@@ -1,6 +1,6 @@
 """The daily close: the list of days, one day with its two columns, closing it, on paper and as CSV.
 
-The rules are those of `malipo/reconciliation/close`. What a close computes may take longer than a page may, so it has a
+The rules are those of `malipo/reconciliation/close`. Computing a close may take longer than a page may, so it has a
 connection of its own.
 """
 
@@ -50,7 +50,7 @@ class Day(NamedTuple):
 
 
 class _NotKept(Exception):  # noqa: N818 - it only ends the transaction.
-    """What was computed; its transaction is rolled back."""
+    """Carries the computed close out of the transaction, which is rolled back."""
 
     def __init__(self, found: Any) -> None:
         self.found = found

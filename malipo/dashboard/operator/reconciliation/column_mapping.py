@@ -14,7 +14,7 @@ TIME_FORMAT, MONEY_IN, MONEY_OUT = "timeFormat", "moneyIn", "moneyOut"
 MOVED, NOT_MOVED, DECIMAL_MARK, AGGREGATOR = "moved", "notMoved", "decimalMark", "aggregator"
 MORE_FIELDS = (CORRECTED, TIME_FORMAT, MONEY_IN, MONEY_OUT, MOVED, NOT_MOVED, DECIMAL_MARK, AGGREGATOR)
 
-# What each column can be, in the order in which they are asked for.
+# The meanings that a column can have, in the order of the form.
 SENTENCES = {
     StatementField.RECEIPT: "The network's receipt",
     StatementField.AT: "The time",
@@ -64,7 +64,7 @@ def sentences() -> list[str]:
 
 
 def corrected(found: Guess, values: Mapping[str, str]) -> Guess:
-    """What the person said instead of the guess; the guess, if nobody has seen it yet."""
+    """The mapping that the person gave; the guess, if nobody has seen it yet."""
     if CORRECTED not in values:
         return found
     columns = {
@@ -107,7 +107,7 @@ def _words_in(text: str) -> tuple[str, ...]:
 
 
 def missing(mapped: Guess) -> dict[str, str]:
-    """What a person must say before a line can be read: sentences by the field of the form."""
+    """Sentences, by the field of the form, for what the person must fill in before a line can be read."""
     said = {
         str(field): _MISSING for field in (StatementField.RECEIPT, StatementField.AT) if field not in mapped.columns
     }

@@ -86,7 +86,7 @@ async def approve(request: OperatorRequest) -> Response:
     form = await request.form()
 
     async def act(tx: Tx, resolve: ResolveExceptions, id_: str) -> ReconciliationException:
-        # What was seen is compared before the first is approved: each may change what the next one moves.
+        # All are compared with what the page showed before the first is approved: each may change what the next moves.
         now = request.parts.clock()
         return await resolve.approve(tx, id_, actor=request.actor, now=now, is_single_operator=is_alone(form))
 
@@ -178,7 +178,7 @@ async def _require_code(tx: Tx, resolve: ResolveExceptions, exception_id: str, c
 
 
 async def _require_as_shown(request: OperatorRequest, tx: Tx, form: Form, exception_id: str, shown: str) -> None:
-    """What would change is still what the page said."""
+    """Refuse if the effects are no longer those that the page showed."""
     exception = await exceptions.get(tx, exception_id)
     assert exception is not None
     effects = await pages.effects_of(request, tx)

@@ -1,4 +1,5 @@
-"""What a file alone would do to payments, above the amount: another operator approves or rejects it on the file's page.
+"""Approval of what one operator's file would do to payments above an amount: another operator decides on the file's
+page.
 
 The rules are those of `malipo/reconciliation/matching/import_approval.py`. The form names the list that was shown.
 """

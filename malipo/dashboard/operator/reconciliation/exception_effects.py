@@ -1,4 +1,4 @@
-"""What each resolution of an exception does to the money: every account that changes, before and after.
+"""The effect of each resolution of an exception on the money: every account that changes, before and after.
 
 The amounts are those of `reconciliation/exceptions/find_effect.py`, which limits count and which the command line
 shows too.
@@ -52,8 +52,8 @@ EFFECTS = {
 SENTENCES = [*TITLES.values(), *EFFECTS.values(), *effect_words.ACCOUNTS.values(), effect_words.NOTHING]
 
 _BOOKED = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
-ADOPTION = ("merchant", "phone", "name", "idempotency_key", "refund_of", "channel")  # what is typed for it
-RESOLUTION = ("waive", "despite_waiting")  # what is ticked for a payment that is resolved
+ADOPTION = ("merchant", "phone", "name", "idempotency_key", "refund_of", "channel")  # the fields that are typed for it
+RESOLUTION = ("waive", "despite_waiting")  # the choices that are ticked for a payment that is resolved
 _NEEDS = {"match": "payment", "adopt": "merchant"}
 
 
@@ -72,7 +72,7 @@ class BalanceChange(NamedTuple):
 
 
 class EffectPreview(NamedTuple):
-    """What is chosen, and what it changes; no changes are known where a payment or a merchant is to be named first."""
+    """The chosen resolution and its effects, which are unknown while a payment or a merchant must be named first."""
 
     title: str
     rows: list[BalanceChange] | None
@@ -102,7 +102,7 @@ class Effects:
     async def find(
         self, found: Sequence[ReconciliationException], value: str, terms: Mapping[str, str]
     ) -> EffectPreview:
-        """Of all of these together."""
+        """The effects of these resolutions, all together."""
         changes = None if _is_unnamed(value, terms) else await self._changes(found, value, terms)
         rows = None if changes is None else rows_of(self._words, changes, self._names)
         notes = [self._words(EFFECTS[name], **values) for name, values in _notes(found, value, rows is None)]
@@ -112,7 +112,8 @@ class Effects:
     async def choices(
         self, found: Sequence[ReconciliationException], suggestions: Sequence[Suggestion], values: Mapping[str, str]
     ) -> list[ActionChoice]:
-        """What can be done about all of these; of several, nothing that needs a payment or a merchant of its own."""
+        """The resolutions that fit all of these exceptions. Several at once have none that names a payment or a
+        merchant."""
         offered = [
             value
             for action in Action
@@ -146,7 +147,7 @@ class Effects:
 
 
 def rows_of(words: Translator, changes: Sequence[AccountChange], names: dict[str, str]) -> list[BalanceChange]:
-    """With the names of merchants, where a change may be one of theirs."""
+    """The rows of the table, with merchants' names where the change is of a merchant's account."""
     return [
         BalanceChange(
             words(effect_words.title_of(each), of=effect_words.owner_of(each, names)), each.before, each.after
@@ -165,7 +166,7 @@ def values_of(action: Action) -> list[str]:
 
 
 def value_of(action: Action, terms: Mapping[str, str]) -> str:
-    """What was chosen, of a resolution."""
+    """The value of the choice that a resolution stands for."""
     more = terms.get("account") if action is Action.BOOK else terms.get("outcome") if action is Action.RESOLVE else None
     return f"{action}:{more}" if more else str(action)
 

@@ -64,7 +64,8 @@ class ExceptionRow(NamedTuple):
 
 
 class ShownCodes(NamedTuple):
-    """Of what an approver is shown, by exception; and whether the only operator may approve all of these alone."""
+    """The code of each exception as the approver sees it, and whether the only operator may approve all of these
+    alone."""
 
     codes: Mapping[str, str]
     may_be_alone: bool
@@ -147,7 +148,7 @@ def ids_in(values: Sequence[str]) -> list[str]:
 
 
 async def show_chosen(request: OperatorRequest) -> Response:
-    """Those that were ticked in the list: to propose one thing about all, or to decide what is proposed."""
+    """Show the exceptions ticked in the list: to propose one resolution for all, or to decide about those proposed."""
     chosen = ids_in(request.http.query_params.getlist("exception"))
     return await chosen_page(request, chosen) if chosen else request.go(PATH)
 
@@ -207,19 +208,19 @@ async def effects_of(request: OperatorRequest, connection: Conn) -> Effects:
 
 
 async def told(effects: Effects, exception: ReconciliationException, resolution: Resolution) -> EffectPreview:
-    """What is proposed, and what it changes."""
+    """The proposal and its effects."""
     value = exception_effects.value_of(resolution.action, resolution.terms)
     return await effects.find([exception], value, resolution.terms)
 
 
 async def show(request: OperatorRequest) -> Response:
-    """With a payment in the query, that one is filled in as the line's, and what that changes is shown."""
+    """Show the exception. A payment in the query is filled in as the line's, with the effects of that."""
     payment = request.http.query_params.get("payment", "")
     return await page(request, id_in(request), values={"choice": "match", "payment": payment} if payment else None)
 
 
 class ResolutionOptions(NamedTuple):
-    """What can be ticked when it is said what became of the payment."""
+    """The choices of the form on which operators say what became of the payment."""
 
     may_waive: bool = False  # something is owed of it
     is_waiting: bool = False  # its network has it and has not decided
@@ -302,7 +303,7 @@ def _open_in(history: Sequence[Resolution]) -> Resolution | None:
 
 
 def _undoable(exception: ReconciliationException, history: Sequence[Resolution]) -> Resolution | None:
-    """What was done last, if it can be undone."""
+    """The last resolution, if it can be undone."""
     done = [each for each in history if each.is_approved and each.undone_by is None and each.action is not Action.UNDO]
     is_resolved = exception.state is ExceptionState.RESOLVED
     return done[-1] if is_resolved and done and done[-1].action is not Action.RESOLVE else None

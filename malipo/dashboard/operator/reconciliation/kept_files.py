@@ -32,7 +32,7 @@ class NotKept(Missing):
 
 
 class FileDescription(msgspec.Struct, frozen=True):
-    """What the operator said of the file."""
+    """The facts that the operator gave about the file."""
 
     operator_id: str
     name: str

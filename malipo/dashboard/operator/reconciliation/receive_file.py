@@ -45,7 +45,7 @@ class ReceivedFile:
 
 
 async def receive(request: OperatorRequest, files: KeptFiles) -> ReceivedFile:
-    """What was sent. Of a form that is refused, nothing stays on disk."""
+    """The form that was sent, with its file. If it is refused, nothing stays on disk."""
     received = ReceivedFile()
     try:
         async for piece in parts_of(request.http, most_bytes=_MOST_BYTES, too_large=StatementFileTooLarge()):

@@ -45,8 +45,8 @@ async def run_import(
     accepts_problems: bool,
     is_new_account: bool,
 ) -> ImportResult:
-    """Import it, and match what is not matched yet. A file that was imported before is matched again: whoever died in
-    between ends there."""
+    """Import the file, and match the lines that are not matched yet. A file that was imported before is matched again:
+    so an import that died in between is completed."""
     if _turn.locked():
         raise Busy
     parts, actor = request.parts, request.actor

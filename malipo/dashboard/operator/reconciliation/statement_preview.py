@@ -50,7 +50,7 @@ def preview(
 
 
 def preview_mapped(path: Path, channel: Channel, values: Mapping[str, str]) -> StatementPreview:
-    """With columns as a person says."""
+    """Preview the file with the columns that a person has chosen."""
     try:
         found = guess(first_rows(path))
     except Refusal as refusal:

@@ -199,7 +199,7 @@ def _not_mine(waiting: list[Proposal], file: StatementFile, myself: str) -> set[
 
 
 def _effects(words: Translator, file_id: str, effect: ImportEffect) -> dict[str, EffectPreview]:
-    """What each proposal would change, by what it is about: the file, or one of its bookings."""
+    """The effects of each proposal, by its subject: the file, or one of its bookings."""
     notes = [words(effect_words.IMPORT_NOTES[note], count=f"{count:,}") for note, count in effect.notes]
     undos = {
         booking_id: EffectPreview("", rows_of(words, changes, {}), []) for booking_id, changes in effect.undos.items()
@@ -208,7 +208,7 @@ def _effects(words: Translator, file_id: str, effect: ImportEffect) -> dict[str,
 
 
 def _authors(words: Translator, file: StatementFile) -> list[str]:
-    """Who said how it is read, beside who imported it."""
+    """The operators who said how the file is read, beside the one who imported it."""
     found = [effect_words.author_of(each, file.profile) for each in file.authors]
     return [words(sentence, **values) for sentence, values in found]
 
