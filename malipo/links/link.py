@@ -78,11 +78,11 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def status_of(*, is_cancelled: bool, is_paid: bool, is_expired: bool) -> LinkStatus:
-    """A link that is paid cannot be cancelled, so one that was cancelled was not paid in time."""
-    if is_cancelled:
-        return LinkStatus.CANCELLED
+    """`is_paid` by what came in time: if somebody cancels a link just when its payment ends, it is paid."""
     if is_paid:
         return LinkStatus.PAID
+    if is_cancelled:
+        return LinkStatus.CANCELLED
     return LinkStatus.EXPIRED if is_expired else LinkStatus.ACTIVE
 
 

@@ -26,8 +26,8 @@ STATUSES = """
     -          paid  expired  PAID
     cancelled  -     -        CANCELLED
     cancelled  -     expired  CANCELLED
-    cancelled  paid  -        CANCELLED
-    cancelled  paid  expired  CANCELLED
+    cancelled  paid  -        PAID
+    cancelled  paid  expired  PAID
 """
 
 

@@ -40,9 +40,9 @@ _LIVE = f"""
             WHERE a.merchant_id = l.merchant_id AND a.link_id = l.id AND NOT a.is_counted) now) live
 """
 _STATUS = """
-    CASE WHEN l.cancelled_at IS NOT NULL THEN 'CANCELLED'
-         WHEN l.paid_at IS NOT NULL
+    CASE WHEN l.paid_at IS NOT NULL
               OR l.paid_count + live.count >= CASE WHEN l.is_reusable THEN l.max_payments ELSE 1 END THEN 'PAID'
+         WHEN l.cancelled_at IS NOT NULL THEN 'CANCELLED'
          WHEN l.expires_at <= clock_timestamp() THEN 'EXPIRED' ELSE 'ACTIVE' END
 """
 
