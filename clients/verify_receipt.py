@@ -253,15 +253,21 @@ def verify_receipt(receipt, trusted):
     require(receipt.get("providerReference") == first.get("networkReceipt"), differs)
     if first["fact"] == "completed":
         require((receipt["completedAt"], receipt["status"]) == (first["at"], "COMPLETED"), differs)
-    require(receipt["merchant"].get("tin") in (None, first.get("merchantTin")), differs)
+    for name, proven in (
+        ("name", "merchantName"),
+        ("registeredName", "merchantRegisteredName"),
+        ("tin", "merchantTin"),
+    ):
+        require(receipt["merchant"].get(name) == first.get(proven), differs)
     for fact, _, _ in found:
         same = all(fact[name] == first[name] for name in ("payment", "merchant"))
         require(same, "the receipt has facts of another payment")
     refunded = sum(fact["amount"] for fact, _, _ in found if fact["fact"] == "refunded")
     corrections = [fact for fact, _, _ in found if fact["fact"] == "corrected"]
     require(corrections or receipt.get("refundedAmount", 0) >= refunded, "the receipt hides a refund")
-    is_corrected = any("refund" not in fact for fact in corrections)
-    require(not is_corrected or "correction" in receipt, "the receipt hides a correction")
+    outcomes = [fact["outcome"] for fact in corrections if "refund" not in fact]
+    said = receipt.get("correction", {}).get("outcome")
+    require(not outcomes or said == outcomes[-1], "the receipt hides a correction, or says another one")
     return found
 
 

@@ -4,13 +4,14 @@ from typing import Any
 
 from malipo import clock, phone
 from malipo.money import CURRENCY
+from malipo.receipts.fact import Merchant, decode
 from malipo.receipts.find_receipt import ProvenFact, Receipt
 
 View = dict[str, Any]
 
 
 def receipt_view(receipt: Receipt, *, url: str) -> View:
-    payment = receipt.payment
+    payment, merchant = receipt.payment, merchant_of(receipt)
     shown: View = {
         "id": payment.id,
         "reference": payment.reference,
@@ -20,12 +21,12 @@ def receipt_view(receipt: Receipt, *, url: str) -> View:
         "channel": payment.channel,
         "status": payment.status,
         "phone": phone.mask(payment.phone),
-        "merchant": {"name": receipt.merchant.name},
+        "merchant": {"name": merchant.name},
     }
-    if receipt.merchant.registered_name is not None:
-        shown["merchant"]["registeredName"] = receipt.merchant.registered_name
-    if receipt.merchant.tin is not None:
-        shown["merchant"]["tin"] = receipt.merchant.tin
+    if merchant.registered_name is not None:
+        shown["merchant"]["registeredName"] = merchant.registered_name
+    if merchant.tin is not None:
+        shown["merchant"]["tin"] = merchant.tin
     if payment.provider_reference is not None:
         shown["providerReference"] = payment.provider_reference
     if payment.completed_at is not None:
@@ -36,6 +37,15 @@ def receipt_view(receipt: Receipt, *, url: str) -> View:
         corrected = payment.correction
         shown["correction"] = {"outcome": corrected.outcome, "correctedAt": clock.iso(corrected.corrected_at)}
     return shown | {"url": url, "facts": [_fact(each) for each in receipt.facts]}
+
+
+def merchant_of(receipt: Receipt) -> Merchant:
+    """As it was called then, which is proven. Now it may have another name, or a TIN."""
+    text = next((each.kept.fact for each in receipt.facts if each.kept.fact is not None), None)
+    if text is None:
+        return receipt.merchant
+    fact = decode(text)
+    return Merchant(fact.merchant, fact.merchant_name, fact.merchant_registered_name, fact.merchant_tin)
 
 
 def _fact(proven: ProvenFact) -> View:

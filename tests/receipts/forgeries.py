@@ -278,6 +278,11 @@ def _correction_hidden(world: World, told: Told, case: Case) -> Case:
     return _said(honest(world, corrected), lambda receipt: receipt.pop("correction"))
 
 
+def _correction_turned_round(world: World, told: Told, case: Case) -> Case:
+    corrected = next(each for each in world.told if each.receipt.get("correction", {}).get("outcome") == "FAILED")
+    return _said(honest(world, corrected), lambda receipt: receipt["correction"].update(outcome="COMPLETED"))
+
+
 def _refund_as_payment(world: World, told: Told, case: Case) -> Case:
     """The fact of a refund alone, as if it were the receipt of a payment."""
     refunded = next(each for each in world.told if len(each.lines) == 2 and "refundedAmount" in each.receipt)
@@ -300,6 +305,12 @@ FORGERIES: dict[str, Forgery] = {
     "another merchant": lambda _w, _t, c: _fact(c, lambda f: f.update(merchant="mer_forged")),
     "another merchant's name": lambda _w, _t, c: _fact(c, lambda f: f.update(merchantName="Forged Ltd")),
     "a TIN of somebody else": lambda _w, _t, c: _said(c, lambda r: r["merchant"].update(tin="987654321")),
+    "another merchant's name in the receipt": lambda _w, _t, c: _said(
+        c, lambda r: r["merchant"].update(name="Forged Ltd")
+    ),
+    "another registered name in the receipt": lambda _w, _t, c: _said(
+        c, lambda r: r["merchant"].update(registeredName="Forged Ltd")
+    ),
     "another number": lambda _w, _t, c: _fact(c, lambda f: f.update(phone="+2557*****777")),
     "another number in the receipt": lambda _w, _t, c: _said(c, lambda r: r.update(phone="+2557*****777")),
     "another receipt number": lambda _w, _t, c: _fact(c, lambda f: f.update(networkReceipt="FORGED")),
@@ -358,6 +369,7 @@ FORGERIES: dict[str, Forgery] = {
     "a refund that is hidden": _refund_hidden,
     "a refund that is made smaller": _refund_smaller,
     "a correction that is hidden": _correction_hidden,
+    "a correction that is turned round": _correction_turned_round,
     "a refund as a payment": _refund_as_payment,
 }
 

@@ -20,7 +20,7 @@ from malipo.webhooks.fan_out import fan_out
 from malipo.worker import rollups
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import PaymentSteps
-from tests.receipts.log_stack import NAME, Died, LogStack
+from tests.receipts.log_stack import NAME, Died, LogStack, verifier
 
 COMPLETED, FAILED, CANCELLED = Status.COMPLETED, Status.FAILED, Status.CANCELLED
 COLLECTION, DISBURSEMENT = Type.COLLECTION, Type.DISBURSEMENT
@@ -211,3 +211,21 @@ async def test_erasure_leaves_only_a_random_number(stack: LogStack) -> None:
     assert before is not None
     assert after is not None
     assert after.size == before.size + 1
+
+
+async def test_a_receipt_names_its_merchant_as_it_was_then(stack: LogStack) -> None:
+    """Which is what its proof says. With its present name or TIN an honest receipt would be refused."""
+    paid = await stack.steps.ended(COLLECTION, COMPLETED)
+    await stack.number()
+    then = (await stack.receipt(paid.id))["merchant"]
+    await stack.execute(
+        "INSERT INTO public_profiles (merchant_id, name, tin, changed_at) VALUES ($1, 'TANESCO', '123456789', now())",
+        paid.merchant_id,
+    )
+    await stack.sign()
+
+    shown = await stack.receipt(paid.id)
+
+    assert shown["merchant"] == then
+    keys = (await stack.keys())["keys"]
+    verifier().verify_receipt(shown, {verifier().key_of(each): None for each in keys})

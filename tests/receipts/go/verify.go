@@ -344,10 +344,13 @@ func verify(c Case) error {
 		return differs
 	}
 	merchant, _ := receipt["merchant"].(object)
-	if tin, is := merchant["tin"]; is && tin != first["merchantTin"] {
-		return differs
+	proven := map[string]string{"name": "merchantName", "registeredName": "merchantRegisteredName", "tin": "merchantTin"}
+	for name, fact := range proven {
+		if !reflect.DeepEqual(merchant[name], first[fact]) {
+			return differs
+		}
 	}
-	refunded, corrected, corrects := int64(0), false, false
+	refunded, corrected, outcome := int64(0), false, any(nil)
 	for _, each := range found {
 		if each.fact["payment"] != first["payment"] || each.fact["merchant"] != first["merchant"] {
 			return errors.New("the receipt has facts of another payment")
@@ -356,14 +359,16 @@ func verify(c Case) error {
 			refunded += amount(each.fact["amount"])
 		}
 		corrected = corrected || each.fact["fact"] == "corrected"
-		_, ofRefund := each.fact["refund"]
-		corrects = corrects || each.fact["fact"] == "corrected" && !ofRefund
+		if _, ofRefund := each.fact["refund"]; each.fact["fact"] == "corrected" && !ofRefund {
+			outcome = each.fact["outcome"]
+		}
 	}
 	if !corrected && amount(receipt["refundedAmount"]) < refunded {
 		return errors.New("the receipt hides a refund")
 	}
-	if _, is := receipt["correction"]; corrects && !is {
-		return errors.New("the receipt hides a correction")
+	correction, _ := receipt["correction"].(object)
+	if outcome != nil && correction["outcome"] != outcome {
+		return errors.New("the receipt hides a correction, or says another one")
 	}
 	if c.Older == "" {
 		return nil
