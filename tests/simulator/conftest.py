@@ -137,7 +137,7 @@ PATIENT = "+255754123100"
 
 
 async def answer_prompt(sim: Sim, phone: str, action: str) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while not (prompts := await sim("GET", f"/api/prompts?phone=%2B{phone[1:]}")):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     await sim("POST", f"/api/prompts/{prompts[0]['id']}", {"action": action})

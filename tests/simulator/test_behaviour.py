@@ -136,7 +136,7 @@ async def _change_of_mind(sim: Sim, merchant: Merchant, channel: str, kind: str,
 
 
 async def _decided(sim: Sim, channel: str, reference: str, after: str | None = None) -> str:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while True:
             at: str | None = (await sim("GET", f"/api/transactions/{channel}/{reference}"))["decidedAt"]
             if at not in (None, after):

@@ -144,13 +144,13 @@ async def test_money_that_was_to_go_back_goes_back_after_a_restart(
 
 
 async def _until_said(mpesa: Mpesa, reference: str, word: str) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while await mpesa.status(reference) != word:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
 async def _until_shown(sim: Sim, transaction: str, **fields: bool) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while not fields.items() <= (await sim("GET", f"/api/transactions/{transaction}")).items():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 

@@ -101,7 +101,7 @@ async def test_a_phone_tells_of_money_that_went_back(sim: Sim, mpesa: Mpesa) -> 
     await sim.control(speed=SPEED)
     await mpesa.collect("+255754123112", 1500)
     await mpesa.disburse("+255765123112", 700)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while len((await sim("GET", "/api/book"))["movements"]) < 4:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     text = words(await get(sim, "/phones/0754123112"))

@@ -34,7 +34,7 @@ async def paid(merchant: Merchant, kind: str) -> str:
     """The reference of a payment that came to a good end."""
     reference = merchant.reference()
     await merchant.pay(kind, merchant.start + "456", reference)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while await merchant.status(kind, reference) not in GOOD_ENDS:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     return reference

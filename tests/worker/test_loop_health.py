@@ -132,7 +132,7 @@ async def test_a_worker_process_answers_and_stops(
     start: Callable[..., Running], database: Database, database_url: str, settings: Settings
 ) -> None:
     running = start("worker", database_url=database_url, worker_metrics_port=settings.worker_metrics_port, **NO_LIMITS)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         assert (await get(settings, "/healthz"))[0] == 200
         while "malipo_workers_alive 1.0" not in (text := (await get(settings, "/metrics"))[1]):
             assert running.process.poll() is None, running.log.read_text()

@@ -106,7 +106,7 @@ class Load:
     async def until_created(self, number: int) -> None:
         """Return when so many more were created."""
         wanted = len(self.created) + number
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             while len(self.created) < wanted:  # noqa: ASYNC110
                 await asyncio.sleep(0.002)
 

@@ -43,7 +43,7 @@ async def test_a_service_asked_to_stop_answers_what_it_took_and_takes_nothing_ne
                     await client("GET", "/healthz")
                 assert running.process.poll() is None
             began = time.monotonic()
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(240):
                 code = await asyncio.to_thread(running.process.wait, 10)
             stopped = time.monotonic() - began
 
@@ -67,7 +67,7 @@ async def _wallets_held(database: Database) -> AsyncIterator[None]:
     """Nobody can pay out meanwhile, so that the work of the service is under way until we let go."""
     async with database.begin() as tx:
         await tx.execute("SELECT * FROM wallets FOR UPDATE")
-        async with database.read() as connection, asyncio.timeout(60):
+        async with database.read() as connection, asyncio.timeout(240):
             while not await connection.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)  # And the others wait behind whoever waits for the wallet.

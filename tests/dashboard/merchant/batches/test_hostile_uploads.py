@@ -221,6 +221,6 @@ async def test_who_hangs_up_is_not_read_for(office: Office, running: Running) ->
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while not condition():  # noqa: ASYNC110 - of another process
             await asyncio.sleep(0.02)
