@@ -20,7 +20,7 @@ class BadTariff(Invalid):
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """From this amount upwards, until the next band begins."""
+    """A band of a tariff: it holds from this amount upwards, until the next band begins."""
 
     from_amount: int
     fixed_fee: int = 0

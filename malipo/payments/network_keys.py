@@ -17,7 +17,8 @@ _KEY = re.compile(rf"[0-9A-HJKMNP-TV-Z]{{{KEY_LENGTH}}}")
 
 
 def derive(secret: bytes, *parts: str) -> str:
-    """The same parts always give the same key. Each part has its length before it, so that they cannot be confused."""
+    """Derive a network key from these parts: the same parts always give the same key. Each part has its length before
+    it, so that they cannot be confused."""
     message = b""
     for part in parts:
         encoded = part.encode()

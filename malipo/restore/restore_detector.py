@@ -42,7 +42,8 @@ class Fence(Protocol):
 
 
 class RestoreDetector:
-    """Without a `state_dir` nothing is compared, because the operator has chosen that."""
+    """Compares the database with the mark of this worker. Without a `state_dir` nothing is compared, because the
+    operator has chosen that."""
 
     def __init__(
         self,

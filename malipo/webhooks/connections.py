@@ -29,7 +29,8 @@ class ReceiverConnection(ResponseHandler):
             super().data_received(data)
 
     def close(self) -> None:
-        """At once: TLS would wait for the receiver's close_notify, and a receiver could delay that and keep sending."""
+        """Close the connection at once: TLS would wait for the receiver's close_notify, and a receiver could delay
+        that and keep sending."""
         self.abort()
 
 

@@ -52,7 +52,8 @@ async def rotate(
 
 
 async def finish_rotation(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, now: datetime) -> Endpoint:
-    """From now on only the new secret signs. Finishing a rotation that has already ended is not an error."""
+    """End a rotation: from now on only the new secret signs. Finishing a rotation that has already ended is not an
+    error."""
     before = await get_locked(tx, merchant_id, id_)
     if before.next_secret is None:
         raise NoRotation

@@ -287,7 +287,8 @@ class _Worker:
 
 
 def _kinds_of_work(networks: Networks) -> dict[str, tuple[str, frozenset[str]]]:
-    """By topic. A connector that carries several channels claims for all of them at once, so they are one kind."""
+    """The kinds of work by topic. A connector that carries several channels claims for all of them at once, so they
+    are one kind."""
     kinds: dict[str, tuple[str, frozenset[str]]] = {EVENTS_TOPIC: (EVENTS_TOPIC, frozenset())}
     for name in networks.connectors:
         pairs = networks.carried_by(name)

@@ -33,8 +33,8 @@ SAFEGUARDS = (
     Safeguard(
         "a reported success blocks FAILED and sending again on “not found”",
         network_answer,
-        "    if dispatch.is_success_reported:\n        # It was reported",
-        "    if False:\n        # It was reported",
+        "    if dispatch.is_success_reported:\n        # The payment was reported",
+        "    if False:\n        # The payment was reported",
     ),
     Safeguard(
         "a reported success blocks sending again what did not leave",
@@ -220,7 +220,7 @@ SAFEGUARDS = (
     Safeguard(
         "queries after the end count from the end, so that others use up none",
         network_answer,
-        "[moment - dispatch.queued_seconds_ago for moment in rules.follow_up_seconds if moment > dispatch.queued_seconds_ago]",
+        "[moment - age for moment in rules.follow_up_seconds if moment > age]",
         "[*rules.follow_up_seconds[query_count : query_count + 1]]",
     ),
     Safeguard(

@@ -60,7 +60,7 @@ async def sum_cents(tx: Tx, channel: str, account: str) -> int:
 
 
 async def find_cents(connection: Conn, channel: str, account: str) -> int:
-    """As `sum_cents`, without a lock, for reading only."""
+    """Sum cents as `sum_cents` does, without a lock, for reading only."""
     return int(
         await connection.fetchval(
             """

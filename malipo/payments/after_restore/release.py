@@ -107,8 +107,9 @@ async def release(
 
 
 def code_of(proposal: Proposal, found: RestoreStatus) -> str:
-    """Of what an approver is shown: the proposal, and the payments that are released. Of a channel, those that wait; of
-    the installation, those that need a person, because the networks are asked about the others and end some. Pure."""
+    """The code of what an approver is shown: the proposal, and the payments that are released. Of a channel, those
+    that wait; of the installation, those that need a person, because the networks are asked about the others and end
+    some. Pure."""
     terms, standing = proposal.terms_as(ReleaseTerms), found.installation
     if terms.channel is not None and terms.type is not None:
         return decide.code_of(proposal, sums_of(found, (terms.channel, terms.type)))

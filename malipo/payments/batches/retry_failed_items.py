@@ -46,7 +46,7 @@ async def find_failed(connection: Conn, merchant_id: str, batch_id: str) -> list
 
 
 async def _find_failed(connection: Conn, batch: Batch) -> list[FailedPayout]:
-    """Also those that their networks have corrected."""
+    """The items that failed, also those that their networks have corrected."""
     lines = await progress.find_lines(connection, batch, first=0, limit=batch.item_count)
     return [
         FailedPayout(line.item, line.payout.id)
@@ -62,7 +62,8 @@ async def find_retried(connection: Conn, batch: Batch, lines: Sequence[BatchItem
 
 
 async def _find_retried_by_key(connection: Conn, batch: Batch, lines: Sequence[BatchItem]) -> dict[int, set[str]]:
-    """Of a batch that a version before migration 46 has made: its lines do not say it, but its idempotency key does.
+    """The items that a batch of a version before migration 46 pays again: its lines do not say it, its idempotency key
+    does.
 
     A line pays again what failed for its number; if that was mended, it may be any of them."""
     if batch.created_by != batch.maker:

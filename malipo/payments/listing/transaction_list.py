@@ -29,7 +29,7 @@ async def page(
 
 
 async def with_corrections(connection: Conn, merchant_id: str, found: Sequence[Transaction]) -> list[Transaction]:
-    """The same transactions, each with its latest correction and its refunds."""
+    """These transactions, each with its latest correction and its refunds."""
     ids = [each.id for each in found]
     told = await transactions.find_corrections(connection, merchant_id, ids)
     refunds = await transactions.find_refunds(connection, merchant_id, ids)

@@ -41,11 +41,8 @@ def query_after_end(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) 
     queried = replace(queried, attention=review_reason_of(queried, is_exhausted=is_exhausted))
     if dispatch.is_hinted and received.source is AnswerSource.QUERY:
         return Decision(dispatch=queried, wait_seconds=0)
-    waits = [
-        moment - dispatch.queued_seconds_ago
-        for moment in rules.follow_up_seconds
-        if moment > dispatch.queued_seconds_ago
-    ]
+    age = dispatch.queued_seconds_ago
+    waits = [moment - age for moment in rules.follow_up_seconds if moment > age]
     if dispatch.is_success_reported and not is_exhausted:
         waits.append(rules.poll_seconds[query_count])
     if waits and received.can_query:

@@ -54,7 +54,7 @@ class TooManyRefunds(Conflict):
 
 
 class AdoptedRefund(Conflict):
-    """Its network key is that of a lost payout that operators adopted from a statement."""
+    """A refund cannot be made: its network key is that of a lost payout that operators adopted from a statement."""
 
     code = "already_refunded"
 

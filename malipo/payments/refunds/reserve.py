@@ -78,7 +78,7 @@ class Reservations:
         return replace(refund, reference=f"{draft.reference.rpartition('-')[0]}-{key}")
 
     def next_ordinal(self, draft: Transaction) -> int:
-        """Its number among the refunds of its collection."""
+        """The number of the next refund among those of its collection."""
         assert draft.refund_of is not None
         refunds_ = self._found[draft.merchant_id, draft.refund_of].refunds
         return 1 + max((each.ordinal for each in refunds_), default=0)

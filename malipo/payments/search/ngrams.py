@@ -55,7 +55,7 @@ def clues_of(merchant_id: str, term: str) -> list[NgramCondition]:
 
 
 def _scope_of(merchant_id: str) -> int:
-    """By the last characters of the id, which are random."""
+    """The part of the index that a merchant has: by the last characters of its id, which are random."""
     return ((ord(merchant_id[-1]) << 3 ^ ord(merchant_id[-2])) & 63) << _SCOPE_BITS
 
 

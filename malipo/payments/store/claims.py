@@ -241,7 +241,8 @@ async def claim_queries(tx: Tx, connector: str, *, lease_seconds: float, most: i
 
 
 async def claim_follow_ups(tx: Tx, connector: str, *, lease_seconds: float, most: int) -> list[PaymentRecord]:
-    """As `claim_queries`, for payments that have ended. They are claimed after the open ones, which have priority."""
+    """Claim payments that have ended, to query them again, as `claim_queries` does for open ones. They are claimed
+    after the open ones, which have priority."""
     return await _claim_queries(tx, "is_follow_up", connector, lease_seconds, most)
 
 

@@ -40,8 +40,8 @@ async def find(connection: Conn, retried: Collection[Key]) -> dict[Key, Standing
 
 
 async def lock(tx: Tx, retried: Collection[Key]) -> dict[Key, Standing]:
-    """As `find`, with the payouts locked until the commit, so that a report that one was paid waits. Locked before
-    wallets."""
+    """Find as `find` does, with the payouts locked until the commit, so that a report that one was paid waits. Locked
+    before wallets."""
     chains = await _chains(tx, retried)
     await transactions.lock(tx, _all_of(chains))
     # Read by a second statement: the first one sees the rows as they were before the locks were granted.

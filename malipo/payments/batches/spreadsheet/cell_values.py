@@ -54,7 +54,7 @@ class CellValue:
 
 
 def clean(text: str) -> str:
-    """Without what cannot be seen, and the apostrophe that makes a spreadsheet keep a text."""
+    """The text without what cannot be seen, and the apostrophe that makes a spreadsheet keep a text."""
     return _SPACES.sub(" ", _INVISIBLE.sub("", text)).strip().removeprefix("'").strip()
 
 

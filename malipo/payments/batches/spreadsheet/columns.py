@@ -79,7 +79,7 @@ def find_header(rows: Sequence[Sequence[str]]) -> int | None:
 
 
 def guess_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[SheetColumn, int]:
-    """By the words of the header; what these do not say, by the cells."""
+    """Guess the columns by the words of the header; what these do not say, by the cells."""
     samples = rows[:_SAMPLE_ROWS]
     found = _by_words(header, samples)
     return found | _by_cells(samples, found)
