@@ -228,6 +228,17 @@ async def test_a_payment_that_was_not_sent_can_be_stopped(
     assert "Look at your phone" in (await customer.get(at(link))).words, "it was sent meanwhile"
 
 
+async def test_only_who_has_begun_a_payment_can_stop_it(steps: LinkSteps, customer: Customer, other: Customer) -> None:
+    link = await steps.make()
+    await press(customer, link)
+    await press(other, link)
+    assert "Stop, and use another number" not in (await other.get(at(link))).words
+    await other.post(at(link, "/withdraw"), {})
+    assert (await only_payment(steps)).status is Status.PENDING
+    await customer.post(at(link, "/withdraw"), {})
+    assert (await only_payment(steps)).status is Status.CANCELLED
+
+
 async def test_a_network_that_is_down_is_said_with_the_time_until_which_it_is_tried(
     steps: LinkSteps, service: Service
 ) -> None:
