@@ -10,8 +10,10 @@ from malipo.settings.environment import BadSettings, read, variable
 
 # What the docs have shown as an example: somebody has copied it.
 SHOWN = ["0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"]
-ADDRESSES = [
-    each.name for each in fields(Settings) if each.name.endswith("_url") and not each.name.startswith("database_")
+ADDRESSES = [  # of networks
+    each.name
+    for each in fields(Settings)
+    if each.name.endswith("_url") and not each.name.startswith(("database_", "public_"))
 ]
 
 
@@ -97,6 +99,13 @@ def test_where_networks_are_said_to_be_simulated_none_is_elsewhere(name: str, ho
     sentence = told({variable(name): f"https://{host}/x", "MALIPO_SIMULATED": "true"})
     assert sentence.startswith(f"{variable(name)} is not on this machine")
     assert "MALIPO_SIMULATED" in sentence
+
+
+def test_a_staging_service_on_simulated_networks_may_be_reached_from_elsewhere() -> None:
+    settings = read({"MALIPO_PUBLIC_URL": "https://staging.example.com/", "MALIPO_SIMULATED": "true"})
+    assert settings.public_url == "https://staging.example.com"
+    assert read({"MALIPO_PUBLIC_URL": "http://127.0.0.1:8080"}).public_url == "http://127.0.0.1:8080"
+    assert "must begin with https://" in told({"MALIPO_PUBLIC_URL": "http://pay.example.com"})
 
 
 def test_where_networks_are_said_to_be_simulated_the_simulator_is_connected() -> None:

@@ -34,7 +34,7 @@ class Settings(
     # Where it listens, where customers find it, and where its files are.
     host: str = setting("127.0.0.1", parse.text)
     port: int = setting(8080, parse.PORT)
-    public_url: str | None = setting(None, parse.base_url)
+    public_url: str | None = setting(None, parse.own_url)
     data_dir: Path = setting(Path("var"), parse.path)
     state_dir: str | None = setting(None, parse.text)
     log_level: str = setting("info", parse.one_of("debug", "info", "warning", "error"))

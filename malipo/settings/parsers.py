@@ -117,6 +117,14 @@ def base_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def own_url(value: str) -> str:
+    """Of this service, as others reach it. It is no network's, so simulated networks do not keep it on this machine."""
+    url = base_url(value)
+    if not is_safe_address(url):
+        raise ValueError("must begin with https://, because people type phone numbers and passwords there")
+    return url
+
+
 def is_safe_address(value: str) -> bool:
     """Over TLS, or on this machine: the simulator."""
     return urlsplit(value).scheme == "https" or is_on_this_machine(value)
