@@ -8,6 +8,7 @@ of duplicates. One of another amount does not: many networks report a payment wi
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -115,6 +116,27 @@ class _New(NamedTuple):
         return NewAttempt(self.key, press.phone, self.ordinal, transaction_id, press.press_id, press.address)
 
 
+class _Grants:
+    """Which new attempts one turn may make: one of a number at a link, and no more of a link than it has room for. The
+    first of them may still be refused, so the others are not refused because of it: they wait."""
+
+    def __init__(self) -> None:
+        self._numbers: set[tuple[str, str]] = set()
+        self._granted: Counter[str] = Counter()
+
+    def take(self, link: Link, phone: str, open_count: int) -> bool:
+        if (link.id, phone) in self._numbers:
+            return False
+        if link.places is not None:
+            # At a link that is paid once the table has decided about open attempts: of doubtful ones there may be some.
+            room = link.places - link.paid_count - open_count if link.is_reusable else 1
+            if self._granted[link.id] >= room:
+                return False
+        self._numbers.add((link.id, phone))
+        self._granted[link.id] += 1
+        return True
+
+
 class PressLinks:
     def __init__(self, initiate: Initiate, terms: Terms, *, prompt_seconds: int, clock: Clock) -> None:
         self._initiate = initiate
@@ -124,7 +146,6 @@ class PressLinks:
 
     async def __call__(self, tx: Tx, asked: Sequence[PressAttempt], /, *, again: bool) -> list[PressAnswer]:
         keys = await links.lock_by_codes(tx, {each.press.code.lower() for each in asked})
-        found = await links.find(tx, keys.values())
         secret = (await installation.get(tx)).key_secret
         answers: dict[int, PressAnswer] = {}
         waiting: list[_Waiting] = []
@@ -133,24 +154,16 @@ class PressLinks:
                 answers[place] = NoSuchLink()
             else:
                 waiting.append((place, each, key))
-        # Presses that depend on each other are decided one after the other, each by what the one before has written.
+        # A press that depends on what another one writes gets no answer in its turn: the next one has read that.
         while waiting:
-            turn: list[_Waiting] = []
-            rest: list[_Waiting] = []
-            taken: set[tuple[Key, str]] = set()
-            for subject in waiting:
-                _, each, key = subject
-                slot = (key, "" if found[key].places is not None else each.press.phone)
-                (rest if slot in taken else turn).append(subject)
-                taken.add(slot)
-            answers |= await self._take_turn(tx, turn, secret, again=again)
-            waiting = [each for each in turn if each[0] not in answers] + rest
+            answers |= await self._take_turn(tx, waiting, secret, again=again)
+            waiting = [each for each in waiting if each[0] not in answers]
         return [answers[place] for place in range(len(asked))]
 
     async def _take_turn(
         self, tx: Tx, turn: Sequence[_Waiting], secret: bytes, *, again: bool
     ) -> dict[int, PressAnswer]:
-        """Answers of presses that do not depend on each other. One without an answer is to be decided anew."""
+        """Answers of presses that do not depend on each other. Those without an answer are to be decided anew."""
         # Read after the lock: an earlier try, or another browser's press, has committed or rolled back by now.
         keys = list({key for _, _, key in turn})
         phones = [each.press.phone for _, each, _ in turn]
@@ -164,6 +177,7 @@ class PressLinks:
         inactive = await links.find_inactive_merchants(tx, [merchant_id for merchant_id, _ in keys])
         answers: dict[int, PressAnswer] = {}
         new: list[_New] = []
+        grants = _Grants()
         for (place, each, key), number in zip(turn, numbers, strict=True):
             link, own = found[key], _own_open(each, number, opened.get(key, ()))
             decision = decision_on(link, each.press, opened.get(key, ()), is_own_open=own is not None)
@@ -179,7 +193,7 @@ class PressLinks:
                 order = order_of(link, each, number.last_ordinal + 1, self._terms, secret, now=self._clock())
                 if order.problem is not None:
                     answers[place] = order.problem
-                else:
+                elif grants.take(link, each.press.phone, len(opened.get(key, ()))):
                     new.append(_New(place, link, each, number.last_ordinal + 1, order))
         return answers | await self._make(tx, new, again=again)
 
