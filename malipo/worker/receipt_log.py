@@ -1,11 +1,15 @@
-"""Keeps the receipt log: appends what events tell where they are numbered, catches up, and signs checkpoints."""
+"""Keeps the receipt log: appends what events tell where they are numbered, catches up, and signs checkpoints.
+
+Where appending fails, events get their numbers without it for a while: the feed and webhooks do not wait for the log.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
+from malipo import log
 from malipo.app.assemble import Service
-from malipo.db import Database, Tx
+from malipo.db import ConnectionLost, Contention, Database, Tx
 from malipo.outbox.store import AnyEvent
 from malipo.receipts.append import append_numbered
 from malipo.receipts.catch_up import catch_up
@@ -18,6 +22,8 @@ from malipo.worker.poll_loop import RARE_LOOK_SECONDS, run_forever, step_seconds
 _PAUSE_SECONDS = 5.0
 # Between pieces of what is appended afterwards, so that events get their numbers meanwhile.
 _PIECE_PAUSE_SECONDS = 0.05
+# After an append that failed. What is numbered meanwhile is appended by catching up.
+_APPEND_PAUSE_SECONDS = 60.0
 
 
 class ReceiptLog:
@@ -30,6 +36,7 @@ class ReceiptLog:
         self._log_name = settings.receipt_log_name
         self._is_behind = asyncio.Event()
         self._has_news = asyncio.Event()
+        self._appends_from = 0.0  # by the clock of the event loop
         folder = state_folder(settings)
         self._signer = (
             None
@@ -40,7 +47,20 @@ class ReceiptLog:
         )
 
     async def append(self, tx: Tx, events: Sequence[AnyEvent]) -> None:
-        if not await append_numbered(tx, events, log_name=self._log_name):
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._appends_from:
+            self._is_behind.set()
+            return
+        try:
+            is_whole = await append_numbered(tx, events, log_name=self._log_name)
+        except (ConnectionLost, Contention):
+            raise
+        except Exception as error:
+            # The numbers of this turn are rolled back with it. The next turn gives them without the log.
+            self._appends_from = loop.time() + _APPEND_PAUSE_SECONDS
+            log.error("receipt_log.append_failed", error)
+            raise
+        if not is_whole:
             self._is_behind.set()
 
     def note_numbered(self) -> None:
