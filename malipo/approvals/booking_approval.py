@@ -22,7 +22,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Code, Conflict, Missing, Refusal
 from malipo.ledger import bookings, house_bookings, transfers
 from malipo.ledger.bookings import Booking, BookingRefusal, ReferenceReused
-from malipo.ledger.store import wallets
+from malipo.ledger.store import bookings as stored_bookings
 from malipo.ledger.transfers import Transfer
 
 # A transfer becomes a house booking, and has the id of one.
@@ -95,7 +95,7 @@ async def request(
     await moved_alone.lock(tx, actor.name)
     # A bank reference belongs to one transfer, in whichever direction.
     lock_kind = "transfer" if isinstance(booking, Transfer) else booking.kind
-    await wallets.lock_booking(tx, lock_kind, booking.bank_reference)
+    await stored_bookings.lock_reference(tx, lock_kind, booking.bank_reference)
     if (earlier := await _find_proposed(tx, booking)) is not None:
         return BookingResult(is_new=False, proposal=earlier)
     if await _is_booked(tx, booking):

@@ -8,6 +8,7 @@ from malipo import ids, money
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Refusal
 from malipo.ledger.accounts import Account, Move, Posting, Step
+from malipo.ledger.store import bookings as stored_bookings
 from malipo.ledger.store import wallets as store
 from malipo.ledger.wallet import Wallet
 
@@ -67,8 +68,8 @@ async def book(tx: Tx, kind: BookingKind, merchant_id: str, amount: int, *, refe
     Operators use `malipo/approvals/booking_approval.py`.
     """
     booking = Booking(kind, merchant_id, amount, reference)
-    await store.lock_booking(tx, kind, reference)
-    if await store.is_booking_proposed(tx, kind, reference):
+    await stored_bookings.lock_reference(tx, kind, reference)
+    if await stored_bookings.is_proposed(tx, kind, reference):
         raise ReferenceReused(code=BookingRefusal.PROPOSED, reference=reference)
     return await _book(tx, ids.mint(ID_PREFIX, now), booking, now=now)
 
@@ -81,7 +82,7 @@ async def book_proposed(tx: Tx, booking_id: str, booking: Booking, *, now: datet
 
 async def is_booked(tx: Tx, booking: Booking) -> bool:
     """Whether this booking exists. The same reference with another merchant or amount is a conflict."""
-    if (booked := await store.find_booking(tx, booking.kind, booking.bank_reference)) is None:
+    if (booked := await stored_bookings.find(tx, booking.kind, booking.bank_reference)) is None:
         return False
     if booked != (booking.merchant_id, booking.amount):
         raise ReferenceReused(code=BookingRefusal.BOOKED_OTHERWISE, reference=booking.bank_reference)
@@ -94,7 +95,7 @@ async def require_funds(tx: Tx, booking: Booking) -> None:
 
 
 async def _book(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> bool:
-    is_new = await store.insert_booking(
+    is_new = await stored_bookings.insert(
         tx,
         booking_id=booking_id,
         merchant_id=booking.merchant_id,

@@ -75,14 +75,14 @@ FAULTS = (
     Fault(
         "a reference that waits for approval is booked",
         "book",
-        "if await store.is_booking_proposed(tx, kind, reference):",
+        "if await stored_bookings.is_proposed(tx, kind, reference):",
         "if False:",
         "A top-up is booked twice: at once, and when it is approved.",
         (*_BOOKINGS, "operators/test_booking_races.py"),
     ),
     Fault(
         "one bank reference is booked by two operators at once",
-        "lock_booking",
+        "lock_reference",
         '"SELECT pg_advisory_xact_lock($1, hashtext($2))", _BOOKINGS, f"{kind} {bank_reference}"',
         '"SELECT $1::int, $2::text", _BOOKINGS, f"{kind} {bank_reference}"',
         "A top-up is proposed by one operator and booked by another.",
