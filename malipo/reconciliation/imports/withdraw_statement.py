@@ -243,7 +243,7 @@ async def _apply(
         await exceptions.insert_all(
             tx, [each.as_exception(ExceptionKind.THEIRS_ONLY, now=now) for each in payments], now=now
         )
-        await import_approval.end_of_file(tx, file.id, now=now)
+        await import_approval.end_list_of_file(tx, file.id, now=now)
         for each in await approvals.find_with_term(tx, STATEMENT_UNDOS, "file_id", file.id):
             if each.decided_at is None:  # To undo one of its bookings: all of them are undone.
                 await decide.end_by_system(tx, each, now=now)

@@ -74,7 +74,7 @@ class WaitingList(msgspec.Struct, frozen=True):
         return (found | {self.imported_by}) - {"", SYSTEM_NAME}
 
 
-async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
+async def decide_which_lines_wait(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
     """Decide for each unreported line of operators' files whether it waits. Returns the ids of the lines that wait from
     now on. The caller has taken the lock of matching."""
     found = await evidence.find_effects(tx)
@@ -96,7 +96,7 @@ async def sort_out(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
         ):
             await evidence.set_counted(tx, line_ids)
             continue
-        await _add(tx, proposal, file_id, lines, now=now)
+        await _add_to_list(tx, proposal, file_id, lines, now=now)
         waiting += line_ids
     return waiting
 
@@ -215,7 +215,9 @@ def _by_file(found: Sequence[WaitingLine]) -> Mapping[tuple[str, str], list[Wait
     return {of: list(lines) for of, lines in groupby(sorted(found, key=key), key=key)}
 
 
-async def _add(tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[WaitingLine], *, now: datetime) -> None:
+async def _add_to_list(
+    tx: Tx, proposal: Proposal | None, file_id: str, lines: Sequence[WaitingLine], *, now: datetime
+) -> None:
     """Add lines to the list of the file, and make the list if there is none."""
     if proposal is None:
         proposal = await _propose(tx, file_id, lines[0].imported_by, _amount_of(lines), len(lines), now=now)
@@ -238,7 +240,7 @@ async def _propose(tx: Tx, file_id: str, imported_by: str, amount: int, payments
     )
 
 
-async def let_go(tx: Tx, *, now: datetime) -> None:
+async def drop_settled_lines(tx: Tx, *, now: datetime) -> None:
     """Remove lines from their lists that would change nothing any more, because the network or operators have ended the
     payment in the same way, or because a fetched statement has the line too. End lists that are empty then."""
     await evidence.release_waiting(tx)
@@ -272,7 +274,7 @@ async def lock_for_approval(
 ) -> tuple[Proposal, list[Evidence]]:
     """Approve a list, if this operator may. Returns the lines to report. `seen` is the code of the list that was
     shown."""
-    waiting = await _lock(tx, file_id, seen)
+    waiting = await _lock_list(tx, file_id, seen)
     line_ids = [each.line_id for each in waiting.lines]
     await evidence.set_counted(tx, line_ids)
     # The network may have confirmed some lines of the list since it was made.
@@ -307,7 +309,7 @@ async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str
     """Reject the list, or withdraw one's own. Its lines have no effect on payments and are not booked. Their matches
     are undone, as by a withdrawal, so that they keep no payment from the network's own line. Each line becomes an
     exception, which only two operators, or the network's own statement, match again."""
-    waiting = await _lock(tx, file_id, seen)
+    waiting = await _lock_list(tx, file_id, seen)
     lines = await booked_lines.find_summed(tx, file_id)
     line_ids = await evidence.find_lines_of(tx, waiting.proposal.id)
     lines += await booked_lines.find_lines(tx, line_ids)
@@ -319,7 +321,7 @@ async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str
     return waiting
 
 
-async def end_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
+async def end_list_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
     """End the list of a withdrawn file. Lines that another file has are looked at again, as that file's."""
     for each in await proposals.lock_open(tx, [Act.IMPORT], file_id):
         await decide.end_by_system(tx, each, now=now)
@@ -339,7 +341,7 @@ async def lock_open(tx: Tx, file_id: str) -> Proposal:
     return await decide.lock_open(tx, [Act.IMPORT], file_id, NothingProposed(code=ImportApprovalRefusal.NOTHING_WAITS))
 
 
-async def _lock(tx: Tx, file_id: str, seen: str | None) -> WaitingList:
+async def _lock_list(tx: Tx, file_id: str, seen: str | None) -> WaitingList:
     await matching.lock_for_decision(tx)
     waiting = await find_waiting_list(tx, await lock_open(tx, file_id))
     decide.require_seen(seen, code_of(waiting))

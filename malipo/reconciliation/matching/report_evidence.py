@@ -48,14 +48,14 @@ async def report_evidence(
         await matching.lock(tx)
         await store.note_contradicted(tx)
         await store.note_named_alone(tx)
-        await import_approval.let_go(tx, now=now)
+        await import_approval.drop_settled_lines(tx, now=now)
     while True:
         async with database.begin() as tx:
             await matching.lock(tx)
             unreported = await store.find_unreported(tx, limit=_BATCH)
             if await store.find_effects(tx, [each.line_id for each in unreported]):
                 # The sum of a file counts, so all lines are sorted at once, also those of later commits.
-                waiting = await import_approval.sort_out(tx, approval_amount=approval_amount, now=now)
+                waiting = await import_approval.decide_which_lines_wait(tx, approval_amount=approval_amount, now=now)
                 await _set_waiting(tx, apply_answers, waiting, done, now=now)
                 unreported = await store.find_unreported(tx, limit=_BATCH)
             await report(tx, apply_answers, unreported, done, now=now)

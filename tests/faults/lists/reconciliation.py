@@ -314,7 +314,7 @@ FAULTS = (
     ),
     Fault(
         "what an operator's file does to payments needs nobody else",
-        "sort_out",
+        "decide_which_lines_wait",
         "if proposal is None and await _count_alone(",
         "if proposal is None or await _count_alone(",
         "One operator with an invented file completes payments.",
@@ -330,7 +330,7 @@ FAULTS = (
     ),
     Fault(
         "a list is approved as it was not seen",
-        "_lock",
+        "_lock_list",
         "decide.require_seen(seen, code_of(waiting))",
         "pass",
         "Lines that were added since are approved unread.",
@@ -346,7 +346,7 @@ FAULTS = (
     ),
     Fault(
         "a reversal counts for who brings it only",
-        "sort_out",
+        "decide_which_lines_wait",
         "shares=_shares_of(lines),",
         "shares={},",
         "One operator has payouts taken back on the amount of another.",
