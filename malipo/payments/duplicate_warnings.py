@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from malipo.payments.store.refunds import RefundedCollection
+from malipo.payments.store.refunds import PaymentWithRefunds
 from malipo.payments.transaction import Status, Transaction
 
 # Last month's salary is no duplicate of this month's; today's second bag of flour may be one.
@@ -34,19 +34,19 @@ class Repeat:
         return self.kind in (RepeatKind.UNDER_WAY, RepeatKind.ORDER_UNDER_WAY)
 
 
-def repeats_of(draft: Transaction, known: Sequence[RefundedCollection], *, now: datetime) -> list[Repeat]:
+def repeats_of(draft: Transaction, known: Sequence[PaymentWithRefunds], *, now: datetime) -> list[Repeat]:
     """The latest payment of each kind of warning; a payment counts for its most important kind only. `known` are
     payments of the same merchant."""
     found: dict[RepeatKind, Repeat] = {}
-    for each in sorted(known, key=lambda each: each.collection.id, reverse=True):
+    for each in sorted(known, key=lambda each: each.payment.id, reverse=True):
         kind = _kind_of(draft, each, now)
         if kind is not None and kind not in found:
-            found[kind] = Repeat(kind, each.collection)
+            found[kind] = Repeat(kind, each.payment)
     return [found[kind] for kind in RepeatKind if kind in found]
 
 
-def _kind_of(draft: Transaction, known: RefundedCollection, now: datetime) -> RepeatKind | None:
-    earlier = known.collection
+def _kind_of(draft: Transaction, known: PaymentWithRefunds, now: datetime) -> RepeatKind | None:
+    earlier = known.payment
     if earlier.type is not draft.type:
         return None
     is_same = (earlier.phone, earlier.amount) == (draft.phone, draft.amount)
@@ -59,9 +59,9 @@ def _kind_of(draft: Transaction, known: RefundedCollection, now: datetime) -> Re
     return RepeatKind.ORDER_PAID if is_same_order else RepeatKind.PAID if is_same and paid_at > now - LATELY else None
 
 
-def _paid_at(known: RefundedCollection) -> datetime | None:
+def _paid_at(known: PaymentWithRefunds) -> datetime | None:
     """When it was paid, by the latest report of its network. None if it was not paid, or was fully refunded."""
-    earlier, correction = known.collection, known.correction
+    earlier, correction = known.payment, known.correction
     is_paid = earlier.status is Status.COMPLETED if correction is None else correction.is_paid
     if not is_paid or sum(each.amount for each in known.refunds if each.is_paid) >= earlier.amount:
         return None

@@ -28,7 +28,7 @@ from malipo.payments.retries import Standing
 from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches, refunds, retries
 from malipo.payments.store.dispatches import PaymentRecord
-from malipo.payments.store.refunds import RefundedCollection
+from malipo.payments.store.refunds import PaymentWithRefunds
 from malipo.payments.store.transactions import Key
 from malipo.payments.transaction import Cause, Status, Transaction
 
@@ -84,7 +84,7 @@ async def _split(tx: Tx, claimed: Sequence[PaymentRecord]) -> _Split:
     return split
 
 
-async def _lock_refunded(tx: Tx, claimed: Sequence[PaymentRecord]) -> Mapping[Key, RefundedCollection]:
+async def _lock_refunded(tx: Tx, claimed: Sequence[PaymentRecord]) -> Mapping[Key, PaymentWithRefunds]:
     of = [(each.transaction.merchant_id, each.transaction.refund_of) for each in claimed]
     keys = {(merchant_id, collection_id) for merchant_id, collection_id in of if collection_id is not None}
     return await refunds.lock_if_free(tx, keys) if keys else {}

@@ -7,7 +7,7 @@ import pytest
 from malipo.networks.connector import Channel
 from malipo.payments.correction_moves import Correction
 from malipo.payments.duplicate_warnings import RepeatKind, repeats_of
-from malipo.payments.store.refunds import RefundedCollection
+from malipo.payments.store.refunds import PaymentWithRefunds
 from malipo.payments.transaction import CorrectionNotice, CorrectionReason, Refund, Status, Transaction, Type
 
 NOW = datetime(2026, 11, 19, 12, tzinfo=UTC)
@@ -48,13 +48,13 @@ def payment(
     )
 
 
-def known(earlier: Transaction, *refunds: int, reported: bool | None = None) -> RefundedCollection:
+def known(earlier: Transaction, *refunds: int, reported: bool | None = None) -> PaymentWithRefunds:
     correction = None
     if reported is not None:
         told = CorrectionNotice(Status.COMPLETED if reported else FAILED, 25_000, NOW - HOUR, CorrectionReason.CREDITED)
         correction = Correction(is_paid=reported, is_fee_paid=reported, latest=told)
     made = [Refund(f"txn_r{place}", place, amount, COMPLETED) for place, amount in enumerate(refunds)]
-    return RefundedCollection(earlier, correction, made)
+    return PaymentWithRefunds(earlier, correction, made)
 
 
 DAY = timedelta(hours=24)
@@ -97,7 +97,7 @@ CASES = [
 
 @pytest.mark.parametrize(("earlier", "kind"), CASES)
 def test_a_payment_is_warned_of_where_it_may_be_the_second(
-    earlier: RefundedCollection, kind: RepeatKind | None
+    earlier: PaymentWithRefunds, kind: RepeatKind | None
 ) -> None:
     found = repeats_of(payment(order="INV-1"), [earlier], now=NOW)
     assert [each.kind for each in found] == ([] if kind is None else [kind])

@@ -43,7 +43,7 @@ from malipo.payments.refunds import refundable
 from malipo.payments.refunds.refund_network_keys import SCOPE
 from malipo.payments.refunds.refund_request import refund_request_of
 from malipo.payments.store import idempotency_keys, refunds, tariffs, transactions
-from malipo.payments.store.refunds import RefundedCollection
+from malipo.payments.store.refunds import PaymentWithRefunds
 from malipo.payments.transaction import NoSuchTransaction, Transaction, Type
 from malipo.restore.installation import IntakeClosed
 from malipo.validation.fields import Fields
@@ -55,7 +55,7 @@ _TYPED = ("amount", "reason")
 class RefundFacts(NamedTuple):
     """The facts about a collection, and the cost of a refund of it."""
 
-    refunded: RefundedCollection
+    refunded: PaymentWithRefunds
     wallet: Wallet
     bands: list[Band]
     allowance: Allowance
@@ -64,7 +64,7 @@ class RefundFacts(NamedTuple):
 
     @property
     def collection(self) -> Transaction:
-        return self.refunded.collection
+        return self.refunded.payment
 
     def amount(self, wanted: int | None = None) -> int | Conflict | Invalid:
         return refundable.amount_of(*self.refunded, wanted=wanted)

@@ -22,7 +22,7 @@ from malipo.payments.retry_failed_payment import PaymentRetry
 from malipo.payments.store import creators, network_answers, refunds, transactions
 from malipo.payments.store import timeline as history
 from malipo.payments.store.creators import Creator
-from malipo.payments.store.refunds import RefundedCollection
+from malipo.payments.store.refunds import PaymentWithRefunds
 from malipo.payments.transaction import CorrectionNotice, CorrectionReason, NoSuchTransaction, Status, Transaction
 from malipo.receipts.find_receipt import find_token
 
@@ -78,7 +78,7 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
     refunded, entries, creator, attempt, token = await request.parts.queries.read_snapshot(
         lambda connection: _everything(connection, request.merchant_id, name)
     )
-    transaction = refunded.collection
+    transaction = refunded.payment
     left = refundable.amount_of(transaction, refunded.correction, refunded.refunds, wanted=None)
     note_transaction(transaction.id)
     network = PROFILES[transaction.channel].name
@@ -103,7 +103,7 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
 
 async def _everything(
     connection: Conn, merchant_id: str, name: str
-) -> tuple[RefundedCollection, list[TimelineEntry], Creator | None, PaymentRetry | None, str | None]:
+) -> tuple[PaymentWithRefunds, list[TimelineEntry], Creator | None, PaymentRetry | None, str | None]:
     """The payment with its refunds, if it has any; its timeline; who created it; how it may be tried again; and the
     token of its receipt."""
     transaction = await _get(connection, merchant_id, name)
@@ -119,7 +119,7 @@ async def _everything(
     may_ask = await retry_failed_payment.may_ask(connection, transaction)
     attempt = await retry_failed_payment.find_attempt(connection, transaction) if may_ask else None
     token = await find_token(connection, transaction)
-    return refunded._replace(collection=transaction), entries, creator, attempt, token
+    return refunded._replace(payment=transaction), entries, creator, attempt, token
 
 
 async def _get(connection: Conn, merchant_id: str, name: str) -> Transaction:

@@ -16,7 +16,7 @@ from malipo.errors import Conflict, Invalid, Missing
 from malipo.payments.refunds import refundable
 from malipo.payments.refunds.refund_network_keys import RefundKeys
 from malipo.payments.store import refunds
-from malipo.payments.store.refunds import RefundedCollection
+from malipo.payments.store.refunds import PaymentWithRefunds
 from malipo.payments.store.transactions import Key
 from malipo.payments.transaction import NoSuchTransaction, Refund, Transaction
 from malipo.restore.store import installation
@@ -25,7 +25,7 @@ from malipo.restore.store import installation
 class Reservations:
     def __init__(
         self,
-        found: dict[Key, RefundedCollection],
+        found: dict[Key, PaymentWithRefunds],
         taken_keys: Mapping[Key, set[str]],
         keys: RefundKeys | None,
         undone: Mapping[Key, bool],

@@ -8,14 +8,14 @@ from malipo.payments.duplicate_warnings import LOOKED_BACK
 from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.search import query
 from malipo.payments.store import refunds
-from malipo.payments.store.refunds import RefundedCollection
+from malipo.payments.store.refunds import PaymentWithRefunds
 from malipo.payments.transaction import Transaction, Type
 
 _COUNTRY = len("+255")
 _MOST = 20  # of each kind, the latest: more would add nothing to a warning
 
 
-async def find(connection: Conn, draft: Transaction, *, now: datetime) -> list[RefundedCollection]:
+async def find(connection: Conn, draft: Transaction, *, now: datetime) -> list[PaymentWithRefunds]:
     """Find them, with their corrections and refunds, by indexes only."""
     since = now - LOOKED_BACK
     if draft.type is Type.DISBURSEMENT:

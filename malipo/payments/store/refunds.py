@@ -10,15 +10,15 @@ from malipo.payments.store.transactions import COLUMNS, REFUNDS, Key, refunds_of
 from malipo.payments.transaction import Refund, Transaction
 
 
-class RefundedCollection(NamedTuple):
-    """A collection, its correction if there is one, and its refunds in their order."""
+class PaymentWithRefunds(NamedTuple):
+    """A payment, its correction if there is one, and its refunds in their order; a payout has none."""
 
-    collection: Transaction
+    payment: Transaction
     correction: Correction | None
     refunds: list[Refund]
 
 
-async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, RefundedCollection]:
+async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, PaymentWithRefunds]:
     """Lock these collections and their refunds until the commit, and return them. Nobody else can refund one of them
     meanwhile, and a report that takes one back waits.
 
@@ -34,7 +34,7 @@ async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, RefundedCollec
     return await find(tx, collections)
 
 
-async def lock_if_free(tx: Tx, collections: Collection[Key]) -> dict[Key, RefundedCollection]:
+async def lock_if_free(tx: Tx, collections: Collection[Key]) -> dict[Key, PaymentWithRefunds]:
     """Lock these collections and all their refunds until the commit, and return them. It never waits: a collection is
     left out while another transaction has locked it or one of its refunds."""
     parts = await _parts(tx, collections)
@@ -58,7 +58,7 @@ async def _parts(connection: Conn, collections: Collection[Key]) -> dict[Key, se
     return parts
 
 
-async def find(connection: Conn, collections: Collection[Key]) -> dict[Key, RefundedCollection]:
+async def find(connection: Conn, collections: Collection[Key]) -> dict[Key, PaymentWithRefunds]:
     rows = await connection.fetch(
         f"""
         SELECT {COLUMNS}, {corrections.COLUMNS}, {REFUNDS} AS refunds FROM transactions t
@@ -69,7 +69,7 @@ async def find(connection: Conn, collections: Collection[Key]) -> dict[Key, Refu
         [id_ for _, id_ in collections],
     )
     return {
-        (row["merchant_id"], row["id"]): RefundedCollection(
+        (row["merchant_id"], row["id"]): PaymentWithRefunds(
             transaction_of(row), corrections.correction_of(row), refunds_of(row["refunds"])
         )
         for row in rows

@@ -20,7 +20,7 @@ from malipo.payments.batches.store import items
 from malipo.payments.refunds import refund_network_keys, refundable
 from malipo.payments.refunds.refund_network_keys import RefundKeys
 from malipo.payments.store import adopted_payments, idempotency_keys, refunds, transactions
-from malipo.payments.store.refunds import RefundedCollection
+from malipo.payments.store.refunds import PaymentWithRefunds
 from malipo.payments.transaction import Transaction, Type
 from malipo.reconciliation.exceptions.refusals import AdoptRefusal, MatchRefusal
 from malipo.reconciliation.matching.carriers import aggregators, carrier_named
@@ -164,7 +164,7 @@ async def _as_refund(
         key = lost.network_key or keys.next_key(collection, (await refunds.find_keys(tx, [of]))[of])
         if keys.is_key_of(collection, key):
             refunded = (await refunds.find(tx, [of]))[of]
-            if not refunded.collection.status.is_final:
+            if not refunded.payment.status.is_final:
                 raise Conflict(code=AdoptRefusal.COLLECTION_OPEN, payment=collection.reference)
             if (refusal := _why_no_refund(refunded, lost.amount)) is not None:
                 if named is None:
@@ -184,7 +184,7 @@ async def _as_refund(
     return None
 
 
-def _why_no_refund(refunded: RefundedCollection, amount: int) -> Conflict | None:
+def _why_no_refund(refunded: PaymentWithRefunds, amount: int) -> Conflict | None:
     collection, correction, known = refunded
     if not refundable.has_the_money(collection, correction):
         return Conflict(code=AdoptRefusal.COLLECTION_NOT_PAID, payment=collection.reference)
