@@ -38,7 +38,7 @@ def of_checkout(root: Path) -> str | None:
 
 
 def of_status(told: str) -> str | None:
-    """Of what `git status --porcelain=v2 --branch` prints."""
+    """The build of what `git status --porcelain=v2 --branch` prints."""
     lines = told.splitlines()
     commits = [line.split()[2] for line in lines if line.startswith("# branch.oid ")]
     if not commits or commits[0] == "(initial)":

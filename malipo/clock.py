@@ -26,7 +26,7 @@ class _TimeSource:
 
 
 def read_from(*, nanoseconds: Callable[[], int], monotonic: Callable[[], float]) -> None:
-    """For the simulation only."""
+    """Read another clock from now on. For the simulation only."""
     _TimeSource.nanoseconds, _TimeSource.monotonic = nanoseconds, monotonic
 
 
@@ -56,7 +56,7 @@ def day_of(moment: datetime) -> date:
 
 
 def day_sql(moment: str) -> str:
-    """As `day_of`, of a column or another expression in SQL."""
+    """The day, as `day_of` says it, of a column or another expression in SQL."""
     return f"({moment} AT TIME ZONE '{ZONE.key}')::date"
 
 

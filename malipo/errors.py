@@ -68,7 +68,7 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, and only somet
             self.code = code
 
     def __str__(self) -> str:
-        """For logs and tracebacks."""
+        """The error in words, for logs and tracebacks."""
         return self.message or " ".join([self.code, *(f"{name}={value!r}" for name, value in self.values.items())])
 
 

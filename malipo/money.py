@@ -26,7 +26,7 @@ def split(cents: int) -> tuple[int, int]:
 
 
 def split_movement(cents: int) -> tuple[int, int]:
-    """The same of money that moved, which is never nothing: `-0.40` is -1 and 60."""
+    """Split an amount that moved. The shillings are never 0, unless nothing moved: `-0.40` is -1 and 60."""
     amount, rest = split(cents)
     if amount == 0 and cents != 0:
         amount = -1 if cents < 0 else 1
@@ -34,7 +34,7 @@ def split_movement(cents: int) -> tuple[int, int]:
 
 
 def exact(amount: int, cents: int) -> str:
-    """As a network writes it: `-1,059.40`; without cents, `-1,059`."""
+    """An amount as a network writes it: `-1,059.40`; without cents, `-1,059`."""
     total = amount * 100 + cents
     shillings, rest = divmod(abs(total), 100)
     return f"{'-' if total < 0 else ''}{shillings:,}" + (f".{rest:02}" if rest else "")

@@ -16,7 +16,7 @@ def collect_rarely() -> None:
 
 
 def raise_file_limit() -> int:
-    """As far as the system allows, and how far that is. Many systems begin with 1,024."""
+    """Raise the limit of open files as far as the system allows, and return it. Many systems begin with 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(_MOST_FILES, hard)
     if soft == resource.RLIM_INFINITY or soft >= wanted:

@@ -13,7 +13,8 @@ class _RandomSource:
 
 
 def draw_from(generator: random.Random) -> None:
-    """For the simulation only: whoever knows the seed knows every secret that is drawn from here on."""
+    """Draw from another source. For the simulation only: whoever knows the seed knows every secret that is drawn from
+    here on."""
     _RandomSource.generator = generator
 
 

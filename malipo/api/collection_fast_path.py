@@ -178,7 +178,7 @@ class _FastRequest:
             self._spawn(self._send(headers, body, initiated.transaction.id))
 
     async def _send(self, headers: list[tuple[bytes, bytes]], body: bytes, transaction_id: str) -> None:
-        """To a client who reads slowly, or has hung up."""
+        """Send the answer to a client who reads slowly, or has hung up."""
         try:
             await self._cycle.send({"type": "http.response.start", "status": 201, "headers": headers})
             await self._cycle.send({"type": "http.response.body", "body": body})

@@ -68,7 +68,7 @@ def _to_key(response: Contract) -> Contract:
 
 @cache
 def served(max_amount: int) -> Contract:
-    """The same, read once. Nobody may change it."""
+    """The contract, read once. Nobody may change it."""
     return load(max_amount=max_amount)
 
 

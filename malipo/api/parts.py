@@ -65,6 +65,6 @@ class ApiParts:
         )
 
     def with_queries(self, queries: Queries) -> Self:
-        """The same on other connections."""
+        """These parts, with queries on other connections."""
         recipients = RecipientNames.of(self.settings, self.networks, queries, self.clock)
         return replace(self, queries=queries, recipients=recipients)

@@ -17,7 +17,7 @@ async def object_of(request: Request, *, most_bytes: int = MOST_BODY_BYTES) -> d
 
 
 async def optional_object_of(request: Request) -> dict[str, Any]:
-    """The same, where no body at all is an object without fields."""
+    """Read the object of a body as `object_of` does, where no body at all is an object without fields."""
     body = await body_of(request)
     return object_in(body) if body.strip() else {}
 

@@ -167,7 +167,8 @@ def _print_error(*sentences: str, code: int) -> int:
 
 
 def main() -> NoReturn:
-    """Also when the output is written: what a command prints may stay in a buffer until it ends."""
+    """Run a command. Errors are caught also when the output is written: what a command prints may stay in a buffer
+    until it ends."""
     try:
         code = run(sys.argv[1:])
         for stream in (sys.stdout, sys.stderr):
@@ -183,7 +184,7 @@ def main() -> NoReturn:
 
 
 def _discard_output(code: int) -> int:
-    """Or the interpreter would try to write the rest when it ends, and complain."""
+    """Discard the output: or the interpreter would try to write the rest when it ends, and complain."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)

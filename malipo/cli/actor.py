@@ -61,14 +61,14 @@ def host() -> str:
 
 
 def os_user() -> str:
-    """As the audit log has it: `root (uid 0), SUDO_USER asha`."""
+    """The operating system's user as the audit log has it: `root (uid 0), SUDO_USER asha`."""
     text = f"{_login_name()} (uid {os.getuid()})"
     sudo = os.environ.get("SUDO_USER", "")
     return f"{text}, SUDO_USER {sudo[:100]}" if sudo.isprintable() and sudo else text
 
 
 def _login_name() -> str:
-    """By the uid. USER and LOGNAME are what somebody has set."""
+    """The log-in name by the uid. USER and LOGNAME are what somebody has set."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

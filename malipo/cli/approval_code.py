@@ -44,7 +44,7 @@ def add_seen(act: Any) -> None:
 
 
 def add_approval(act: Any) -> None:
-    """To a command that approves what another operator has proposed."""
+    """Add the options of an approval to a command that approves what another operator has proposed."""
     add_here(act)
     add_alone(act)
     add_seen(act)

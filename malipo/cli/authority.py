@@ -228,6 +228,6 @@ def require_here(arguments: argparse.Namespace, page: str) -> None:
 
 
 def add_stdin(act: Any) -> None:
-    """To a command that asks for the password, as the pages do: see `cli/reauthentication.py`."""
+    """Add --stdin to a command that asks for the password, as the pages do: see `cli/reauthentication.py`."""
     if act.prog.removeprefix("malipo").strip() in DOES:
         act.add_argument("--stdin", action="store_true", help="read the password and the code from standard input")

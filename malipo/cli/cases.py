@@ -47,7 +47,7 @@ def creator_of(creator: Creator | None) -> str | None:
 
 
 def correction_of(case: Case) -> dict[str, Any] | None:
-    """Its corrections after its end; amounts are the wallet's, negative if it was debited."""
+    """The payment's corrections after its end; amounts are the wallet's, negative if it was debited."""
     corrected = case.correction
     if corrected is None:
         return None

@@ -46,7 +46,7 @@ class Program:
 
     @property
     def command(self) -> list[str]:
-        """By the path that we were called by: it may lead to a newer version by now."""
+        """The command of a child process, by the path that we were called by: it may lead to a newer version by now."""
         is_installed = self.module == "malipo" and Path(sys.argv[0]).name == "malipo"
         program = [sys.argv[0]] if is_installed else [sys.executable, "-m", self.module]
         return [*program, *self.arguments, UNTIL_STDIN_CLOSES]
@@ -152,5 +152,5 @@ async def until_stdin_closes(stop: asyncio.Event) -> None:
 
 
 def say_ready() -> None:
-    """To the parent that waits for it."""
+    """Tell the parent, which waits for it, that this process is ready."""
     os.write(1, READY)

@@ -70,8 +70,8 @@ def approve(
     find: Callable[[Tx], Awaitable[Proposal | None]],
     act: Callable[[Tx, Actor, datetime, str], Awaitable[Done]],
 ) -> Done:
-    """The same, of what another operator has proposed: it is shown first, and `act` is given the code of what was
-    shown, which is empty if nothing is proposed."""
+    """Approve in a transaction what another operator has proposed: it is shown first, and `act` is given the code of
+    what was shown, which is empty if nothing is proposed."""
     from malipo.cli.shown_proposals import find_shown  # Half of malipo, and most commands approve nothing.
 
     async def show(tx: Tx) -> ShownProposal | None:
@@ -88,7 +88,7 @@ def approve_shown(
     show: Callable[[Tx], Awaitable[ShownProposal | None]],
     act: Callable[[Tx, Actor, datetime, str], Awaitable[Done]],
 ) -> Done:
-    """The same, of something that is no proposal."""
+    """Approve something that is shown first and is no proposal."""
     return _change(arguments, settings, show, act)
 
 

@@ -101,7 +101,7 @@ def _exit_code(wrong: int, findings: list[LedgerFinding]) -> int:
 
 
 def _progress(what: str) -> None:
-    """On a large ledger each step takes a while; progress is printed at a terminal."""
+    """Print progress at a terminal, because each step takes a while on a large ledger."""
     if sys.stderr.isatty():
         print(f"malipo: {what}", file=sys.stderr)
 

@@ -164,7 +164,8 @@ class _ServiceProcesses:
             raise NotStarted(f"{error} No worker runs; it is started again every second.") from error
 
     async def _prepare_database(self) -> None:
-        """By the code of now, which may be newer than ours: migrate, or see that the schema serves it."""
+        """Prepare the database by the code of now, which may be newer than ours: migrate, or see that the schema serves
+        it."""
         what = ["migrate"] if self._migrates else ["migrate", "--status", "--json"]
         command = Program("malipo", what, os.environ).command[:-1]
         pipe = asyncio.subprocess.PIPE

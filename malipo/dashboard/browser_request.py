@@ -114,7 +114,7 @@ class BrowserRequest:
         self._form = form
 
     def go(self, path: str, notice: str | None = None) -> Response:
-        """To another page, so that reloading it does not send the form again; with a sentence to show there."""
+        """Go to another page, so that reloading it does not send the form again; with a sentence to show there."""
         response = RedirectResponse(path, 303)
         if notice is not None:
             cookies.set_notice(response, notice, path=self.root)

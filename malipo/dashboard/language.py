@@ -21,7 +21,7 @@ _DASHBOARD = "malipo.dashboard"
 
 @cache
 def catalogue(language: Language, package: str = _DASHBOARD) -> dict[str, str]:
-    """By the English text. English needs none."""
+    """The catalogue of a language, by the English text. English needs none."""
     if language is Language.ENGLISH:
         return {}
     with resources.files(package).joinpath("locale", f"{language}.po").open("rb") as file:

@@ -27,7 +27,7 @@ def new_request_id(now: datetime) -> str:
 
 
 def begin_request(scope: Scope, now: datetime) -> str:
-    """Its id, which the log names from here on."""
+    """Give the request its id, which the log names from here on."""
     id_ = request_id(scope, now)
     log.bind(request=id_)
     if tracing.active is not None:

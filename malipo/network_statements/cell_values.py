@@ -83,7 +83,7 @@ class CellUnreadable(ValueError):  # noqa: N818
         self.problem = Problem(code, **values)
 
     def of(self, column: Code) -> "CellUnreadable":
-        """The same, of a column with this name."""
+        """The same problem, of a column with this name."""
         return CellUnreadable(self.problem.code, column=Problem(column), **self.problem.values)
 
 

@@ -50,7 +50,7 @@ class Guess:
 
 
 def guess(rows: Sequence[list[Cell]]) -> Guess | None:
-    """From the first rows of a file; None if they are no table."""
+    """Guess the layout from the first rows of a file; None if they are no table."""
     start = _header_row(rows)
     if start is None:
         return None
@@ -89,7 +89,7 @@ def _header_row(rows: Sequence[list[Cell]]) -> int | None:
 
 
 def _by_words(header: list[str], samples: list[list[Cell]], decimal_mark: str) -> dict[StatementField, int]:
-    """By its name, and only if what stands in it fits."""
+    """The column of a field by its name, and only if what stands in it fits."""
     columns: dict[StatementField, int] = {}
     for field, words in _WORDS.items():
         for number, name in enumerate(header):

@@ -48,7 +48,7 @@ class StatementHeading(msgspec.Struct, frozen=True, kw_only=True):
     ends_on_a_day: bool = False  # its end is a day without a time: that day may be in it or not
 
     def ends_at(self, last_line: datetime | None) -> datetime | None:
-        """Until when it has everything. Of a day without a time, as far as its lines go."""
+        """The time until which the file has everything. Of a day without a time, as far as its lines go."""
         if self.ends is None or last_line is None:
             return self.ends or last_line
         is_in_that_day = self.ends_on_a_day and self.ends < last_line < self.ends + timedelta(days=1)

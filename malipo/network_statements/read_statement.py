@@ -55,7 +55,8 @@ class UnknownLayout(Refusal):
 
 @dataclass
 class StatementReader:
-    """Its lines can be read once. Balances in rows among them, and their statuses, are known once they were read."""
+    """Reads a statement, whose lines can be read once. Balances in rows among them, and their statuses, are known once
+    they were read."""
 
     profile: StatementProfile
     heading: StatementHeading

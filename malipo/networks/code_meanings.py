@@ -24,7 +24,7 @@ class CodeMeaning(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def in_words(self) -> str:
-        """As it stands in docs/networks/, one page for each network."""
+        """The meaning as it stands in docs/networks/, one page for each network."""
         marks = [str(self.failure_code)] if self.failure_code and not self.refuses_us else []
         if self.failure_detail:
             marks.append(str(self.failure_detail))
@@ -67,7 +67,7 @@ def waiting(says: str, source: str) -> CodeMeaning:
 
 
 def unknown(says: str, source: str, *, is_fault: bool = False) -> CodeMeaning:
-    """The same as not being listed, but documented: this code decides nothing."""
+    """A code that decides nothing. It is as if it were not listed, but it is documented."""
     return CodeMeaning(verdict=Verdict.UNKNOWN, says=says, source=source, is_fault=is_fault)
 
 
@@ -99,7 +99,7 @@ def refused(
 
 
 def refuses_us(says: str, source: str) -> CodeMeaning:
-    """The same refusal would meet every customer: credentials, configuration. Five in a row stop the sending."""
+    """A refusal that would meet every customer: credentials, configuration. Five in a row stop the sending."""
     return CodeMeaning(
         verdict=Verdict.REFUSED,
         says=says,

@@ -143,7 +143,7 @@ class Connector(Protocol):
 
     @property
     def name(self) -> str:
-        """As in the settings and in the path of its callbacks."""
+        """The connector's name, as in the settings and in the path of its callbacks."""
 
     @property
     def timeout_seconds(self) -> float:

@@ -149,7 +149,7 @@ def unconnected_routes(routes: Collection[Route]) -> list[Route]:
 
 
 def find_unconnected(settings: Settings) -> list[Route]:
-    """The same by the settings alone, for who has no need of connectors."""
+    """Find what is not connected by the settings alone, for a process that needs no connectors."""
     connected = {name: kind for name, kind in _KINDS.items() if kind.requirements.is_connected(settings)}
     return unconnected_routes(_routes(settings, connected)[0])
 

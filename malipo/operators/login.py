@@ -191,7 +191,8 @@ def name_of(text: str) -> str:
 
 
 def actor_of(operator: Operator, address: str, *, os_user: str | None = None) -> Actor:
-    """The same name as at the command line, so that one operator cannot propose here and approve there."""
+    """The operator as an actor, with the same name as at the command line, so that one operator cannot propose here and
+    approve there."""
     return actors.operator_at(operator.name, address, os_user=os_user)
 
 
@@ -210,7 +211,8 @@ async def set_password(tx: Tx, name: str, password_hash: str, *, actor: Actor, n
 
 
 async def reset_second_factor(tx: Tx, name: str, *, actor: Actor, now: datetime) -> bool:
-    """For an operator who has lost the app and the recovery codes. Whether a third operator must vouch for it."""
+    """Reset the second factor of an operator who has lost the app and the recovery codes. Returns whether a third
+    operator must vouch for it."""
     operator = await sessions.find_operator(tx, name_of(name))
     if operator is None:
         raise Missing(code=LoginRefusal.NO_SUCH, name=name)

@@ -23,7 +23,7 @@ async def changed(tx: Tx, operator: Operator, kept_session: str, *, now: datetim
 
 
 async def end_trust(tx: Tx, operator: Operator) -> None:
-    """Also after a new password: what waits for a code began with the old one."""
+    """End the trust of browsers, also after a new password: what waits for a code began with the old one."""
     await trusted_browsers.end_all_trust(tx, operator.id)
     await pending_logins.delete_pending_logins_of(tx, operator.id)
 

@@ -73,7 +73,8 @@ def fast_request_of(
     created_by: str,
     is_key_checked: bool,
 ) -> PaymentRequest | None:
-    """The same as `payment_request_of` returns for a request without mistakes; None if it must be read field by field.
+    """Read a body. Returns what `payment_request_of` returns for a request without mistakes; None if it must be read
+    field by field.
 
     The caller has checked the idempotency key, and derived the network key from it.
     """

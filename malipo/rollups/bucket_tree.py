@@ -24,7 +24,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From one number to another, both included."""
+    """A range from one number to another, both included."""
 
     first: int
     last: int

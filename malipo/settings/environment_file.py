@@ -65,7 +65,8 @@ def _name(rest: _Characters) -> str | None:
 
 
 def _value(rest: _Characters) -> str:
-    """To the end of its line, without the spaces around it. Quotes count only where no character stands before them."""
+    """A value, up to the end of its line, without the spaces around it. Quotes count only where no character stands
+    before them."""
     value = ""
     while True:
         rest.take_while(lambda each: each in " \t")

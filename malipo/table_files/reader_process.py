@@ -48,7 +48,8 @@ class ReadingStopped(Exception):  # noqa: N818 - the parent makes a refusal of i
 
 
 def main() -> None:
-    """Until whoever started this has ended, or has asked for nothing for a while and has no reader."""
+    """Read files until the process that started this one has ended, or has asked for nothing for a while and has no
+    reader."""
     sys.path.insert(0, sys.argv[1])  # Python was started without them, which is faster.
     line = socket.socket(fileno=0)
     line.settimeout(_IDLE_SECONDS)
@@ -146,7 +147,8 @@ def _write(content: bytes) -> None:
 
 
 def send_all(rows: Iterator[list[Any]], command: dict[str, Any]) -> None:
-    """In pieces, until a limit is met. Empty rows after the last that may have something count for nothing."""
+    """Send all rows in pieces, until a limit is met. Empty rows after the last that may have something count for
+    nothing."""
     left_rows, left_cells, left_text = command["rows"], command["cells"], command["characters"]
     most_columns, cuts, left_empty = command["columns"], command["cuts"], _MOST_EMPTY_ROWS
     encode, has_dates = _encoder(command), command["is_workbook"]
@@ -169,7 +171,7 @@ def send_all(rows: Iterator[list[Any]], command: dict[str, Any]) -> None:
 
 
 def _encoder(command: dict[str, Any]) -> Callable[[Any], bytes]:
-    """Of a large file the faster one, which takes a while to import."""
+    """The encoder of the rows; of a large file the faster one, which takes a while to import."""
     if command["is_large"]:
         import msgspec
 
@@ -289,7 +291,8 @@ def workbook_rows(command: dict[str, Any]) -> Iterator[list[Any]]:
 
 
 def value_of(cell: Any) -> Any:
-    """As a statement or a list of payouts means it: texts, numbers, times, and None for an empty cell."""
+    """The value of a cell as a statement or a list of payouts means it: texts, numbers, times, and None for an empty
+    cell."""
     if type(cell) is str:
         return cell or None
     if type(cell) is float:
@@ -304,7 +307,7 @@ def value_of(cell: Any) -> Any:
 
 
 def inexact_cells(archive: Any, at: int) -> dict[int, list[tuple[int, str]]]:
-    """By row from 0: the column and the text of each cell that the workbook reader would change."""
+    """Find, by row from 0, the column and the text of each cell that the workbook reader would change."""
     name = _part_of(archive, at)
     if name is None or not _has_inexact(archive, name):
         return {}

@@ -145,7 +145,7 @@ def _wide_encoding(beginning: bytes) -> str | None:
 
 
 def _encoding_of_sample(beginning: bytes) -> str:
-    """For the delimiter only. The sample may end within a letter."""
+    """The encoding of a sample, for the delimiter only. The sample may end within a letter."""
     try:
         beginning.decode()
     except UnicodeDecodeError as error:

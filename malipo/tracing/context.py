@@ -107,7 +107,7 @@ class RequestWork(Work):
         return self._factory.begin(name, kind, None, began=self._began, attributes=named, links=links)
 
     def note_callback(self, transaction_id: str, connector: str, verdict: str) -> None:
-        """In the payment's trace, for as long as the request took until now."""
+        """Note a callback in the payment's trace, for as long as the request took until now."""
         first = self._factory.first_span_of(transaction_id)
         attributes: dict[str, AttributeValue] = {"malipo.connector": connector, "malipo.verdict": verdict}
         span = self._factory.begin(
@@ -122,7 +122,7 @@ class RequestWork(Work):
         span.end()
 
     def answered(self, method: str, route: str, status: int | None, scheme: str, merchant_id: str | None) -> None:
-        """By HTTP's semantic conventions; but never its path, which can hold a secret or a number."""
+        """Note an answer by HTTP's semantic conventions; but never its path, which can hold a secret or a number."""
         if self._span is None and route in _NOT_TRACED:
             under_way.set(None)
             return

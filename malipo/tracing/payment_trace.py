@@ -16,5 +16,5 @@ def ids_of(transaction_id: str) -> tuple[int, int]:
 
 
 def trace_id_of(transaction_id: str) -> str:
-    """As it is written in the log, and looked for in a tracing system."""
+    """The id of a payment's trace, as it is written in the log, and looked for in a tracing system."""
     return f"{ids_of(transaction_id)[0]:032x}"

@@ -42,7 +42,7 @@ class SpanFactory:
         return self._tracer.start_span(name, context, kind, attributes, links, start_time=began)
 
     def choose_ids(self, ids: tuple[int, int]) -> None:
-        """Of the span that is begun next, which must be at once."""
+        """Choose the ids of the span that is begun next, which must be at once."""
         self._span_ids.chosen = ids
 
     def first_span_of(self, transaction_id: str) -> SpanContext:

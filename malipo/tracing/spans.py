@@ -137,7 +137,7 @@ class Spans:
 
     @staticmethod
     def trace_id_for(transaction_id: object) -> str | None:
-        """Of the work under way; else of the payment that a line is about."""
+        """The id of the trace of the work under way; else of the payment that a line is about."""
         if (work := under_way.get()) is not None:
             return f"{work.context.trace_id:032x}"
         return trace_id_of(transaction_id) if isinstance(transaction_id, str) else None

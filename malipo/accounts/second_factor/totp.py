@@ -19,7 +19,7 @@ _SECRET_BYTES = 20  # as long as the HMAC's hash, as RFC 4226 recommends
 
 
 def new_secret() -> str:
-    """In base32, as apps take it."""
+    """A new secret in base32, as apps take it."""
     return base64.b32encode(randomness.token_bytes(_SECRET_BYTES)).decode()
 
 

@@ -41,7 +41,8 @@ class FetchedPage(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ServiceAway:
-    """Not now, and why, as the beginning of a sentence. Perhaps the service says how long it takes."""
+    """The service does not answer now, and why, as the beginning of a sentence. Perhaps the service says how long it
+    takes."""
 
     why: str
     wait_seconds: int | None = None

@@ -90,7 +90,7 @@ class FeedListener:
         return await self._feed.read(after, is_waiting=is_waiting)
 
     async def _see_through(self, event: FetchedEvent, behind: FeedPlace) -> None:
-        """Until the receiver has answered 2xx."""
+        """Send an event until the receiver has answered 2xx."""
         for pause in _pauses(*RETRY_SECONDS):
             outcome = await self._forward(event)
             is_done = outcome.is_success or self._skips_failed

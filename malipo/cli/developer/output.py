@@ -122,6 +122,6 @@ def _phrase(status: int) -> str:
 
 
 def _shown(text: str) -> str:
-    """As much of it as fits on the line, without terminal control characters."""
+    """As much of a text as fits on the line, without terminal control characters."""
     plain = "".join(character if character.isprintable() else " " for character in text).strip()
     return plain if len(plain) <= _MOST_OF_AN_ANSWER else plain[: _MOST_OF_AN_ANSWER - 1] + "…"

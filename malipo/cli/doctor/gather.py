@@ -107,7 +107,7 @@ def _is_one_disk(folder: Path | None, data_folder: str | None) -> bool | None:
 
 
 def _last_backup(folder: Path) -> datetime | None:
-    """As deploy/backup/age reads it."""
+    """The time of the last backup, as deploy/backup/age reads it."""
     try:
         at, _, backup = (folder / "last-good").read_text().strip().partition(" ")
         return datetime.fromtimestamp(int(at), UTC) if Path(backup).is_dir() else None

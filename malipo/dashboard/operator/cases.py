@@ -100,7 +100,7 @@ def _row(request: OperatorRequest, case: Case, merchant: str) -> CaseRow:
 
 
 async def look_up(request: OperatorRequest) -> Response:
-    """From a typed id or reference to its page."""
+    """Go from a typed id or reference to its page."""
     name = request.http.query_params.get("payment", "").strip()
     return request.go(f"/operator/cases/{_possible(name)}" if name else "/operator")
 

@@ -73,7 +73,8 @@ def of_balance(reply: Reply, currency: str) -> Balance:
 
 
 def of_name(reply: Reply, number: str) -> Recipient:
-    """Only its own code says that a number has no account: a 404 alone may be a wrong path."""
+    """What a reply says of the owner of a number. Only its own code says that a number has no account: a 404 alone may
+    be a wrong path."""
     said = reply.json()
     if said is None or reply.is_fault:
         return Recipient(code=_status_code(said, reply))

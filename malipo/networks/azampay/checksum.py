@@ -19,7 +19,7 @@ _PADDING_BYTES = 11
 
 
 def usable_key(text: str) -> RSAPublicKey:
-    """Their public key; ValueError says what is wrong with it."""
+    """AzamPay's public key; ValueError says what is wrong with it."""
     key = rsa.public_key(text)
     if key.key_size < 8 * (_DIGEST_BYTES + _PADDING_BYTES):
         raise ValueError("the public key is too short for a checksum")

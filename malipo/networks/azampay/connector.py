@@ -87,7 +87,8 @@ class Azampay:
         return reply if isinstance(reply, Answer) else replies.of_payment(reply)
 
     async def query(self, instruction: PaymentInstruction) -> Answer:
-        """By their id. If the reply that named it was lost, by ours, which not every account may be able to."""
+        """Query a payment by AzamPay's id. If the reply that named it was lost, by ours, which not every account may be
+        able to."""
         wanted = (
             {"pgReferenceId": instruction.network_id}
             if instruction.network_id

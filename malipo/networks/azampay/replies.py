@@ -106,7 +106,7 @@ def of_name(reply: Reply, number: str) -> Recipient:
 
 
 def message_of(said: Mapping[str, Any]) -> str:
-    """Its words. What is no text says nothing."""
+    """The reply's words. What is no text says nothing."""
     return next((text_of(said[name]) for name in ("message", "title") if isinstance(said.get(name), str)), "")
 
 

@@ -53,7 +53,8 @@ def acknowledge(report: CallbackReport | None) -> Acknowledgement:
 
 
 def _answer(event: str, data: Mapping[str, Any]) -> Answer:
-    """By the event, and not by the status beside it; where the two contradict each other, unknown.
+    """The answer of a callback by its event, and not by the status beside it; where the two contradict each other,
+    unknown.
 
     Whether the payment is a collection or a payout only its key tells, which the connector cannot look up. Data of the
     other type than the event are not believed.

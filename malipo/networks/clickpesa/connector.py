@@ -97,7 +97,8 @@ class Clickpesa:
         return self._settings.clickpesa_lookups_per_minute > 0
 
     async def look_up(self, channel: Channel, phone: str) -> Recipient:
-        """By the preview of a payout, which pays nothing. They count our requests, and payouts need theirs."""
+        """Look a name up by the preview of a payout, which pays nothing. They count our requests, and payouts need
+        theirs."""
         if not self._look_ups.take():
             return Recipient(code="minute limit", detail="look-ups of this minute are used up")
         number = phone.removeprefix("+")

@@ -85,7 +85,8 @@ class Transport:
             await asyncio.sleep(0)
 
     async def _connect(self, target: Target, seconds: float, most_of_a_body: int) -> NetworkConnection:
-        """To the first of its addresses that accepts. The next is tried only if there was no connection."""
+        """Connect to the first of the host's addresses that accepts. The next is tried only if there was no
+        connection."""
         try:
             addresses = await self._names.addresses(target.host)
             for address in addresses[:-1]:

@@ -83,5 +83,5 @@ def of_query(reply: Reply, reference: str, results: Table) -> Answer:
 
 
 def _plain(code: str) -> str:
-    """The same code comes with leading zeros and without."""
+    """The code without leading zeros: the same one comes with them and without."""
     return code.lstrip("0") or ("0" if code else "")

@@ -132,7 +132,8 @@ async def _completed(
 
 
 def _network_keys(secret: bytes, request: BatchRequest, draft: BatchDraft) -> list[str]:
-    """The same request gets the same keys, also if the database was restored and has lost the first one.
+    """Derive the network keys of a batch: the same request gets the same keys, also if the database was restored and
+    has lost the first one.
 
     A key belongs to what is paid to whom, and not to a place in the request: lines in another order are the same lines.
     Of lines that are alike each has its own.

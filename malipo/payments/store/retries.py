@@ -49,8 +49,8 @@ async def lock(tx: Tx, retried: Collection[Key]) -> dict[Key, Standing]:
 
 
 async def lock_if_free(tx: Tx, payouts: Collection[Key]) -> dict[Key, Standing | None]:
-    """For each of these payouts that is a retry: how the payout that it retries stands, locked until the commit. It
-    never waits: None while another transaction has locked one of the chain."""
+    """Find, for each of these payouts that is a retry, how the payout that it retries stands, locked until the commit.
+    It never waits: None while another transaction has locked one of the chain."""
     earlier = await _find_earlier(tx, payouts)
     if not earlier:
         return {}
@@ -67,7 +67,7 @@ async def _chains(connection: Conn, retried: Collection[Key]) -> dict[Key, set[K
 
 
 async def _find_earlier(connection: Conn, payouts: Collection[Key]) -> dict[Key, set[Key]]:
-    """For each payout that is a retry: the payout that it retries, the one that that retried, and so on."""
+    """Find, for each payout that is a retry, the payout that it retries, the one that that retried, and so on."""
     rows = await connection.fetch(
         """
         WITH RECURSIVE earlier (merchant_id, payout_id, retried) AS (

@@ -261,7 +261,7 @@ def account_of(terms: dict[str, str]) -> Account:
 
 
 def _line(exception: ReconciliationException) -> int:
-    """Its id."""
+    """The id of the exception's line."""
     assert exception.line_id is not None
     assert exception.line_amount is not None
     return exception.line_id

@@ -25,7 +25,7 @@ def payment_times(days: Iterable[date]) -> list[Window]:
 
 
 def merged(windows: Iterable[Window]) -> list[Window]:
-    """The same times without overlaps, so that no payment is read twice."""
+    """These times without overlaps, so that no payment is read twice."""
     found: list[Window] = []
     for first, last in sorted(windows):
         if found and first <= found[-1][1]:

@@ -22,7 +22,8 @@ class KeyTeller(StrEnum):
 
 
 class Claim(StrEnum):
-    """By what a line fits a payment. A receipt is typed if only people, or a line of a statement, have told it."""
+    """The claim of a line on a payment: by what the two fit. A receipt is typed if only people, or a line of a
+    statement, have told it."""
 
     KEY = "key"
     KEY_RECEIPT = "key_receipt"

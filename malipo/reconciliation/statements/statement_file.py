@@ -101,7 +101,7 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def named_account(self) -> Problem | str:
-        """The same, for a sentence in any language."""
+        """The account of the statement, for a sentence in any language."""
         if not self.account:
             return str(self.channel)
         return Problem(FileProblem.ACCOUNT, channel=self.channel, account=self.account)
@@ -155,7 +155,7 @@ def uncovered_before(file: StatementFile, before: StatementFile | None) -> Probl
 
 
 def _change_between(before: StatementFile, file: StatementFile) -> int:
-    """In cents."""
+    """The change of the balance between the two, in cents."""
     if before.closing is None or file.opening is None:
         return 0
     return (file.opening - before.closing) * 100 + file.opening_cents - before.closing_cents

@@ -30,8 +30,9 @@ class Allowance:
 
 
 async def find_allowance(connection: Conn, merchant_id: str, person: str, *, now: datetime) -> Allowance:
-    """By the merchant's rule. Somebody who is no second person yet has none of their own: else each account that an
-    owner makes would be another amount. Nothing, without such a rule too, while an operator may have the account."""
+    """Find what a person may pay out alone, by the merchant's rule. Somebody who is no second person yet has none of
+    their own: else each account that an owner makes would be another amount. Nothing, without such a rule too, while an
+    operator may have the account."""
     above = (await approval_rules.get(connection, merchant_id, now=now)).above
     if person in await vouching.find_not_paying(connection, merchant_id, now=now):
         above = 0

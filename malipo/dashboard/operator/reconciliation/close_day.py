@@ -89,7 +89,7 @@ def _midday(day: date) -> datetime:
 
 
 async def choose(request: OperatorRequest) -> Response:
-    """From a day that was typed to its page."""
+    """Go from a day that was typed to its page."""
     day = request.http.query_params.get("day", "")
     return request.go(f"{PATH}/{_parsed(day).isoformat()}" if day else PATH)
 

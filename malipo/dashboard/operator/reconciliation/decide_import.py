@@ -55,7 +55,7 @@ async def reject(request: OperatorRequest) -> Response:
 
 
 async def _write(request: OperatorRequest, act: Callable[[Tx], Awaitable[object]]) -> Response | None:
-    """On a connection of its own, as a large file takes longer than a page may. The page, if it is refused."""
+    """Write on a connection of its own, as a large file takes longer than a page may. The page, if it is refused."""
     database = request.parts.queries.database.another(size=1)
     await database.open()
     try:

@@ -40,7 +40,7 @@ class StatementPreview(NamedTuple):
 def preview(
     path: Path, profiles: Mapping[str, StatementProfile], channel: Channel, name: str | None
 ) -> StatementPreview:
-    """By the named profile, or the one that knows its columns; else with its columns guessed."""
+    """Preview a file by the named profile, or the one that knows its columns; else with its columns guessed."""
     try:
         named = profiles.get(name) if name is not None else None
         profile = named or best_profile(path, channel, profiles.values())

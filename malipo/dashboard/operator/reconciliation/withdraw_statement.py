@@ -30,7 +30,7 @@ _Act = Callable[[Tx, WithdrawStatements], Awaitable[StatementProposal]]
 
 
 async def propose(request: OperatorRequest) -> Response:
-    """To withdraw the file; or to undo a booking of it, which is done at once if it is small."""
+    """Propose to withdraw the file; or to undo a booking of it, which is done at once if it is small."""
     form = await request.form()
     reason, booking = " ".join(form.text("reason").split()), form.text("booking")
     if not typed_reason.is_within(reason, typed_reason.EVIDENCE):

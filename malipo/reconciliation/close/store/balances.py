@@ -94,7 +94,7 @@ async def find_accounts(tx: Tx, ends: datetime) -> dict[str, dict[str, list[Stat
 async def find_readings(
     tx: Tx, begins: datetime, ends: datetime, files: Mapping[str, Mapping[str, Sequence[StatementFile]]]
 ) -> dict[str, dict[str, CloseReading]]:
-    """For each channel and account: the last reading of the day that does not come from a statement, beside the
+    """Find, for each channel and account, the last reading of the day that does not come from a statement, beside the
     statement's balance at that moment."""
     rows = await tx.fetch(
         """

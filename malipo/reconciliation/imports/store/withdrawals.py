@@ -119,7 +119,7 @@ async def find_ended(connection: Conn, file_id: str) -> list[RemainingPayment]:
 
 
 async def find_remaining(connection: Conn, file_id: str) -> list[RemainingPayment]:
-    """The same payments, after the file is withdrawn."""
+    """Find the payments that remain as the lines of a file that is withdrawn have left them."""
     rows = await connection.fetch(
         """
         SELECT w.content ->> 'receipt' AS receipt, w.amount, t.reference, t.id AS transaction_id, t.merchant_id,

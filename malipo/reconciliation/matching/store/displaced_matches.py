@@ -123,8 +123,8 @@ async def find_with_receipts_of_others(
 
 
 async def find_displaced_by_receipts(tx: Tx) -> list[int]:
-    """As `find_displaced`, where a line of the network's own has the receipt that the payment has from its network,
-    whatever key an operator's copy adds to the line."""
+    """Find the matches that are displaced, as `find_displaced` does, where a line of the network's own has the receipt
+    that the payment has from its network, whatever key an operator's copy adds to the line."""
     rows = await tx.fetch(
         f"""
         WITH {SINGLE}

@@ -111,7 +111,7 @@ async def insert(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> l
 
 
 async def insert_all(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> None:
-    """As `insert`, for any number of exceptions."""
+    """Insert any number of exceptions, as `insert` does."""
     for first in range(0, len(found), _AT_ONCE):
         await insert(tx, found[first : first + _AT_ONCE], now=now)
 

@@ -218,7 +218,7 @@ async def merge_copies(tx: Tx, line_ids: Sequence[int]) -> None:
 
 
 async def merge_copies_of(tx: Tx, table: str) -> None:
-    """As `merge_copies`, for the lines in a temporary table, which may be very many."""
+    """Merge copies, as `merge_copies` does, of the lines in a temporary table, which may be very many."""
     await _merge_copies(tx, f"SELECT line_id FROM {table}")
 
 

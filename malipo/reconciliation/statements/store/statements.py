@@ -197,7 +197,7 @@ async def find_files(connection: Conn, *, channel: Channel | None = None, limit:
 
 
 async def find_files_of(connection: Conn, *, until: datetime) -> list[StatementFile]:
-    """For each account: its files of the ten days before this moment, the last one before them, and the next one
+    """Find, for each account, its files of the ten days before this moment, the last one before them, and the next one
     after."""
     rows = await connection.fetch(
         f"""
