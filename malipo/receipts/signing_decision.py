@@ -31,7 +31,7 @@ class Act(Enum):
 class Refused(Code):
     """Why nothing is signed until an operator has looked."""
 
-    NO_STATE = "receipt_log_no_state"  # the state folder was lost, or is new, and nobody else signs
+    NO_STATE = "receipt_log_no_state"  # the state folder was lost, is new or old, and nobody else signs
     REWRITTEN = "receipt_log_rewritten"  # the database's log is not the one that this host has signed
     PUBLISHED = "receipt_log_published_differs"  # nor the one that was published
     LATER_LOG = "receipt_log_lost"  # this host has signed a later log, which the database does not know
@@ -71,8 +71,7 @@ def decide(now: Situation) -> Decision:
     if flushed is not None and flushed.log == now.log:
         return _of_this_log(now, flushed, published if is_published else None)
     if is_published:
-        # This host has not seen how the log began. Another that signs it now has.
-        return Decision(Act.FOLLOW) if now.has_seen_news else Decision(Act.REFUSE, Refused.NO_STATE)
+        return _follow(now)
     if flushed is None and published is not None and not now.is_by_operator:
         return Decision(Act.REFUSE, Refused.NO_STATE)
     return Decision(Act.SIGN if now.is_begun else Act.BEGIN)
@@ -82,9 +81,14 @@ def _of_this_log(now: Situation, flushed: Known, published: Known | None) -> Dec
     if flushed.size > now.size or not now.has_flushed_root:
         return Decision(Act.REFUSE, Refused.REWRITTEN)
     if published is not None and published.size > flushed.size:
-        return Decision(Act.FOLLOW)
+        return _follow(now)
     if published is not None and now.is_key_to_change:
         return Decision(Act.CHANGE_KEY)
     if now.size > (0 if published is None else published.size):
         return Decision(Act.SIGN)
     return Decision(Act.NOTHING)
+
+
+def _follow(now: Situation) -> Decision:
+    """This host has not seen all of the log. Only another that signs it now knows that nothing was lost since."""
+    return Decision(Act.FOLLOW) if now.has_seen_news else Decision(Act.REFUSE, Refused.NO_STATE)

@@ -1,8 +1,9 @@
 """Why no checkpoint of the receipt log is signed, what its check finds, and what operators are refused there."""
 
 SENTENCES = {
-    "receipt_log_no_state": "The state folder of this host has no checkpoint of the receipt log: it is new, or was "
-    "lost. Nothing is signed here until another host signs, or an operator begins another log.",
+    "receipt_log_no_state": "The state folder of this host has not the last checkpoint of the receipt log: it is new, "
+    "was lost, or this host was off while another one signed. Nothing is signed here until another host signs, or an "
+    "operator begins another log.",
     "receipt_log_rewritten": "The receipt log in the database is not the one that this host has signed: it lost or "
     "changed leaves. Nothing is signed.",
     "receipt_log_published_differs": "The receipt log in the database is not the one that was published: it lost or "

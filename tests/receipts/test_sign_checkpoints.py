@@ -168,6 +168,32 @@ async def test_two_signers_take_turns_and_each_host_has_every_checkpoint_before_
         await assert_extends(stack, old.note, new.note)
 
 
+async def test_a_host_with_an_old_state_file_does_not_fork_what_another_has_signed(stack: LogStack) -> None:
+    here, there = stack.signer("here"), stack.signer("there")
+    await pay(stack)
+    await stack.sign(here)
+    await stack.sign(there)  # new, it waits
+    await pay(stack)
+    await stack.sign(here)
+    await stack.sign(there)
+    # The other host is switched off. This one goes on alone.
+    await pay(stack, 2)
+    known = await stack.sign(here)
+    await pay(stack)
+    lost = await stack.sign(here)
+    assert known is not None
+    assert lost is not None
+    assert (known.size, lost.size) == (5, 6)
+    # This host is lost, and the database is restored to a moment before its last checkpoint.
+    await stack.execute("DELETE FROM receipt_checkpoints WHERE size = 6")
+    await stack.execute("DELETE FROM receipt_facts WHERE leaf_index >= 5")
+    await stack.execute("UPDATE receipt_logs SET size = 5")
+    await stack.fill(2)
+    again = stack.signer("there")
+    assert await stack.sign(again) == known
+    assert await stack.refused() is Refused.NO_STATE
+
+
 async def test_a_log_that_lost_or_changed_leaves_is_not_signed(stack: LogStack) -> None:
     await pay(stack, 5)
     one = await stack.sign()

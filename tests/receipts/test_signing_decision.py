@@ -42,8 +42,10 @@ TABLE = [
     ("it died there, and nothing came since", situation(published=None, flushed=Known(NOW, 10)), SIGN),
     ("it died there later", situation(published=Known(NOW, 5), flushed=Known(NOW, 9)), SIGN),
     # Another host signs too.
-    ("another host was here", situation(published=Known(NOW, 9)), FOLLOW),
-    ("another host was here, nothing is new", situation(published=Known(NOW, 10)), FOLLOW),
+    ("another host signs", situation(published=Known(NOW, 9), has_seen_news=True), FOLLOW),
+    ("another host signs, nothing is new", situation(published=Known(NOW, 10), has_seen_news=True), FOLLOW),
+    # It may have signed more, of which the database knows nothing since a restore that nobody noticed.
+    ("another host has signed, and may be gone", situation(published=Known(NOW, 9)), NO_STATE),
     # The database is not the one that was signed.
     ("the log is shorter", situation(size=7), REWRITTEN),
     ("the log has another root", situation(has_flushed_root=False), REWRITTEN),

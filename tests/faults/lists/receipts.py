@@ -31,6 +31,14 @@ FAULTS = (
         ("receipts/test_signing_decision.py", *_SIGNING),
     ),
     Fault(
+        "a host that was off follows what it finds published",
+        "_follow",
+        "return Decision(Act.FOLLOW) if now.has_seen_news else Decision(Act.REFUSE, Refused.NO_STATE)",
+        "return Decision(Act.FOLLOW)",
+        "The host that signed is lost, the database restored unnoticed, and another host signs a fork of what was published.",
+        ("receipts/test_signing_decision.py", *_SIGNING),
+    ),
+    Fault(
         "a log is signed while the installation is fenced",
         "decide",
         "if now.is_fenced:",
