@@ -69,7 +69,7 @@ FAULTS = (
         "now.timestamp() >= expires",
         "False",
         "A token that leaked works for a month.",
-        ("api/test_login.py", "dashboard/merchant/test_login_pages.py"),
+        ("accounts/test_bearer_tokens.py",),
     ),
     Fault(
         "a cookie needs no signature",
