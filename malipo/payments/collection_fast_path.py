@@ -13,7 +13,8 @@ from malipo.clock import Clock
 from malipo.db import Conn
 from malipo.payments import status_writer
 from malipo.payments.fees import fee_of
-from malipo.payments.initiate import Answer, InitiatedPayment, KnownTariffs, PaymentRequest
+from malipo.payments.initiate import Answer, InitiatedPayment, PaymentRequest
+from malipo.payments.known_tariffs import KnownTariffs
 from malipo.payments.transaction import Type
 
 

@@ -5,9 +5,8 @@ wrote, and does not pay twice. A refund is a payout; its amount and its network 
 collection is locked.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -22,18 +21,15 @@ from malipo.ledger.wallet import Wallet
 from malipo.payments import status_writer
 from malipo.payments.fees import Band, fee_of
 from malipo.payments.idempotency import refusal_of, refusal_of_repeat
+from malipo.payments.known_tariffs import KnownTariffs
 from malipo.payments.limits.payout_sums import Limits, PayoutSums
 from malipo.payments.limits.person_limits import PersonLimit
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.status_effects import posting_of
 from malipo.payments.store import idempotency_keys, initiate_inputs, transactions
-from malipo.payments.store.collection_fast_path import bands_text
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
-from malipo.payments.store.tariffs import Place
 from malipo.payments.transaction import Transaction, Type
 from malipo.restore.store import installation
-
-_MOST_TARIFFS = 10_000  # in the memory of a process
 
 
 class InsufficientBalance(Invalid):
@@ -89,30 +85,6 @@ class KeyCheckFailed(Refusal):
         super().__init__("The API key has not been checked.")
 
 
-class KnownTariff(NamedTuple):
-    bands: Sequence[Band]  # perhaps none
-    text: str  # the same, as the fast path compares it
-
-
-class KnownTariffs:
-    """The tariffs that this process has read. They may be out of date, so the fast path compares each that it uses."""
-
-    def __init__(self) -> None:
-        self._known: dict[Place, KnownTariff] = {}
-
-    def note(self, places: Iterable[Place], bands: Mapping[Place, Sequence[Band]]) -> None:
-        if len(self._known) > _MOST_TARIFFS:
-            self._known.clear()
-        for place in places:
-            known, found = self._known.get(place), bands.get(place, ())
-            if known is None or known.bands != found:
-                self._known[place] = KnownTariff(found, bands_text(found))
-
-    def get(self, merchant_id: str, type_: Type, channel: str) -> KnownTariff | None:
-        """The tariff; None if this process has not read it."""
-        return self._known.get((merchant_id, type_, channel))
-
-
 class Initiate:
     def __init__(self, *, clock: Clock, tariffs: KnownTariffs | None = None) -> None:
         self._clock = clock
@@ -123,14 +95,14 @@ class Initiate:
         drafts = [request.draft for request in requests if request.draft is not None]
         reservations = await Reservations.lock(tx, drafts)
         # Another process that uses one of these keys waits here until we commit.
-        places = {(draft.merchant_id, draft.type, draft.channel) for draft in drafts}
+        tariff_keys = {(draft.merchant_id, draft.type, draft.channel) for draft in drafts}
         needed = await initiate_inputs.claim_inputs(
             tx,
             wanted,
-            places,
+            tariff_keys,
             [draft.merchant_id for draft in drafts if draft.type is Type.DISBURSEMENT],
         )
-        self._tariffs.note(places, needed.bands)
+        self._tariffs.note(tariff_keys, needed.bands)
         if needed.takes_no_payments:
             await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, {})
             return await _refuse_all(tx, requests, again=again)

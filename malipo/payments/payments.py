@@ -8,7 +8,8 @@ from malipo.db.group_commit import GroupCommits, granted
 from malipo.payments.assign_network_keys import DerivedKeys
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.collection_fast_path import InitiateByFastPath
-from malipo.payments.initiate import Answer, Initiate, InitiatedPayment, KnownTariffs, PaymentRequest
+from malipo.payments.initiate import Answer, Initiate, InitiatedPayment, PaymentRequest
+from malipo.payments.known_tariffs import KnownTariffs
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refundable import AdoptedRefund
 from malipo.payments.status_signals import StatusSignals

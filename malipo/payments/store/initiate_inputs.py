@@ -12,7 +12,7 @@ from malipo.ledger.wallet import Wallet
 from malipo.payments.fees import Band
 from malipo.payments.store import idempotency_keys
 from malipo.payments.store.idempotency_keys import IdempotencyKey, IdempotencyRecord
-from malipo.payments.store.tariffs import Place
+from malipo.payments.store.tariffs import TariffKey
 from malipo.payments.transaction import Type
 from malipo.restore.store import installation
 
@@ -42,21 +42,24 @@ _STATEMENT = f"""
 
 class InitiateInputs(NamedTuple):
     won: set[IdempotencyKey]
-    bands: dict[Place, list[Band]]
+    bands: dict[TariffKey, list[Band]]
     wallets: dict[str, Wallet]
     takes_no_payments: bool  # because of a fence or a hold: no request that moves money is accepted
 
 
 async def claim_inputs(
-    tx: Tx, wanted: Mapping[IdempotencyKey, IdempotencyRecord], places: Collection[Place], merchant_ids: Iterable[str]
+    tx: Tx,
+    wanted: Mapping[IdempotencyKey, IdempotencyRecord],
+    tariff_keys: Collection[TariffKey],
+    merchant_ids: Iterable[str],
 ) -> InitiateInputs:
     """Claim the keys that are new, and lock the wallets of these merchants, until the commit."""
     row = await tx.fetchrow(
-        _STATEMENT, idempotency_keys.document_of(wanted), _encode([*places]).decode(), sorted(set(merchant_ids))
+        _STATEMENT, idempotency_keys.document_of(wanted), _encode([*tariff_keys]).decode(), sorted(set(merchant_ids))
     )
     assert row is not None
     claimed = _decode_claimed(row[0])
-    bands: dict[Place, list[Band]] = {}
+    bands: dict[TariffKey, list[Band]] = {}
     for merchant_id, type_, channel, from_amount, fixed_fee, basis_points, min_fee, max_fee in _decode_tariffs(row[1]):
         band = Band(from_amount, fixed_fee, basis_points, min_fee, max_fee)
         bands.setdefault((merchant_id, Type(type_), channel), []).append(band)

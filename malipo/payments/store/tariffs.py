@@ -6,7 +6,7 @@ from malipo.db import Conn, Tx
 from malipo.payments.fees import Band
 from malipo.payments.transaction import Type
 
-Place = tuple[str, Type, str]  # a merchant's id, the type and the channel of a payment
+TariffKey = tuple[str, Type, str]  # a merchant's id, the type and the channel of a payment
 
 
 async def find(connection: Conn, merchant_ids: Collection[str]) -> dict[tuple[str, Type, str], list[Band]]:
@@ -24,9 +24,9 @@ async def find(connection: Conn, merchant_ids: Collection[str]) -> dict[tuple[st
     return found
 
 
-async def find_for(connection: Conn, places: Collection[Place]) -> dict[Place, list[Band]]:
+async def find_for(connection: Conn, tariff_keys: Collection[TariffKey]) -> dict[TariffKey, list[Band]]:
     """The tariffs that these payments need. A merchant may have a tariff for each type and channel."""
-    if not places:
+    if not tariff_keys:
         return {}
     rows = await connection.fetch(
         """
@@ -34,9 +34,9 @@ async def find_for(connection: Conn, places: Collection[Place]) -> dict[Place, l
         FROM unnest($1::text[], $2::text[], $3::text[]) AS wanted (merchant_id, type, channel)
         JOIN tariffs t USING (merchant_id, type, channel)
         """,
-        *map(list, zip(*places, strict=True)),
+        *map(list, zip(*tariff_keys, strict=True)),
     )
-    found: dict[Place, list[Band]] = {}
+    found: dict[TariffKey, list[Band]] = {}
     for merchant_id, type_, channel, *band in rows:
         found.setdefault((merchant_id, type_, channel), []).append(Band(*band))
     return found
