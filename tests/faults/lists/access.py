@@ -221,7 +221,7 @@ FAULTS = (
         "await sessions.end_all(tx, now=now, person_id=person.id)",
         "pass",
         "A thief stays logged in after the password was changed.",
-        _PEOPLE,
+        ("api/test_login.py",),
     ),
     Fault(
         "a new password leaves old links",
