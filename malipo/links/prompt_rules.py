@@ -22,6 +22,7 @@ class Subject(StrEnum):
 class Counted(StrEnum):
     UNANSWERED = "unanswered"  # the phone was asked, or is about to be, and nobody has answered
     UNPAID = "unpaid"  # those, and what was declined or could not be paid: somebody was asked who did not pay
+    PRESSED = "pressed"  # all that was not paid: each was a payment to write and to tell, also where no phone was asked
 
 
 class PromptLimit(NamedTuple):
@@ -37,26 +38,29 @@ LIMITS = (
     PromptLimit(Subject.NUMBER, Counted.UNPAID, 5, DAY),
     PromptLimit(Subject.LINK, Counted.UNANSWERED, 300, HOUR),
     PromptLimit(Subject.ADDRESS, Counted.UNANSWERED, 300, HOUR),
+    PromptLimit(Subject.LINK, Counted.PRESSED, 400, HOUR),
+    PromptLimit(Subject.ADDRESS, Counted.PRESSED, 400, HOUR),
 )
 # Of a link and of an address so many of the latest prompts are looked at, so that a link that thousands pay costs each
 # of them no more than one that nobody pays.
 LOOKED_AT = 500
 
-_UNPAID = frozenset({Counted.UNPAID})
-_BOTH = frozenset(Counted)
-_NEITHER: frozenset[Counted] = frozenset()
+_PRESSED = frozenset({Counted.PRESSED})
+_UNPAID = _PRESSED | {Counted.UNPAID}
+_ALL = frozenset(Counted)
+_NOTHING: frozenset[Counted] = frozenset()
 # What a payment that has failed counts as. One with another code may have reached the phone.
 _BY_FAILURE: Mapping[str, frozenset[Counted]] = {
-    FailureCode.EXPIRED: _BOTH,
+    FailureCode.EXPIRED: _ALL,
     FailureCode.DECLINED: _UNPAID,
     FailureCode.INSUFFICIENT_FUNDS: _UNPAID,
     FailureCode.LIMIT_EXCEEDED: _UNPAID,
     FailureCode.REJECTED: _UNPAID,
     # Its network knows nothing of it, or has forgotten it: a phone may have been asked.
-    FailureCode.NOT_RECEIVED: _BOTH,
+    FailureCode.NOT_RECEIVED: _ALL,
     # No phone was asked.
-    FailureCode.INVALID_RECIPIENT: _NEITHER,
-    FailureCode.CHANNEL_UNAVAILABLE: _NEITHER,
+    FailureCode.INVALID_RECIPIENT: _PRESSED,
+    FailureCode.CHANNEL_UNAVAILABLE: _PRESSED,
 }
 
 
@@ -64,11 +68,13 @@ def counts_as(status: Status, failure_code: str | None) -> frozenset[Counted]:
     """What the prompt of a payment counts as."""
     match status:
         case Status.PENDING | Status.PROCESSING:
-            return _BOTH
+            return _ALL
         case Status.FAILED:
             return _BY_FAILURE.get(failure_code or "", _UNPAID)
-        case Status.COMPLETED | Status.CANCELLED:  # It was paid; or stopped before the phone was asked.
-            return _NEITHER
+        case Status.CANCELLED:  # It was stopped before the phone was asked.
+            return _PRESSED
+        case Status.COMPLETED:
+            return _NOTHING
 
 
 Counts = Mapping[tuple[Subject, Counted], int]

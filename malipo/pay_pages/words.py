@@ -4,27 +4,24 @@ catalogue."""
 from malipo.dashboard.language import Translator
 from malipo.errors import Refusal
 from malipo.links.link import Link, LinkStatus
-from malipo.networks.connector import FailureCode, FailureDetail
+from malipo.networks.connector import FailureCode
 from malipo.payments.transaction import Status, Transaction
 from malipo.validation.fields import Fields
 
+# Whoever opens a link can type any number: the page does not tell which ones have an account, or a barred one.
+_REFUSED = "{network} refused the payment. Nothing was charged. Are the number and its network right?"
 # Why it was not paid. Each says whether money moved, and what to do.
 FAILED_SENTENCES = {
     FailureCode.DECLINED: "The payment was declined on the phone. Nothing was charged.",
     FailureCode.EXPIRED: "No PIN was typed in time. Nothing was charged.",
     FailureCode.INSUFFICIENT_FUNDS: "There was not enough money in the account. Nothing was charged. Put money in, or "
     "use another number.",
-    FailureCode.INVALID_RECIPIENT: "{network} cannot charge this number. Nothing was charged. Is it the right network?",
+    FailureCode.INVALID_RECIPIENT: _REFUSED,
     FailureCode.LIMIT_EXCEEDED: "The amount is beyond what {network} allows this account. Nothing was charged.",
     FailureCode.NOT_RECEIVED: "{network} did not get the request. Nothing was charged.",
     FailureCode.CHANNEL_UNAVAILABLE: "{network} did not answer in time. Nothing was charged. Try again later, or with "
     "another network.",
-    FailureCode.REJECTED: "{network} refused the payment. Nothing was charged.",
-}
-DETAIL_SENTENCES = {
-    FailureDetail.NOT_REGISTERED: "This number has no account at {network}. Nothing was charged. Is it the right "
-    "network?",
-    FailureDetail.BARRED: "The account of this number is barred by {network}. Nothing was charged.",
+    FailureCode.REJECTED: _REFUSED,
 }
 CANCELLED_SENTENCE = "It was stopped before the phone was asked. Nothing was charged."
 
@@ -66,7 +63,6 @@ _GENERAL = "This is not right."
 
 SENTENCES = (
     FAILED_SENTENCES,
-    DETAIL_SENTENCES,
     CANCELLED_SENTENCE,
     CLOSED_SENTENCES,
     REFUSED_SENTENCES,
@@ -79,9 +75,7 @@ SENTENCES = (
 def why_not_paid(words: Translator, attempt: Transaction, network: str) -> str:
     if attempt.status is Status.CANCELLED:
         return words(CANCELLED_SENTENCE)
-    detail, code = attempt.failure_detail, attempt.failure_code or ""
-    if detail in DETAIL_SENTENCES:
-        return words(DETAIL_SENTENCES[FailureDetail(detail)], network=network)
+    code = attempt.failure_code or ""
     known = FailureCode(code) if code in FailureCode.__members__.values() else FailureCode.REJECTED
     return words(FAILED_SENTENCES[known], network=network)
 

@@ -12,6 +12,7 @@ from malipo.links.link import Link
 from malipo.links.press import Pressed
 from malipo.links.prompt_limits import TooManyPrompts
 from malipo.networks.connector import FailureCode, Verdict
+from malipo.payments.cancel import Cancellation
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Transaction, Type
 from tests.conftest import NOBODY
@@ -120,6 +121,23 @@ async def test_an_address_from_which_many_are_asked_who_do_not_answer_asks_nobod
     assert refused(await pressed(steps, others[:1], JUMA, address="41.59.1.1")) == [True]
     assert refused(await pressed(steps, others[:1], JUMA, address="41.59.1.2")) == [False]
     assert refused(await pressed(steps, others[1:], "+255754009999")) == [False]
+
+
+@pytest.mark.parametrize("how", ["cancelled", "invalid_recipient"])
+async def test_presses_that_reach_no_phone_and_are_not_paid_are_limited_too(steps: LinkSteps, how: str) -> None:
+    first, second, third = await fresh(steps, 3)
+    if how == "cancelled":
+        payment = (await steps.press(first, address="41.59.1.1")).transaction
+        await steps.service.payments.cancel(Cancellation(payment.merchant_id, payment.id))
+    else:
+        payment = await steps.sent(first, address="41.59.1.1")
+        await failed(steps, payment, FailureCode.INVALID_RECIPIENT)
+    await many(steps, 399)
+    assert refused(await pressed(steps, [first], JUMA, address="41.59.1.2")) == [True]
+    assert refused(await pressed(steps, [second], JUMA, address="41.59.1.1")) == [True]
+    assert refused(await pressed(steps, [second, third], ASHA, address="41.59.1.2")) == [False, False]
+    await later(steps, 1.01)
+    assert refused(await pressed(steps, [first], JUMA, address="41.59.1.1")) == [False]
 
 
 async def many(steps: LinkSteps, number: int) -> None:

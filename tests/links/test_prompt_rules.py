@@ -2,26 +2,26 @@
 
 import pytest
 
-from malipo.links.prompt_rules import LIMITS, Counted, PromptLimit, Subject, counts_as, limit_met
+from malipo.links.prompt_rules import LIMITS, LOOKED_AT, Counted, PromptLimit, Subject, counts_as, limit_met
 from malipo.networks.connector import FailureCode
 from malipo.payments.transaction import Status
 
-# What the prompt of a payment counts as: u unanswered, n not paid.
+# What the prompt of a payment counts as: u unanswered, n not paid, p pressed.
 GRID = """
-PENDING                        u n
-PROCESSING                     u n
+PENDING                        u n p
+PROCESSING                     u n p
 COMPLETED                      -
-CANCELLED                      -
-FAILED  declined               n
-FAILED  expired                u n
-FAILED  insufficient_funds     n
-FAILED  invalid_recipient      -
-FAILED  limit_exceeded         n
-FAILED  not_received           u n
-FAILED  channel_unavailable    -
-FAILED  rejected               n
-FAILED  something_new          n
-FAILED                         n
+CANCELLED                      p
+FAILED  declined               n p
+FAILED  expired                u n p
+FAILED  insufficient_funds     n p
+FAILED  invalid_recipient      p
+FAILED  limit_exceeded         n p
+FAILED  not_received           u n p
+FAILED  channel_unavailable    p
+FAILED  rejected               n p
+FAILED  something_new          n p
+FAILED                         n p
 """
 _ROWS = [(line[:31].split(), line[31:].split()) for line in GRID.strip().split("\n")]
 
@@ -35,7 +35,8 @@ def test_each_status_and_each_reason_has_a_row() -> None:
 @pytest.mark.parametrize(("what", "counted"), _ROWS)
 def test_what_a_prompt_counts_as(what: list[str], counted: list[str]) -> None:
     found = counts_as(Status(what[0]), what[1] if len(what) > 1 else None)
-    assert (Counted.UNANSWERED in found, Counted.UNPAID in found) == ("u" in counted, "n" in counted)
+    letters = {Counted.UNANSWERED: "u", Counted.UNPAID: "n", Counted.PRESSED: "p"}
+    assert {letters[each] for each in found} == set(counted) - {"-"}
 
 
 def test_the_limits_are_those_of_the_documentation() -> None:
@@ -45,7 +46,10 @@ def test_the_limits_are_those_of_the_documentation() -> None:
         ("number", "unpaid", 5, 24),
         ("link", "unanswered", 300, 1),
         ("address", "unanswered", 300, 1),
+        ("link", "pressed", 400, 1),
+        ("address", "pressed", 400, 1),
     ]
+    assert max(each.most for each in LIMITS) < LOOKED_AT, "a limit is met within what is looked at"
 
 
 @pytest.mark.parametrize("limit", LIMITS)

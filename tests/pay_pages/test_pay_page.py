@@ -142,7 +142,7 @@ ENDS = {
     FailureCode.DECLINED: ("declined on the phone", "yamekataliwa kwenye simu"),
     FailureCode.EXPIRED: ("No PIN was typed in time", "haikuwekwa kwa wakati"),
     FailureCode.INSUFFICIENT_FUNDS: ("not enough money", "Salio halitoshi"),
-    FailureCode.INVALID_RECIPIENT: ("cannot charge this number", "haiwezi kuitoza"),
+    FailureCode.INVALID_RECIPIENT: ("refused the payment", "imekataa malipo"),
     FailureCode.LIMIT_EXCEEDED: ("beyond what M-Pesa allows", "kimezidi kikomo"),
     FailureCode.NOT_RECEIVED: ("did not get the request", "haikupokea ombi"),
     FailureCode.CHANNEL_UNAVAILABLE: ("did not answer in time", "haikujibu kwa wakati"),
@@ -174,18 +174,22 @@ async def test_a_payment_that_failed_says_why_and_can_be_tried_again(
     assert [each.status for each in await steps.payments()] == [Status.FAILED, Status.PENDING]
 
 
-async def test_a_number_without_an_account_is_told_so(steps: LinkSteps, customer: Customer) -> None:
-    link = await steps.make()
-    await press(customer, link)
-    payment = await only_payment(steps)
-    await asked(steps, payment)
-    await steps.hear(
-        payment,
-        Verdict.REFUSED,
-        failure_code=FailureCode.INVALID_RECIPIENT,
-        failure_detail=FailureDetail.NOT_REGISTERED,
-    )
-    assert "has no account at M-Pesa" in (await customer.get(at(link))).words
+async def test_no_page_tells_whether_a_number_has_an_account(steps: LinkSteps, customer: Customer) -> None:
+    seen = set()
+    for code, detail in (
+        (FailureCode.REJECTED, None),
+        (FailureCode.INVALID_RECIPIENT, None),
+        (FailureCode.INVALID_RECIPIENT, FailureDetail.NOT_REGISTERED),
+        (FailureCode.INVALID_RECIPIENT, FailureDetail.BARRED),
+    ):
+        link = await steps.make()
+        await press(customer, link)
+        payment = (await steps.payments())[-1]
+        await asked(steps, payment)
+        await steps.hear(payment, Verdict.REFUSED, failure_code=code, failure_detail=detail)
+        seen.add((await customer.get(at(link))).words)
+    [words] = seen
+    assert "M-Pesa refused the payment. Nothing was charged. Are the number and its network right?" in words
 
 
 async def test_while_the_outcome_is_unknown_another_number_pays_only_after_a_warning(

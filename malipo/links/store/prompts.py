@@ -9,8 +9,8 @@ from malipo.payments.transaction import Status
 
 Tally = Counter[tuple[str, Subject, Counted]]
 _HOUR, _DAY = HOUR.total_seconds(), DAY.total_seconds()
-# How far back each kind is counted, for numbers.
-_SPANS = {each.counted: each.span.total_seconds() for each in LIMITS if each.subject is Subject.NUMBER}
+# How far back each kind is counted.
+_SPANS = {(each.subject, each.counted): each.span.total_seconds() for each in LIMITS}
 
 
 async def lock_numbers(tx: Tx, numbers: Collection[str]) -> None:
@@ -78,6 +78,6 @@ def _tally(subject: Subject, rows: Iterable[Row]) -> Tally:
     found: Tally = Counter()
     for row in rows:
         for counted in counts_as(Status(row["status"]), row["failure_code"]):
-            if row["age"] <= _SPANS[counted]:
+            if row["age"] <= _SPANS.get((subject, counted), -1.0):
                 found[row["who"], subject, counted] += 1
     return found

@@ -18,8 +18,16 @@ FAULTS = (
         "a prompt that is declined counts for nothing",
         "_BY_FAILURE",
         "FailureCode.DECLINED: _UNPAID,",
-        "FailureCode.DECLINED: _NEITHER,",
+        "FailureCode.DECLINED: _PRESSED,",
         "Whoever declines what they never wanted is asked again all day.",
+        _LIMITS,
+    ),
+    Fault(
+        "a press that is stopped counts for nothing",
+        "counts_as",
+        "return _PRESSED",
+        "return _NOTHING",
+        "One browser makes payments without end through a public link, each told to its merchant.",
         _LIMITS,
     ),
     Fault(
