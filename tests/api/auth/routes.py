@@ -21,6 +21,8 @@ CREATE, COLLECT, DISBURSE = Permission.PAYMENTS_CREATE, Permission.PAYMENTS_COLL
 NEEDS: list[tuple[str, str, set[Permission], RateClass, int]] = [
     ("GET", "/v1/payments", {Permission.PAYMENTS_READ}, RateClass.LIST, 200),
     ("GET", "/v1/payments/{id}", {Permission.PAYMENTS_READ}, RateClass.OTHER, 200),
+    # The payment that it is called with has no receipt.
+    ("GET", "/v1/payments/{id}/receipt", {Permission.PAYMENTS_READ}, RateClass.OTHER, 404),
     ("POST", "/v1/payments", {CREATE, COLLECT}, RateClass.CREATE, 201),
     ("POST", "/v1/payments/disburse", {CREATE, DISBURSE}, RateClass.OTHER, 201),
     ("POST", "/v1/payments/{id}/cancel", {CREATE, COLLECT}, RateClass.OTHER, 200),
