@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from msgspec import structs
 from starlette.responses import Response
 
 from malipo.api.responses import success
@@ -17,7 +18,7 @@ from malipo.pay_pages.request import PayRequest
 from malipo.payments.transaction import Status, Type
 from malipo.receipts import checkpoint
 from malipo.receipts.find_receipt import Receipt, find_by_token
-from malipo.receipts.receipt_json import receipt_view
+from malipo.receipts.receipt_json import merchant_of, receipt_view
 
 
 class NoSuchReceipt(Missing):
@@ -31,16 +32,17 @@ class ProofState(StrEnum):
     PROVEN = "proven"
     NOT_YET = "not_yet"
     NONE = "none"  # there is no log
+    ERASED = "erased"
 
 
 async def show(request: PayRequest) -> Response:
-    receipt, merchant = await _find(request)
+    receipt, profile = await _find(request)
     payment = receipt.payment
     address = _address(request, receipt)
     return render.page(
         request,
         "receipt.html",
-        merchant=merchant,
+        merchant=_as_paid(receipt, profile),
         payment=payment,
         network=PROFILES[payment.channel].name,
         is_payout=payment.type is Type.DISBURSEMENT,
@@ -81,7 +83,15 @@ def _address(request: PayRequest, receipt: Receipt) -> str:
     return f"{public_url(request.parts.settings, request.http)}/receipt/{receipt.token}"
 
 
+def _as_paid(receipt: Receipt, profile: PublicProfile) -> PublicProfile:
+    """With the name and TIN of then, as they are proven. Whom to ask is said as it is now."""
+    paid = merchant_of(receipt)
+    return structs.replace(profile, registered_name=paid.registered_name or paid.name, name=paid.name, tin=paid.tin)
+
+
 def _proof_state(request: PayRequest, receipt: Receipt) -> ProofState:
+    if any(each.kept.fact is None for each in receipt.facts):
+        return ProofState.ERASED
     if receipt.facts and all(each.proof for each in receipt.facts):
         return ProofState.PROVEN
     return ProofState.NONE if request.parts.settings.receipt_log == "off" else ProofState.NOT_YET

@@ -7,6 +7,7 @@ from malipo.networks.connector import Type, Verdict
 from malipo.payments.transaction import Status, Transaction
 from malipo.phone import mask
 from malipo.receipts.receipt_link import token_of
+from malipo.receipts.store import facts
 from malipo.restore.store import installation
 from tests.links.link_steps import LinkSteps
 from tests.pay_pages.customer import Customer
@@ -81,6 +82,38 @@ async def test_it_proves_itself_once_there_is_a_checkpoint(
     [(fact, _, _)] = tool.verify_receipt(receipt, {tool.key_of(keys["keys"][0]): None})
     assert (fact["payment"], fact["amount"]) == (paid.id, 25_000)
     assert paid.phone not in json.dumps(receipt)
+
+
+async def test_a_merchant_that_is_renamed_stays_on_its_old_receipts(
+    steps: LinkSteps, customer: Customer, tmp_path: Path
+) -> None:
+    stack = LogStack(steps, tmp_path)
+    where = await address(steps, await steps.ended(Type.COLLECTION, Status.COMPLETED))
+    await stack.number()
+    await stack.execute("UPDATE merchants SET name = 'Benki Kuu' WHERE id = $1", steps.merchant_id)
+    seen = await customer.get(where)
+    to = seen.words.partition("To ")[2].partition("From ")[0]
+    assert ("Duka" in to, "Benki Kuu" in to) == (True, False), to
+    assert "Duka%3A" in seen.text, "the message to share"
+
+
+async def test_what_was_erased_does_not_say_that_it_proves_itself(
+    steps: LinkSteps, customer: Customer, tmp_path: Path
+) -> None:
+    stack = LogStack(steps, tmp_path)
+    paid = await steps.ended(Type.COLLECTION, Status.COMPLETED)
+    where = await address(steps, paid)
+    await stack.number()
+    await stack.sign()
+    assert "It proves itself" in (await customer.get(where)).words
+    async with stack.database.begin() as tx:
+        await facts.erase(tx, paid.merchant_id, paid.id)
+    seen = await customer.get(where)
+    assert "It proves itself" not in seen.words
+    assert "being made" not in seen.words
+    assert "The proof of this receipt was erased." in seen.words
+    customer.language = "sw"
+    assert "Uthibitisho wa risiti hii umefutwa." in (await customer.get(where)).words
 
 
 async def test_what_was_taken_back_says_so(steps: LinkSteps, customer: Customer) -> None:
