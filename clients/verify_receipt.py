@@ -246,6 +246,8 @@ def verify_receipt(receipt, trusted):
     require(lines, "nothing is proven")
     found = [verify_fact(line, trusted) for line in lines]
     require(len({(head[0], index) for _, head, index in found}) == len(found), "a fact stands there twice")
+    heads = {head[:3] for _, head, _ in found}
+    require(len({head[0] for head in heads}) == len(heads), "the receipt has two checkpoints of one log")
     first, names = found[0][0], ("reference", "type", "amount", "currency", "channel", "phone")
     differs = "the receipt differs from its proof"
     require(first["fact"] != "refunded" and receipt["id"] == first["payment"], differs)
@@ -272,9 +274,10 @@ def verify_receipt(receipt, trusted):
 
 
 def verify_consistency(found, older, proof, trusted):
-    """That the receipt's latest checkpoint extends an older one."""
-    old, new = open_checkpoint(older, trusted), max((head for _, head, _ in found), key=lambda head: head[1])
-    require(old[0] == new[0], "the two checkpoints are of two logs")
+    """That the receipt's checkpoint of this log extends an older one. It has but one of each log."""
+    old, heads = open_checkpoint(older, trusted), {head[0]: head for _, head, _ in found}
+    require(old[0] in heads, "the two checkpoints are of two logs")
+    new = heads[old[0]]
     consistent(old[1], old[2], new[1], new[2], [decode(each, 32) for each in proof])
 
 

@@ -161,6 +161,26 @@ def _rewritten_same_size(world: World, told: Told, case: Case) -> Case:
     return replace(rewritten, older=told.lines[0][2].checkpoints[-1], consistency=[])
 
 
+def _fork_below(world: World, told: Told, case: Case) -> Case:
+    """A payment by a fork of the log, and its refund by the log itself, with a larger checkpoint that extends all."""
+    refunded = next(
+        each
+        for each in world.told
+        if len(each.lines) == 2 and "refundedAmount" in each.receipt and each.lines[0][2] is each.lines[1][2]
+    )
+    (text, salt, log, leaf), refund = refunded.lines
+    held, last = log.checkpoints[0], log.checkpoints[-1]
+    fork = GeneratedLog(log.number, log.key, previous=log.previous)
+    for number in range(1, leaf + 2):
+        fork.append(commitment_of(salt, text) if number == leaf else b"%d" % number)
+    lines = [(text, salt, fork, leaf), refund]
+    honest = refunded.proven({log.number: last})
+    forged = Told(refunded.receipt, lines[:1]).proven({log.number: fork.sign(1_793_000_003)})
+    receipt = honest | {"facts": [forged["facts"][0], honest["facts"][1]]}
+    sizes = [checkpoint.head_of(each).size for each in (held, last)]
+    return replace(case, receipt=json.dumps(receipt), older=held, consistency=log.consistency(*sizes))
+
+
 def _newer_first(world: World, told: Told, case: Case) -> Case:
     log = told.lines[0][2]
     sizes = [checkpoint.head_of(each).size for each in log.checkpoints]
@@ -362,6 +382,7 @@ FORGERIES: dict[str, Forgery] = {
     "a handover that says another size": _grown_handover,
     "a history that was rewritten": _rewritten,
     "a history that was rewritten at the same size": _rewritten_same_size,
+    "a fork behind a larger checkpoint": _fork_below,
     "an older checkpoint that is the newer one": _newer_first,
     "a fact of another receipt": _other_receipts_fact,
     "a fact twice": lambda _w, _t, c: _said(c, lambda r: r["facts"].append(r["facts"][0])),

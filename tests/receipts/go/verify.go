@@ -310,7 +310,7 @@ func verify(c Case) error {
 		return errors.New("nothing is proven")
 	}
 	var found []proven
-	places := map[string]bool{}
+	places, trees := map[string]bool{}, map[string]tlog.Tree{}
 	for _, each := range lines {
 		line, is := each.(object)
 		if !is {
@@ -325,6 +325,10 @@ func verify(c Case) error {
 			return errors.New("a fact stands there twice")
 		}
 		places[place] = true
+		if before, is := trees[one.origin]; is && before != one.tree {
+			return errors.New("the receipt has two checkpoints of one log")
+		}
+		trees[one.origin] = one.tree
 		found = append(found, one)
 	}
 	first := found[0].fact
@@ -377,13 +381,8 @@ func verify(c Case) error {
 	if err != nil {
 		return err
 	}
-	newest := found[0]
-	for _, each := range found {
-		if each.tree.N > newest.tree.N {
-			newest = each
-		}
-	}
-	if newest.origin != older.origin || older.tree.N > newest.tree.N {
+	newest, is := trees[older.origin]
+	if !is || older.tree.N > newest.N {
 		return errors.New("the newer checkpoint is the smaller one, or of another log")
 	}
 	var path tlog.TreeProof
@@ -394,7 +393,7 @@ func verify(c Case) error {
 		}
 		path = append(path, hash)
 	}
-	return tlog.CheckTree(path, newest.tree.N, newest.tree.Hash, older.tree.N, older.tree.Hash)
+	return tlog.CheckTree(path, newest.N, newest.Hash, older.tree.N, older.tree.Hash)
 }
 
 func main() {
