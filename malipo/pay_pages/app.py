@@ -125,6 +125,8 @@ class PayPages:
         try:
             async with self._turns.taken():
                 return await handler(request)
+        except live_state.NothingBegun:  # No guess: the script of a page whose cookie is gone asks for it.
+            raise
         except Missing:
             self._misses.note(request.address, now_ms=milliseconds(self._parts.clock()))
             raise

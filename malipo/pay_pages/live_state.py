@@ -7,6 +7,7 @@ A request that waits holds neither a turn nor a database connection: all of them
 from starlette.responses import PlainTextResponse, Response
 
 from malipo.db import Conn
+from malipo.errors import Missing
 from malipo.links.link import NoSuchLink
 from malipo.links.store import customers_attempts, links
 from malipo.pay_pages.request import PayRequest
@@ -18,18 +19,23 @@ MOST_WAITING = 300  # of a process
 _BUSY_SECONDS = 5
 
 
+class NothingBegun(Missing):
+    """There is this link, and this browser has begun no payment at it, or has lost its cookie."""
+
+
 async def find(request: PayRequest) -> tuple[Key, Status]:
     """The payment, and its status now."""
 
     async def read(connection: Conn) -> tuple[Key, Status]:
         found = await links.find_by_code(connection, request.code)
-        known = request.known_attempt(request.code)
-        if found is None or known is None:
+        if found is None:
             raise NoSuchLink
+        if (known := request.known_attempt(request.code)) is None:
+            raise NothingBegun
         key = (found.link.merchant_id, found.link.id)
         attempt = await customers_attempts.find(connection, key, known.transaction_id)
         if attempt is None:
-            raise NoSuchLink
+            raise NothingBegun
         return (attempt.payment.merchant_id, attempt.payment.id), attempt.payment.status
 
     return await request.parts.queries.read(read)

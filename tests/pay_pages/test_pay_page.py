@@ -476,6 +476,20 @@ async def test_the_script_is_told_when_the_payment_has_changed(steps: LinkSteps,
     assert (await waiting).text == "PROCESSING"
 
 
+async def test_a_page_whose_cookie_is_gone_shuts_nobody_out(steps: LinkSteps, customer: Customer) -> None:
+    """Its script asks on; many customers share an address."""
+    link = await steps.make()
+    await press(customer, link)
+    customer.cookies = {}
+    for _ in range(61):
+        seen = await customer.get(at(link, "/state?of=PENDING"))
+    assert seen.status == 404
+    assert (await customer.get(at(link))).status == 200
+    for _ in range(61):
+        seen = await customer.get("/pay/0000000000000000/state?of=PENDING")
+    assert seen.status == 429, "a code that nobody has is a miss"
+
+
 async def test_a_logo_is_kept_for_ever_and_is_the_only_other_request(steps: LinkSteps, customer: Customer) -> None:
     logo = Logo("ab" * 16, 96, 48)
     async with steps.database.begin() as tx:

@@ -27,6 +27,8 @@ if (page.dataset.live) {
       try {
         const answer = await fetch(page.dataset.state, { cache: "no-store", signal: stop.signal });
         lost.hidden = true;
+        // The cookie is gone: the page shows the form again, and asks no more.
+        if (answer.status === 404) return location.reload();
         if (answer.ok) {
           if ((await answer.text()) !== page.dataset.live) return location.reload();
           seconds = +answer.headers.get("Retry-After") || 0.5;
