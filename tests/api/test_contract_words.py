@@ -161,9 +161,11 @@ def test_no_answer_may_carry_a_field_that_the_contract_does_not_name() -> None:
 
 def test_what_merchants_read_tells_them_to_expect_new_fields() -> None:
     schemas = PUBLISHED["components"]["schemas"]
-    # Only this request is refused: without the amount that a misspelt field was meant to be, it refunds everything.
-    assert schemas["NewRefund"]["additionalProperties"] is False
-    others = PUBLISHED | {"components": PUBLISHED["components"] | {"schemas": schemas | {"NewRefund": None}}}
+    # Only these are refused: without the amount that a misspelt field was meant to be, one refunds everything, and the
+    # other lets customers type how much they pay.
+    strict = {"NewRefund", "NewLink"}
+    assert {name for name in strict if schemas[name]["additionalProperties"] is False} == strict
+    others = PUBLISHED | {"components": PUBLISHED["components"] | {"schemas": schemas | dict.fromkeys(strict)}}
     assert b'"additionalProperties":false' not in msgspec.json.encode(others)
 
 
