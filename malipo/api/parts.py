@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from malipo.api.large_answers import LargeAnswers
+from malipo.api.log_reads import LogReads
 from malipo.app.accounts import Accounts
 from malipo.app.assemble import Service
 from malipo.app.health import Health
@@ -29,6 +30,7 @@ class ApiParts:
     metrics: Metrics
     health: Health
     large_answers: LargeAnswers
+    log_reads: LogReads
     known_keys: KnownKeys
     queries: Queries  # on the pool of the caller: programs and people have one each
     authenticate: Authentication
@@ -50,6 +52,7 @@ class ApiParts:
             metrics=service.metrics,
             health=service.health,
             large_answers=LargeAnswers(),
+            log_reads=LogReads(service.customer_queries),
             known_keys=KnownKeys(),
             queries=service.queries,
             authenticate=service.authenticate,

@@ -29,13 +29,13 @@ async def keys(parts: ApiParts, request: Request) -> Response:
     """Also of a private log: who holds a receipt of it needs them."""
     if parts.settings.receipt_log == "off":
         raise HTTPException(404)
-    found = await parts.queries.read(public_files.find_keys)
+    found = await parts.log_reads.read(public_files.find_keys)
     return Response(msgspec.json.encode(found), media_type="application/json", headers={"Cache-Control": _SHORTLY})
 
 
 async def checkpoint(parts: ApiParts, request: Request) -> Response:
     number = _number_in(parts, request)
-    note = await parts.queries.read(lambda connection: public_files.find_checkpoint(connection, number))
+    note = await parts.log_reads.read(lambda connection: public_files.find_checkpoint(connection, number))
     if note is None:
         raise HTTPException(404)
     return Response(note, media_type="text/plain", headers={"Cache-Control": _SHORTLY})
@@ -43,7 +43,7 @@ async def checkpoint(parts: ApiParts, request: Request) -> Response:
 
 async def tile(parts: ApiParts, request: Request) -> Response:
     number, path = _number_in(parts, request), request.path_params["path"]
-    found = await parts.queries.read_snapshot(lambda connection: public_files.find_tile(connection, number, path))
+    found = await parts.log_reads.read_snapshot(lambda connection: public_files.find_tile(connection, number, path))
     if found is None:
         raise HTTPException(404)
     # Without a number the path is that of another log after a restore.
