@@ -3,7 +3,7 @@ it.
 
 It holds the payment's id, signed together with the link's code, and goes to the pages of that link only. Whoever has
 the link and not the cookie sees nothing of a customer. Who has typed a number that another browser has begun to pay
-with is a guest: they see how it ends, and nothing that they have not typed. Pure.
+with is a guest: they see whether it is paid, and nothing that they have not typed. Pure.
 """
 
 from collections.abc import Mapping

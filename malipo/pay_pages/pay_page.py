@@ -30,7 +30,7 @@ from malipo.pay_pages.attempt_cookie import KnownAttempt, set_attempt
 from malipo.pay_pages.request import PayRequest
 from malipo.pay_pages.scene import Scene, prompt_ends, shown
 from malipo.payments.cancel import Cancellation
-from malipo.payments.transaction import Status
+from malipo.payments.transaction import Status, Transaction
 from malipo.receipts.receipt_link import token_of
 from malipo.restore.installation import IntakeClosed
 from malipo.restore.store import installation
@@ -93,8 +93,9 @@ async def press(request: PayRequest) -> Response:
         response.headers["Retry-After"] = str(unavailable.retry_after_seconds)
         return response
     is_guest = not pressed.is_new and not await _has_begun(request, pressed, press.press_id)
-    if is_guest and press.amount not in (None, pressed.transaction.amount):
-        # What the other browser has typed is not shown.
+    if is_guest and pressed.link.amount is None:
+        # What the other browser has typed is not shown; nor is whether this amount is the same, so that nobody finds
+        # it by trying.
         said = request.words(words.REFUSED_SENTENCES["already_asked"])
         return answer(request, page, form, notice=said, status=HTTPStatus.CONFLICT)
     response = request.go(f"/pay/{code}")
@@ -175,6 +176,8 @@ def answer(
     scene = shown(link_status, attempt, now=now, prompt_seconds=prompt_seconds, wants_again=wants_again)
     if is_warned:
         scene = replace(scene, is_warned=True)
+    if page.is_guest and scene.scene is Scene.TAKEN_BACK:
+        scene = replace(scene, scene=Scene.NOT_PAID)
     least, most = _bounds(request, link)
     return render.page(
         request,
@@ -219,12 +222,21 @@ def _about(request: PayRequest, page: Page, scene: Scene) -> dict[str, Any]:
         "prompt_ends": _time(ends),
         "seconds_left": max(round(left), 1) if scene is Scene.ASKED else None,
         "lapses_at": _time(payment.created_at + timedelta(seconds=settings.lapse_seconds)),
-        "why": words.why_not_paid(said, payment, NETWORKS[payment.channel]) if payment.status.is_final else None,
+        "why": _why(request, page, payment),
         "paid_at": payment.ended_at if is_completed else attempt.reported_at,
-        "is_late": attempt.late is not None or not is_completed,
-        "refunded": attempt.refunded,
+        "is_late": not page.is_guest and (attempt.late is not None or not is_completed),
+        "refunded": 0 if page.is_guest else attempt.refunded,
         "is_guest": page.is_guest,
     }
+
+
+def _why(request: PayRequest, page: Page, payment: Transaction) -> str | None:
+    """A guest may have typed somebody else's number, whose account is none of their business."""
+    if page.is_guest:
+        return request.words(words.GUEST_SENTENCE)
+    if not payment.status.is_final:
+        return None
+    return words.why_not_paid(request.words, payment, NETWORKS[payment.channel])
 
 
 def _time(at: datetime) -> str:

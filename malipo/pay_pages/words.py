@@ -24,6 +24,7 @@ FAILED_SENTENCES = {
     FailureCode.REJECTED: _REFUSED,
 }
 CANCELLED_SENTENCE = "It was stopped before the phone was asked. Nothing was charged."
+GUEST_SENTENCE = "It was not paid. Only the browser that has begun it is told why."
 
 # Why a link cannot be paid.
 CLOSED_SENTENCES = {
@@ -64,6 +65,7 @@ _GENERAL = "This is not right."
 SENTENCES = (
     FAILED_SENTENCES,
     CANCELLED_SENTENCE,
+    GUEST_SENTENCE,
     CLOSED_SENTENCES,
     REFUSED_SENTENCES,
     NOT_NOW,

@@ -395,13 +395,43 @@ async def test_only_the_browser_that_has_begun_sees_the_payment(
     assert (wrong.status, wrong.cookies) == (409, {})
     assert "This number is being asked to pay here already" in wrong.words
     assert "7,777" not in wrong.text
-    # With the same amount they see how it ends, and no receipt number.
-    guest = await press(other, link, NUMBER, amount="7777")
-    assert guest.status == 303
+    # Nor who types the same one: whoever tries amounts does not find it.
+    same = await press(other, link, NUMBER, amount="7777")
+    assert (same.status, same.cookies) == (409, {})
+    assert same.words == wrong.words
+
+
+async def test_a_guest_sees_that_it_is_paid_and_no_more(steps: LinkSteps, customer: Customer, other: Customer) -> None:
+    link = await steps.make()
+    await press(customer, link)
+    assert (await press(other, link)).status == 303
+    payment = await only_payment(steps)
+    await asked(steps, payment)
+    await steps.expire(link)
     await steps.hear(payment, Verdict.CONFIRMED, provider_reference="QK10183346")
-    assert "Paid. Thank you!" in (await other.get(at(link))).words
-    assert "QK10183346" not in (await other.get(at(link))).text
-    assert "QK10183346" in (await customer.get(at(link))).text
+    await steps.count()
+    guest, own = await other.get(at(link)), await customer.get(at(link))
+    assert "Paid. Thank you!" in guest.words
+    for secret in ("QK10183346", "It was paid late"):
+        assert (secret in guest.words, secret in own.words) == (False, True)
+    await steps.contradict(payment, Verdict.REFUSED)
+    guest, own = await other.get(at(link)), await customer.get(at(link))
+    assert "taken back" in own.words
+    assert "taken back" not in guest.words
+    assert "Not paid" in guest.words
+
+
+async def test_a_guest_does_not_see_why_it_is_not_paid(steps: LinkSteps, customer: Customer, other: Customer) -> None:
+    link = await steps.make()
+    await press(customer, link)
+    await press(other, link)
+    payment = await only_payment(steps)
+    await asked(steps, payment)
+    await steps.hear(payment, Verdict.REFUSED, failure_code=FailureCode.INSUFFICIENT_FUNDS)
+    assert "not enough money" in (await customer.get(at(link))).words
+    guest = await other.get(at(link))
+    assert "not enough money" not in guest.words
+    assert "It was not paid. Only the browser that has begun it is told why." in guest.words
 
 
 async def test_the_cookie_of_one_link_is_none_of_another(steps: LinkSteps, customer: Customer, other: Customer) -> None:
