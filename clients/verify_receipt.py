@@ -316,6 +316,8 @@ def main():
         )
         moment = datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         print(f"  true as of {moment}: checkpoint of {size:,} leaves, {origin}")
+    if not given.keys:
+        print("  the key may have been retired since you got it: give --keys (GET /log/keys)")
     return 0
 
 

@@ -75,6 +75,11 @@ def test_as_a_program(world: World, tmp_path: Path) -> None:
     assert (said.returncode, said.stderr) == (0, "")
     assert f"completed: TZS {subject.receipt['amount']:,} to " in said.stdout
     assert "true as of 2026-10-" in said.stdout or "true as of 2026-" in said.stdout
+    assert "--keys" not in said.stdout
+    receipt = str(tmp_path / "receipt.json")
+    command = [sys.executable, "-I", str(VERIFIER), receipt, f"--key={world.keys[-1]}"]
+    alone = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (alone.returncode, "the key may have been retired" in alone.stdout) == (0, True)
     for name in ("another amount in both", "a history that was rewritten"):
         said = run(tmp_path, FORGERIES[name](world, subject, honest(world, subject)))
         assert said.returncode == 1
