@@ -22,6 +22,7 @@ SENTENCES = {
     "merchant.created": "Opened the account of this business",
     "merchant.activated": "Made this business active again",
     "merchant.deactivated": "Stopped this business",
+    "receipt.erased": "Erased the receipt of {payment}: it proves nothing any more",
     "person.added": "Added {email} as {role}",
     "person.role_changed": "Made {email} {role}",
     "person.approval_changed": "Changed whether {email} may approve payouts",
