@@ -154,6 +154,9 @@ class PressLinks:
                 answers[place] = NoSuchLink()
             else:
                 waiting.append((place, each, key))
+        # All numbers at once, and not turn by turn: two commits that take them in different orders would wait for each
+        # other.
+        await prompt_limits.lock(tx, {each.press.phone for _, each, _ in waiting})
         # A press that depends on what another one writes gets no answer in its turn: the next one has read that.
         while waiting:
             answers |= await self._take_turn(tx, waiting, secret, again=again)

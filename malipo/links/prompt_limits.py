@@ -7,7 +7,7 @@ often it was asked.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -42,10 +42,14 @@ class TooManyPrompts(TooMany):
         super().__init__(message="", retry_after_seconds=round(HOUR.total_seconds()))
 
 
-async def refusals(tx: Tx, asked: Sequence[NewPrompt], *, now: datetime) -> list[Refusal | None]:
-    """Why each may not be sent; None: it may. The rows of their links are locked."""
-    numbers = sorted({each.phone for each in asked})
+async def lock(tx: Tx, numbers: Collection[str]) -> None:
+    """Before anything is decided about these numbers, and after the rows of their links are locked."""
     await prompts.lock_numbers(tx, numbers)
+
+
+async def refusals(tx: Tx, asked: Sequence[NewPrompt], *, now: datetime) -> list[Refusal | None]:
+    """Why each may not be sent; None: it may. The rows of their links are locked, and their numbers."""
+    numbers = sorted({each.phone for each in asked})
     blocked = await blocked_numbers.find(tx, numbers)
     tally: Tally = Counter()
     tally.update(await prompts.count_of_numbers(tx, numbers))

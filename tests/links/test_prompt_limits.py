@@ -1,17 +1,20 @@
 """No more prompts than the limits reach a stranger's phone, whichever links are pressed, and however many at once."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import pytest
 
 from malipo import clock
+from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.links import block_number
 from malipo.links.link import Link
-from malipo.links.press import Pressed
+from malipo.links.press import PressAttempt, Pressed, PressLinks
+from malipo.links.press_request import Press
 from malipo.links.prompt_limits import TooManyPrompts
-from malipo.networks.connector import FailureCode, Verdict
+from malipo.links.store import prompts
+from malipo.networks.connector import Channel, FailureCode, Verdict
 from malipo.payments.cancel import Cancellation
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Transaction, Type
@@ -103,6 +106,34 @@ async def test_presses_at_many_links_at_once_ask_a_number_three_times(steps: Lin
     assert sorted(refused(answers)) == [False] * 3 + [True] * 9
     assert len(await steps.payments()) == 3
     await elsewhere.service.finish()
+
+
+async def test_numbers_are_locked_in_one_order_also_where_presses_wait_for_each_other(
+    steps: LinkSteps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A place that a refused number leaves goes to the next one of the same commit."""
+    async with steps.database.begin() as tx:
+        await block_number.block(tx, JUMA, "She asked for it", actor=NOBODY, now=clock.now())
+    link = await steps.make(reusable=True, maxPayments=1)
+    locked: list[list[str]] = []
+    lock = prompts.lock_numbers
+
+    async def noted(tx: Tx, numbers: Collection[str]) -> None:
+        locked.append(sorted(numbers))
+        await lock(tx, numbers)
+
+    monkeypatch.setattr(prompts, "lock_numbers", noted)
+    press = PressLinks(
+        steps.service.payments.act, steps.service.payments.terms, prompt_seconds=60, clock=steps.service.clock
+    )
+    asked = [
+        PressAttempt.of(Press(code=link.code, phone=each, channel=Channel.MPESA), clock.now()) for each in (JUMA, ASHA)
+    ]
+    async with steps.database.begin() as tx:
+        first, second = await press(tx, asked, again=False)
+    assert isinstance(first, TooManyPrompts)
+    assert isinstance(second, Pressed)
+    assert locked == [[ASHA, JUMA]]
 
 
 async def test_a_link_that_asks_many_who_do_not_answer_asks_nobody_more(steps: LinkSteps) -> None:
