@@ -1,4 +1,4 @@
-"""malipo numbers …: phone numbers that pay pages no longer ask. Operators block one whose owner is molested."""
+"""malipo numbers …: phone numbers that pay pages no longer ask. Operators block one whose owner is pestered."""
 
 import argparse
 from datetime import datetime

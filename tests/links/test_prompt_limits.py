@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from datetime import timedelta
 
 import pytest
 
@@ -206,12 +207,14 @@ async def test_a_blocked_number_is_refused_in_the_same_words(steps: LinkSteps) -
 
 
 async def test_blocking_twice_is_refused_and_both_are_in_the_audit_log_once(steps: LinkSteps) -> None:
+    now = clock.now()
+    later = now + timedelta(milliseconds=1)  # entries of one millisecond have no order
     async with steps.database.begin() as tx:
-        await block_number.block(tx, ASHA, "She asked for it", actor=NOBODY, now=clock.now())
+        await block_number.block(tx, ASHA, "She asked for it", actor=NOBODY, now=now)
         with pytest.raises(Conflict):
-            await block_number.block(tx, ASHA, "Again", actor=NOBODY, now=clock.now())
-        await block_number.unblock(tx, ASHA, actor=NOBODY, now=clock.now())
+            await block_number.block(tx, ASHA, "Again", actor=NOBODY, now=now)
+        await block_number.unblock(tx, ASHA, actor=NOBODY, now=later)
         with pytest.raises(Conflict):
-            await block_number.unblock(tx, ASHA, actor=NOBODY, now=clock.now())
+            await block_number.unblock(tx, ASHA, actor=NOBODY, now=later)
         rows = await tx.fetch("SELECT action FROM audit_log WHERE action LIKE 'number.%' ORDER BY id")
     assert [row["action"] for row in rows] == ["number.blocked", "number.unblocked"]

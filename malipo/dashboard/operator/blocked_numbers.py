@@ -1,4 +1,4 @@
-"""Phone numbers that pay pages no longer ask: operators block one whose owner is molested, and unblock it."""
+"""Phone numbers that pay pages no longer ask: operators block one whose owner is pestered, and unblock it."""
 
 from contextlib import suppress
 from http import HTTPStatus
