@@ -70,6 +70,7 @@ LEFT = """
     events.read         events.read
     webhooks.manage     webhooks.manage
     payouts.approve     payouts.approve
+    links.manage        links.manage
 """
 
 
