@@ -1,0 +1,1 @@
+"""The files of banks: payout files, and statements. Knows nothing of settlements."""
