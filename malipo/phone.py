@@ -10,6 +10,16 @@ def is_valid(phone: str) -> bool:
     return _MOBILE.fullmatch(phone) is not None
 
 
+def spaced(phone: str) -> str:
+    """As it is read: `+255 754 000 100`. What is no such number stays as it is."""
+    return f"{phone[:4]} {phone[4:7]} {phone[7:10]} {phone[10:]}" if phone.startswith("+255") else phone
+
+
+def local(phone: str) -> str:
+    """As people in Tanzania write and type it: `0754 000 100`."""
+    return f"0{phone[4:7]} {phone[7:10]} {phone[10:]}" if phone.startswith("+255") else phone
+
+
 def mask(phone: str) -> str:
     """Enough to recognise a number one knows, too little to call it: `+2557*****123`."""
     return f"{phone[:-8]}*****{phone[-3:]}"

@@ -16,13 +16,14 @@ from malipo.dashboard.language import NAMES, Translator
 from malipo.dashboard.notices import NOTICES
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.http.accept_language import Language
+from malipo.phone import spaced
 
 
 @cache
 def templates() -> Environment:
     loader = PackageLoader("malipo.dashboard")
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"money": money.display, "phone": phone}
+    made.filters |= {"money": money.display, "phone": spaced}
     made.globals |= {"exact": money.exact, "static": static_files.url}
     return made
 
@@ -80,8 +81,3 @@ def moment(words: Translator, at: datetime | None) -> Markup:
     return Markup('<time datetime="{}" title="{}">{}</time>').format(
         utc.isoformat(timespec="milliseconds").replace("+00:00", "Z"), f"{utc:%Y-%m-%d %H:%M:%S} UTC", words.moment(at)
     )
-
-
-def phone(number: str) -> str:
-    """`+255 754 000 100`."""
-    return f"{number[:4]} {number[4:7]} {number[7:10]} {number[10:]}" if number.startswith("+255") else number

@@ -1,4 +1,4 @@
-"""The site of customers, below /pay: routing, turns, misses, error pages and the log. Nobody logs in here."""
+"""The site of customers, below /pay and /receipt: routing, turns, misses, error pages, the log. Nobody logs in here."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

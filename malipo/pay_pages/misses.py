@@ -4,8 +4,11 @@ No guess ever hits one of 2^80 codes; the limit keeps such a program from costin
 itself, and remembers nothing longer than a minute.
 """
 
+from contextlib import suppress
+
 from malipo.errors import TooMany
-from malipo.rate_limit.sliding_window import SPAN_MS, Window
+from malipo.rate_limit.in_process import InProcessLimits
+from malipo.rate_limit.refusal import RateLimited
 
 MOST_A_MINUTE = 60  # Many customers share an address.
 
@@ -18,26 +21,18 @@ class TooManyMisses(TooMany):
 class Misses:
     def __init__(self, most: int = MOST_A_MINUTE) -> None:
         self._most = most
-        self._windows: dict[str, Window] = {}
-        self._swept_ms = 0
+        self._limits = InProcessLimits()
 
     def check(self, address: str, *, now_ms: int) -> None:
         """Raises TooManyMisses where the limit is reached, before anything is looked up."""
-        window = self._windows.get(address)
-        if window is not None and not window.admit(1, limit=self._most, now_ms=now_ms)[0]:
+        if not self._limits.has_room(address, self._most, now_ms=now_ms):
             raise TooManyMisses
 
     def note(self, address: str, *, now_ms: int) -> None:
-        self._sweep(now_ms)
-        _, self._windows[address] = self._windows.get(address, Window()).admit(1, limit=self._most, now_ms=now_ms)
+        with suppress(RateLimited):  # Others of this address were looked up at the same time.
+            self._limits.admit((address, self._most), now_ms=now_ms)
 
     @property
     def size(self) -> int:
         """How many addresses are remembered."""
-        return len(self._windows)
-
-    def _sweep(self, now_ms: int) -> None:
-        if 0 <= now_ms - self._swept_ms < SPAN_MS:
-            return
-        self._swept_ms = now_ms
-        self._windows = {who: window for who, window in self._windows.items() if window.last_ms > now_ms - SPAN_MS}
+        return self._limits.size

@@ -31,6 +31,7 @@ from malipo.pay_pages.request import PayRequest
 from malipo.pay_pages.scene import Scene, prompt_ends, shown
 from malipo.payments.cancel import Cancellation
 from malipo.payments.transaction import Status, Transaction
+from malipo.phone import local
 from malipo.receipts.receipt_link import token_of
 from malipo.restore.installation import IntakeClosed
 from malipo.restore.store import installation
@@ -297,5 +298,4 @@ def _typed(form: Form | None, attempt: CustomersAttempt | None) -> dict[str, str
     if attempt is None or attempt.payment.status is Status.PROCESSING:
         return {"amount": "", "phone": "", "channel": ""}
     payment = attempt.payment
-    local = f"0{payment.phone[4:7]} {payment.phone[7:10]} {payment.phone[10:]}"
-    return {"amount": f"{payment.amount:,}", "phone": local, "channel": ""}
+    return {"amount": f"{payment.amount:,}", "phone": local(payment.phone), "channel": ""}

@@ -13,7 +13,7 @@ from malipo.http.accept_language import Language
 from malipo.merchants.public_profile import PublicProfile, logo_path, tin_as_written
 from malipo.pay_pages import inline_files
 from malipo.pay_pages.request import PACKAGE, PayRequest
-from malipo.phone import mask
+from malipo.phone import local, mask
 
 
 @cache
@@ -21,7 +21,7 @@ def templates() -> Environment:
     made = Environment(
         loader=PackageLoader(PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"phone": local, "masked": mask, "tin": tin_as_written}
+    made.filters |= {"phone": on_one_line, "masked": mask, "tin": tin_as_written}
     # Written by us, and allowed by their hashes alone: an escaped letter would be another text.
     made.globals |= {
         "style": Markup(inline_files.style()),  # noqa: S704
@@ -31,10 +31,8 @@ def templates() -> Environment:
     return made
 
 
-def local(number: str) -> str:
-    """As people in Tanzania write and type it, and on one line: `0754 000 100`."""
-    spaced = f"0{number[4:7]} {number[7:10]} {number[10:]}" if number.startswith("+255") else number
-    return spaced.replace(" ", "\N{NO-BREAK SPACE}")
+def on_one_line(number: str) -> str:
+    return local(number).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def page(

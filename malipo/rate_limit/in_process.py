@@ -32,6 +32,10 @@ class InProcessLimits:
                 counted[whose] = after
         self._windows |= counted
 
+    def has_room(self, whose: str, limit: int, *, now_ms: int) -> bool:
+        """Whether one more request would be admitted. Counts nothing."""
+        return self._windows.get(whose, _EMPTY).admit(1, limit=limit, now_ms=now_ms)[0] > 0
+
     @property
     def size(self) -> int:
         """How many ids are remembered."""

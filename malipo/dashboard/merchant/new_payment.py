@@ -86,7 +86,7 @@ async def _show(request: MerchantRequest, type_: Type) -> Response:
     typed = {
         "amount": f"{failed.amount:,}",
         "channel": "" if channel_of(failed.phone) is failed.channel else failed.channel,
-        "phone": render.phone(failed.phone),
+        "phone": phones.spaced(failed.phone),
         "name": failed.name,
         "description": failed.description,
         "orderReference": failed.order_reference or "",
