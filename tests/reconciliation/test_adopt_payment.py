@@ -54,6 +54,19 @@ async def test_a_repeat_after_the_adoption_is_answered_with_the_adopted_payment(
     await lost.check()
 
 
+async def test_each_event_of_an_adopted_payout_that_the_wallet_could_not_pay_has_its_receipt(lost_payout: Lost) -> None:
+    """The debt is told before the end, in the same commit. Each event is a leaf of the receipt log, which must say what
+    the payment says."""
+    lost = lost_payout
+    lost.amount = await lost.held() + 5_000
+    await lost.adopt(await lost.on_statement())
+    async with lost.statements.database.read() as connection:
+        told = await connection.fetch(
+            "SELECT event, body::json -> 'transaction' ->> 'providerReference' AS receipt FROM events ORDER BY event"
+        )
+    assert [tuple(row) for row in told] == [("payout.completed", "QK1"), ("payout.corrected", "QK1")]
+
+
 async def test_an_adoption_that_is_approved_after_the_repeat_is_refused(lost: Lost) -> None:
     found = await lost.on_statement()
     await lost.propose(found)

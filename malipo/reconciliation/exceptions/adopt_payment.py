@@ -47,7 +47,7 @@ async def adopt(
     assert exception.receipt is not None
     undone = await adopted_payments.give_up_keys(tx, exception.receipt, lost.amount)
     await items.follow_adoption(tx, undone, draft)
-    await _lend(tx, draft, now=now)
+    await _lend(tx, draft, exception.receipt, now=now)
     wallets = await ledger.lock(tx, [draft.merchant_id])
     # Check again for a repeat that was created or credited meanwhile: creating one needs this lock too.
     await require_new(tx, exception, lost)
@@ -110,15 +110,16 @@ async def _as_refund(tx: Tx, draft: Transaction) -> Transaction:
     return replace(draft, refund_ordinal=ordinal)
 
 
-async def _lend(tx: Tx, draft: Transaction, *, now: datetime) -> None:
-    """Lend the wallet what it lacks before the payout is taken from it: no wallet goes below zero."""
+async def _lend(tx: Tx, draft: Transaction, receipt: str, *, now: datetime) -> None:
+    """Lend the wallet what it lacks before the payout is taken from it: no wallet goes below zero. What is told of it
+    says the payment as it is at the commit."""
     if draft.type is Type.COLLECTION:
         return
     wallet = (await ledger.lock(tx, [draft.merchant_id]))[draft.merchant_id]
     lent = draft.amount + draft.fee - wallet.available
     if lent > 0:
         change = correction_moves.with_notice(correction_moves.lend(lent), now)
-        completed = replace(draft, status=Status.COMPLETED, processing_at=now, ended_at=now)
+        completed = replace(draft, status=Status.COMPLETED, provider_reference=receipt, processing_at=now, ended_at=now)
         await status_writer.write(tx, {}, [], [CorrectedTransaction(completed, change, 0)], now=now)
         await cases.insert_automatic(tx, completed, change, now=now)
 
