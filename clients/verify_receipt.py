@@ -250,26 +250,33 @@ def verify_receipt(receipt, trusted):
     require(len({head[0] for head in heads}) == len(heads), "the receipt has two checkpoints of one log")
     first, names = found[0][0], ("reference", "type", "amount", "currency", "channel", "phone")
     differs = "the receipt differs from its proof"
-    require(first["fact"] != "refunded" and receipt["id"] == first["payment"], differs)
+    require("refund" not in first and receipt["id"] == first["payment"], differs)
     require([receipt.get(name) for name in names] == [first[name] for name in names], differs)
     require(receipt.get("providerReference") == first.get("networkReceipt"), differs)
-    if first["fact"] == "completed":
-        require((receipt["completedAt"], receipt["status"]) == (first["at"], "COMPLETED"), differs)
+    is_completed = first["fact"] == "completed"
+    require(is_completed == (receipt["status"] == "COMPLETED"), differs)
+    require(receipt.get("completedAt") == (first["at"] if is_completed else None), differs)
     for name, proven in (
         ("name", "merchantName"),
         ("registeredName", "merchantRegisteredName"),
         ("tin", "merchantTin"),
     ):
         require(receipt["merchant"].get(name) == first.get(proven), differs)
-    for fact, _, _ in found:
+    known, refunds, correction = set(), {}, None
+    for fact in sorted((fact for fact, _, _ in found), key=lambda fact: fact.get("ordinal", 0)):
         same = all(fact[name] == first[name] for name in ("payment", "merchant"))
         require(same, "the receipt has facts of another payment")
-    refunded = sum(fact["amount"] for fact, _, _ in found if fact["fact"] == "refunded")
-    corrections = [fact for fact, _, _ in found if fact["fact"] == "corrected"]
-    require(corrections or receipt.get("refundedAmount", 0) >= refunded, "the receipt hides a refund")
-    outcomes = [fact["outcome"] for fact in corrections if "refund" not in fact]
-    said = receipt.get("correction", {}).get("outcome")
-    require(not outcomes or said == outcomes[-1], "the receipt hides a correction, or says another one")
+        kind, refund, name = fact["fact"], fact.get("refund"), (fact["fact"], fact.get("refund"), fact.get("ordinal"))
+        require(name not in known and (kind != "refunded" or refund), "a fact stands there twice")
+        known.add(name)
+        if kind == "refunded" or (kind == "corrected" and refund):
+            refunds[refund] = fact["amount"] if fact.get("outcome", "COMPLETED") == "COMPLETED" else 0
+        elif kind == "corrected":
+            correction = fact["outcome"], fact["at"]
+    said = receipt.get("correction")
+    said = said and (said["outcome"], said["correctedAt"])
+    require(receipt.get("refundedAmount", 0) == sum(refunds.values()), "the receipt says another sum of refunds")
+    require(said == correction, "the receipt hides a correction, or says another one")
     return found
 
 

@@ -62,8 +62,11 @@ QUERIES = {
     *(f"malipo/payments/check/{name}.py" for name in ("check_in_pieces", "corrections", "rollups", "expected")),
     *(f"malipo/payments/check/{name}.py" for name in ("fingerprints", "newer_rows", "refunds", "transactions")),
     "malipo/payments/rollups/backlog.py",
-    *(f"malipo/payments/listing/{name}.py" for name in ("by_reference", "keyset_pagination", "late_payouts")),
-    *(f"malipo/payments/listing/{name}.py" for name in ("offset_pagination", "sums", "transaction_list")),
+    *(f"malipo/payments/listing/{name}.py" for name in ("by_reference", "filters", "keyset_pagination")),
+    *(
+        f"malipo/payments/listing/{name}.py"
+        for name in ("late_payouts", "offset_pagination", "sums", "transaction_list")
+    ),
     "malipo/payments/search/index.py",
     "malipo/payments/search/query.py",
 }

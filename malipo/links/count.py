@@ -4,7 +4,7 @@ A worker does it a moment after the payment's end, under the lock of the link's 
 corrected later is counted again. An attempt is counted as its network last reported it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import msgspec
@@ -20,16 +20,27 @@ from malipo.links.store.links import Key
 from malipo.outbox import store as outbox
 from malipo.outbox.event import Event
 from malipo.outbox.store import LinkEvent
+from malipo.payments.store.transactions import Key as PaymentKey
 
 _encode = msgspec.json.Encoder().encode
 
 
-async def count(tx: Tx, *, most: int, now: datetime) -> tuple[int, int]:
-    """How many links were looked at, and how many events were written."""
-    keys = await attempts.lock_links_to_count(tx, most=most)
+async def count_all(tx: Tx, *, most: int, now: datetime) -> tuple[int, int]:
+    """Whatever is to be counted of so many links; how many were looked at, and how many events were written. It reads
+    all attempts that are open."""
+    return await _count(tx, await attempts.lock_links_to_count(tx, most=most), None, now=now)
+
+
+async def count_ended(tx: Tx, payments: Collection[PaymentKey], *, now: datetime) -> int:
+    """The attempts of these payments, which have ended; how many events were written."""
+    _, told = await _count(tx, await attempts.lock_links_of(tx, payments), {id_ for _, id_ in payments}, now=now)
+    return told
+
+
+async def _count(tx: Tx, keys: Sequence[Key], only: Collection[str] | None, *, now: datetime) -> tuple[int, int]:
     events: list[LinkEvent] = []
     for key in keys:
-        events += await _count_link(tx, key, now=now)
+        events += await _count_link(tx, key, only, now=now)
     if events:
         # Their ids follow one another, so that they are told in this order.
         first = ids.first_of_series("evt_", now)
@@ -38,8 +49,8 @@ async def count(tx: Tx, *, most: int, now: datetime) -> tuple[int, int]:
     return len(keys), len(events)
 
 
-async def _count_link(tx: Tx, key: Key, *, now: datetime) -> list[LinkEvent]:
-    uncounted = await attempts.lock_uncounted(tx, key)
+async def _count_link(tx: Tx, key: Key, only: Collection[str] | None, *, now: datetime) -> list[LinkEvent]:
+    uncounted = await attempts.lock_uncounted(tx, key, only)
     ended = await attempts.find_ended(tx, key, uncounted)
     before = await links.get_counted(tx, *key)
     tally = Tally(before)

@@ -93,7 +93,7 @@ class PayPages:
         seconds = clock.monotonic() - sent.began
         path = self._paths.get(request.scope.get("endpoint"), "unknown")
         method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
-        self._parts.metrics.count_request(method, path if path == _STATE else "/pay", sent.status or 0, seconds)
+        self._parts.metrics.count_request(method, _label_of(path), sent.status or 0, seconds)
         log.info("pay_page", method=request.method, route=path, status=sent.status, ms=round(seconds * 1000, 1))
 
     def _endpoint(self, methods: dict[str, PayRoute]) -> Callable[[Request], Awaitable[Response]]:
@@ -123,13 +123,20 @@ class PayPages:
         self._parts.health.monitor.schema.require()
         self._misses.check(request.address, now_ms=milliseconds(self._parts.clock()))
         try:
-            async with self._turns.taken():
+            async with self._turns.taken(request.address):
                 return await handler(request)
         except live_state.NothingBegun:  # No guess: the script of a page whose cookie is gone asks for it.
             raise
         except Missing:
             self._misses.note(request.address, now_ms=milliseconds(self._parts.clock()))
             raise
+
+
+def _label_of(path: str) -> str:
+    """The route in metrics: pages to pay, the requests that wait for news, and receipts."""
+    if path == _STATE:
+        return path
+    return "/receipt" if path.startswith("/receipt/") else "/pay"
 
 
 def _may_compress(request: Request) -> bool:

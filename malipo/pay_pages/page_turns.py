@@ -3,16 +3,22 @@
 A process does one thing at a time. If two hundred customers came at once, a request of a merchant's program would stand
 behind two hundred pages; now it stands behind a few. Those who wait longer than a moment get a short page that tries
 again by itself, and costs next to nothing. Each process counts for itself.
+
+Addresses that wait get turns one after the other, and none may have all places: an address with a hundred pages waiting
+keeps a customer at another address waiting for one of them, not for all. Many customers share an address, so one may
+have most of the places.
 """
 
+import asyncio
+from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from malipo.errors import Unavailable
-from malipo.turns import Turns
 
 AT_ONCE = 4
 MOST_WAITING = 200
+MOST_OF_ADDRESS = 150
 WAIT_SECONDS = 4
 
 
@@ -24,28 +30,61 @@ class TooManyPages(Unavailable):
 
 class PageTurns:
     def __init__(
-        self, *, at_once: int = AT_ONCE, most_waiting: int = MOST_WAITING, wait_seconds: float = WAIT_SECONDS
+        self,
+        *,
+        at_once: int = AT_ONCE,
+        most_waiting: int = MOST_WAITING,
+        most_of_address: int = MOST_OF_ADDRESS,
+        wait_seconds: float = WAIT_SECONDS,
     ) -> None:
-        self._turns = Turns(at_once)
+        self._free = at_once
         self._most_waiting = most_waiting
+        self._most_of_address = most_of_address
         self._wait_seconds = wait_seconds
-        self._waiting = 0
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # the address that is next comes first
 
     @asynccontextmanager
-    async def taken(self) -> AsyncIterator[None]:
-        if self._waiting >= self._most_waiting:
-            raise TooManyPages
-        self._waiting += 1
-        has_turn = False
+    async def taken(self, address: str) -> AsyncIterator[None]:
+        """A turn for as long as the block lasts."""
+        await self._take(address)
         try:
-            async with self._turns.taken(seconds=self._wait_seconds):
-                self._waiting -= 1
-                has_turn = True
-                yield
-        except Unavailable:
-            if has_turn:
-                raise
-            raise TooManyPages from None
+            yield
         finally:
-            if not has_turn:
-                self._waiting -= 1
+            self._give_on()
+
+    async def _take(self, address: str) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        own = self._waiting.get(address, ())
+        if len(own) >= self._most_of_address or sum(map(len, self._waiting.values())) >= self._most_waiting:
+            raise TooManyPages
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(address, deque()).append(turn)
+        try:
+            async with asyncio.timeout(self._wait_seconds):
+                await turn
+        except BaseException as error:
+            if turn.cancelled():
+                self._forget(address, turn)
+            else:  # It has just been given: whoever waited has gone.
+                self._give_on()
+            if isinstance(error, TimeoutError):
+                raise TooManyPages from None
+            raise
+
+    def _give_on(self) -> None:
+        """To the next address that waits, which then stands behind the others."""
+        for address in self._waiting:
+            own = self._waiting.pop(address)
+            own.popleft().set_result(None)
+            if own:
+                self._waiting[address] = own
+            return
+        self._free += 1
+
+    def _forget(self, address: str, turn: asyncio.Future[None]) -> None:
+        own = self._waiting[address]
+        own.remove(turn)
+        if not own:
+            del self._waiting[address]

@@ -92,7 +92,7 @@ def _as_paid(receipt: Receipt, profile: PublicProfile) -> PublicProfile:
 def _proof_state(request: PayRequest, receipt: Receipt) -> ProofState:
     if any(each.kept.fact is None for each in receipt.facts):
         return ProofState.ERASED
-    if receipt.facts and all(each.proof for each in receipt.facts):
+    if receipt.facts and not receipt.pending and all(each.proof for each in receipt.facts):
         return ProofState.PROVEN
     return ProofState.NONE if request.parts.settings.receipt_log == "off" else ProofState.NOT_YET
 

@@ -7,7 +7,8 @@ from malipo.errors import Missing
 from malipo.payments.store import transactions
 from malipo.payments.transaction import NoSuchTransaction, Status, Transaction
 from malipo.receipts import receipt_link, tree_store
-from malipo.receipts.fact import Merchant
+from malipo.receipts.fact import Kind, Merchant, decode
+from malipo.receipts.pending_facts import pending
 from malipo.receipts.proof_text import Proof
 from malipo.receipts.store import facts, logs
 from malipo.receipts.store.facts import KeptFact
@@ -33,6 +34,12 @@ class Receipt:
     merchant: Merchant
     token: str  # of its page
     facts: tuple[ProvenFact, ...]
+
+    @property
+    def pending(self) -> list[Kind]:
+        """What it says that the log does not have yet. Of an erased receipt nothing is to come."""
+        texts = [each.kept.fact for each in self.facts]
+        return pending(self.payment, [decode(each) for each in texts if each is not None]) if all(texts) else []
 
 
 async def find_receipt(connection: Conn, merchant_id: str, id_or_reference: str) -> Receipt:

@@ -4,7 +4,7 @@ from typing import Any
 
 from malipo import clock, phone
 from malipo.money import CURRENCY
-from malipo.receipts.fact import Merchant, decode
+from malipo.receipts.fact import Kind, Merchant, decode
 from malipo.receipts.find_receipt import ProvenFact, Receipt
 
 View = dict[str, Any]
@@ -36,7 +36,8 @@ def receipt_view(receipt: Receipt, *, url: str) -> View:
     if payment.correction is not None:
         corrected = payment.correction
         shown["correction"] = {"outcome": corrected.outcome, "correctedAt": clock.iso(corrected.corrected_at)}
-    return shown | {"url": url, "facts": [_fact(each) for each in receipt.facts]}
+    facts = [_fact(each) for each in receipt.facts] + [_pending(each) for each in receipt.pending]
+    return shown | {"url": url, "facts": facts}
 
 
 def merchant_of(receipt: Receipt) -> Merchant:
@@ -57,3 +58,8 @@ def _fact(proven: ProvenFact) -> View:
         "salt": None if kept.salt is None else kept.salt.hex(),
         "proof": None if proven.proof is None else str(proven.proof),
     }
+
+
+def _pending(kind: Kind) -> View:
+    """Known, and not in the log yet: a verifier says so, instead of comparing this receipt with older facts."""
+    return {"kind": kind, "fact": None, "salt": None, "proof": None}

@@ -23,9 +23,13 @@ Beside = Callable[[Tx, Sequence[AnyEvent]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class FannedOut:
-    events: int
+    numbered: Sequence[AnyEvent]
     taken: Sequence[WebhookMessage]
     left: frozenset[str]  # endpoints with deliveries that are still waiting
+
+    @property
+    def events(self) -> int:
+        return len(self.numbered)
 
 
 async def fan_out(
@@ -42,7 +46,7 @@ async def fan_out(
     # numbers belonged to other events, and readers of the feed would miss the new ones.
     events = await feed_numbers.number(tx, most=most, condition=send_counts.IS_COMPARED)
     if not events:
-        return FannedOut(0, (), frozenset())
+        return FannedOut((), (), frozenset())
     await daily_totals.add(tx, events)
     if beside is not None:
         await beside(tx, events)
@@ -61,7 +65,7 @@ async def fan_out(
         claim = claim_id if is_taken else None
         new.append(delivery_queue.NewDelivery(endpoint.id, event.id, event.merchant_id, event.event, claim))
     await delivery_queue.insert(tx, new, lease_seconds=lease_seconds, now=now)
-    return FannedOut(len(events), taken, frozenset(left))
+    return FannedOut(events, taken, frozenset(left))
 
 
 def pairs(events: Sequence[AnyEvent], listening: Sequence[Endpoint]) -> list[tuple[AnyEvent, Endpoint]]:

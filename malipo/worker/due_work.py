@@ -8,7 +8,6 @@ by itself, a worker with six networks would run eighty statements a second witho
 from collections.abc import Callable, Collection, Sequence
 
 from malipo.db import Database
-from malipo.links.store import attempts
 from malipo.networks import circuit_store
 from malipo.networks.connector import Channel, Type
 from malipo.outbox import feed_numbers
@@ -20,13 +19,11 @@ from malipo.worker.first_worker import Precedence
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
 
-# The topics that no other process sends.
+# A topic that no other process sends.
 BATCHES_TOPIC = "batches"
-LINKS_TOPIC = "links"
 
 _ALSO = f"""
-    SELECT {feed_numbers.has_unnumbered_sql("$1::float8")}, {batches.IS_ANY_RUNNING}, {attempts.IS_ANY_ENDED},
-           {circuit_store.DOWN}
+    SELECT {feed_numbers.has_unnumbered_sql("$1::float8")}, {batches.IS_ANY_RUNNING}, {circuit_store.DOWN}
 """
 
 
@@ -57,13 +54,11 @@ async def wake_due(
             topics = [*due.channels, *due.to_query, *map(resend_topic, due.to_send_again)]
             row = await connection.fetchrow(_ALSO, late(EVENTS_TOPIC))
             assert row is not None
-            has_events, is_batch_running, is_link_to_count, down = row.values()
+            has_events, is_batch_running, down = row.values()
             if has_events:
                 topics.append(EVENTS_TOPIC)
             if is_batch_running:
                 topics.append(BATCHES_TOPIC)
-            if is_link_to_count:
-                topics.append(LINKS_TOPIC)
         for circuit in circuits:
             circuit.wake(down)
         for topic in topics:

@@ -20,6 +20,7 @@ from malipo.metrics.process_metrics import Metrics
 from malipo.monitoring.collector import Collector
 from malipo.networks.routing import Networks, unconnected_routes
 from malipo.outbox.event import EVENTS_TOPIC
+from malipo.outbox.store import AnyEvent
 from malipo.process_tuning import raise_file_limit
 from malipo.restore.restore_detector import RestoreDetector
 from malipo.restore.worker_reports import route_of
@@ -27,12 +28,12 @@ from malipo.settings import Settings, state_folder
 from malipo.worker import rollups
 from malipo.worker.batch_completer import complete_batches
 from malipo.worker.circuit_breaker import CircuitBreaker, OpenCircuits
-from malipo.worker.due_work import BATCHES_TOPIC, LINKS_TOPIC, wake_due
+from malipo.worker.due_work import BATCHES_TOPIC, wake_due
 from malipo.worker.first_worker import Precedence
 from malipo.worker.float_reader import float_readers
 from malipo.worker.lapse_unconnected import lapse_unconnected
 from malipo.worker.ledger_checker import LedgerChecker
-from malipo.worker.link_counter import count_links
+from malipo.worker.link_counter import LinkCounter
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.network_calls import Mark, NetworkCalls
 from malipo.worker.network_querier import NetworkQuerier
@@ -189,7 +190,8 @@ class _Worker:
             sends, queries = (calls(lease_seconds=lease_seconds, mark=mark) for _ in range(2))
             self._parts.append(NetworkSender(sends, self._detector, service.network_work, settings, clock))
             self._parts.append(NetworkQuerier(queries, database, settings))
-        self._to_count, self._to_complete, self._to_count_links = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._to_count, self._to_complete = asyncio.Event(), asyncio.Event()
+        self._links = LinkCounter(database, clock, partial(self.wake, EVENTS_TOPIC))
         is_logged = settings.receipt_log != "off"
         self._receipts = ReceiptLog(service, lambda: self._detector.worker_id) if is_logged else None
         self._parts.append(
@@ -208,8 +210,9 @@ class _Worker:
         )
         self._precedence = Precedence(_kinds_of_work(networks))
 
-    def _note_numbered(self) -> None:
+    def _note_numbered(self, events: Sequence[AnyEvent]) -> None:
         self._to_count.set()
+        self._links.note_numbered(events)
         if self._receipts is not None:
             self._receipts.note_numbered()
 
@@ -218,8 +221,6 @@ class _Worker:
             part.wake(topic)
         if topic == BATCHES_TOPIC:
             self._to_complete.set()
-        if topic == LINKS_TOPIC:
-            self._to_count_links.set()
 
     def _wake_if_first(self, topic: str) -> None:
         """Follow a notification, unless another worker is first for it. That one was notified too; if it does not do
@@ -243,7 +244,6 @@ class _Worker:
         run = partial(run_forever, seconds=seconds, loops=loops)
         count = partial(rollups.count, self._database)
         complete = partial(complete_batches, self._database, partial(self.wake, EVENTS_TOPIC))
-        links = partial(count_links, self._database, service.clock, partial(self.wake, EVENTS_TOPIC))
         due = wake_due(
             self._database,
             self.wake,
@@ -261,7 +261,7 @@ class _Worker:
             run("count", count, self._to_count, pause_seconds=LOOK_SECONDS, look_seconds=rarely),
             run("mark", self._look),
             run("batches", complete, self._to_complete, look_seconds=rarely),
-            run("links", links, self._to_count_links, look_seconds=rarely),
+            run("links", self._links.turn, self._links.due, pause_seconds=LOOK_SECONDS, look_seconds=rarely),
             due,
             *(() if self._receipts is None else self._receipts.loops(loops)),
             *(each(loops) for each in beside),

@@ -5,7 +5,7 @@ does not delay another. If a worker dies, others send its deliveries again after
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import chain
 
@@ -16,6 +16,7 @@ from malipo.encryption import CannotDecrypt
 from malipo.errors import Unavailable
 from malipo.metrics.process_metrics import Metrics
 from malipo.outbox.event import EVENTS_TOPIC
+from malipo.outbox.store import AnyEvent
 from malipo.restore.restore_detector import NotCompared, RestoreDetector
 from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, DeliveryState, WebhookMessage
@@ -54,12 +55,12 @@ class WebhookSender:
         *,
         lease_seconds: float | None,
         mark: Mark,
-        on_numbered: Callable[[], None] = lambda: None,
+        on_numbered: Callable[[Sequence[AnyEvent]], None] = lambda _: None,
         beside: Beside | None = None,
     ) -> None:
         # Called with the events in the commit that numbers them.
         self._beside = beside
-        self._on_numbered = on_numbered  # called when events got their numbers, because there may be payments to count
+        self._on_numbered = on_numbered  # called with events that got their numbers: there may be something to count
         self._database = database
         self._attempts = attempts
         self._detector = detector
@@ -148,7 +149,7 @@ class WebhookSender:
             self._due.set()
         await self._detector.note_numbering(counted)
         if done.events:
-            self._on_numbered()
+            self._on_numbered(done.numbered)
         return done.events == _MOST_EVENTS
 
     async def _take_due(self) -> bool:

@@ -14,6 +14,8 @@ from malipo.links.press import Pressed
 from malipo.links.press_request import Press
 from malipo.links.store import links
 from malipo.networks.connector import Channel, Verdict
+from malipo.outbox.event import Event
+from malipo.outbox.store import OutboxEvent
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction
@@ -66,6 +68,15 @@ class LinkSteps(PaymentSteps):
         payment = await self.sent(link, phone, **how)
         await self.answer(payment)
         return payment
+
+    async def told(self, payment: Transaction) -> list[OutboxEvent]:
+        """Its events, as they were written."""
+        async with self.database.read() as connection:
+            rows = await connection.fetch(
+                "SELECT id, merchant_id, transaction_id, event, body, created_at FROM events WHERE transaction_id = $1",
+                payment.id,
+            )
+        return [OutboxEvent(**dict(row) | {"event": Event(row["event"])}) for row in rows]
 
     async def cancel(self, link: Link) -> Link:
         return await self.service.links.cancel(LinkCancellation(self.merchant_id, link.id, "key_1"))

@@ -8,14 +8,14 @@ import pytest
 
 from malipo.db import Tx
 from malipo.errors import Conflict
-from malipo.links.link import Late, LinkStatus
+from malipo.links.link import Late, Link, LinkStatus
 from malipo.links.store import attempts
 from malipo.links.store.attempts import EndedAttempt
 from malipo.links.store.links import Key
-from malipo.networks.connector import Verdict
+from malipo.networks.connector import Type, Verdict
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status
-from malipo.worker.link_counter import count_links
+from malipo.worker.link_counter import LinkCounter, count_links, ended_attempts
 from tests.journeys import database_facts
 from tests.links.link_steps import ASHA, JUMA, LinkSteps
 from tests.links.link_steps import steps as steps
@@ -201,6 +201,51 @@ async def test_a_link_that_is_being_pressed_is_counted_by_the_next_look(steps: L
     await steps.count()
 
     assert len(await steps.events()) == 1
+
+
+async def test_what_has_ended_is_counted_without_a_look_at_all_that_is_open(steps: LinkSteps) -> None:
+    counter, busy = LinkCounter(steps.database, steps.service.clock), await steps.make(reusable=True)
+    assert not await counter.turn(), "the first turn looks at everything"
+    first, second = await steps.sent(busy), await steps.sent(busy, JUMA)
+    await steps.answer(first)
+    await steps.answer(second)
+
+    counter.note_numbered(await steps.told(first))
+    assert counter.due.is_set()
+    assert not await counter.turn()
+    assert await counted(steps, busy) == 1, "what it was not told of is left for the next look"
+    counter.note_numbered(await steps.told(second))
+    await counter.turn()
+    assert await counted(steps, busy) == 2
+
+    # Its network takes it back: the event of that says so too.
+    await steps.contradict(second, Verdict.REFUSED)
+    counter.note_numbered(await steps.told(second))
+    await counter.turn()
+    await counter.turn()
+    assert await counted(steps, busy) == 1
+
+
+async def test_a_payment_that_the_counter_was_not_told_of_is_found_by_a_look(steps: LinkSteps) -> None:
+    link = await steps.make()
+    await steps.paid(link)
+    await LinkCounter(steps.database, steps.service.clock).turn()
+    assert await counted(steps, link) == 1
+
+
+async def test_only_the_ends_of_payments_of_links_are_noted(steps: LinkSteps) -> None:
+    link, other = await steps.make(), await steps.ended(Type.COLLECTION, Status.COMPLETED)
+    pressed = (await steps.press(link)).transaction
+    assert list(ended_attempts(await steps.told(pressed))) == []
+    assert list(ended_attempts(await steps.told(other))) == []
+    await steps.claim()
+    await steps.answer(pressed)
+    assert set(ended_attempts(await steps.told(pressed))) == {(pressed.merchant_id, pressed.id)}
+
+
+async def counted(steps: LinkSteps, link: Link) -> int:
+    async with steps.database.read() as connection:
+        return int(await connection.fetchval("SELECT paid_count FROM links WHERE id = $1", link.id))
 
 
 async def test_cancelling_is_for_links_that_take_payments_and_twice_is_once(steps: LinkSteps) -> None:

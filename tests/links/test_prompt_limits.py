@@ -44,9 +44,12 @@ async def failed(steps: LinkSteps, payment: Transaction, code: FailureCode) -> N
 
 
 async def later(steps: LinkSteps, hours: float) -> None:
-    """So long after all that was pressed."""
+    """So long after all that was pressed, and sent."""
     async with steps.database.begin() as tx:
         await tx.execute("UPDATE link_attempts SET pressed_at = pressed_at - $1 * interval '1 hour'", float(hours))
+        columns = ("created_at", "processing_at", "ended_at")
+        earlier = ", ".join(f"{each} = {each} - $1 * interval '1 hour'" for each in columns)
+        await tx.execute(f"UPDATE transactions SET {earlier}", float(hours))
 
 
 def refused(answers: Sequence[object]) -> list[bool]:
@@ -57,10 +60,23 @@ async def test_a_number_that_does_not_answer_is_asked_three_times_an_hour(steps:
     links = await fresh(steps, 6)
     assert refused(await pressed(steps, links[:4])) == [False, False, False, True]
     assert refused(await pressed(steps, links[3:4], JUMA)) == [False], "another number is not concerned"
+    await steps.claim()
     await later(steps, 0.99)
     assert refused(await pressed(steps, links[4:5])) == [True]
     await later(steps, 0.02)
     assert refused(await pressed(steps, links[4:5])) == [False]
+
+
+async def test_a_prompt_that_is_sent_long_after_the_press_counts_from_then(steps: LinkSteps) -> None:
+    links = await fresh(steps, 4)
+    await pressed(steps, links[:3])
+    await later(steps, 2)
+    assert refused(await pressed(steps, links[3:])) == [True], "its network was down: they are still to be sent"
+    await steps.claim()
+    await later(steps, 0.99)
+    assert refused(await pressed(steps, links[3:])) == [True]
+    await later(steps, 0.02)
+    assert refused(await pressed(steps, links[3:])) == [False]
 
 
 async def test_a_number_that_never_pays_is_asked_five_times_a_day(steps: LinkSteps) -> None:

@@ -14,7 +14,7 @@ async def test_no_more_than_so_many_are_worked_on_and_so_many_wait() -> None:
     async def page() -> str:
         nonlocal under_way, most
         try:
-            async with turns.taken():
+            async with turns.taken("a"):
                 under_way += 1
                 most = max(most, under_way)
                 await go.wait()
@@ -37,12 +37,12 @@ async def test_no_more_than_so_many_are_worked_on_and_so_many_wait() -> None:
 
 async def test_who_waits_for_too_long_is_told_so_and_leaves_no_place_taken() -> None:
     turns = PageTurns(at_once=1, most_waiting=1, wait_seconds=0.01)
-    async with turns.taken():
+    async with turns.taken("a"):
         for _ in range(3):
             with pytest.raises(TooManyPages):
-                async with turns.taken():
+                async with turns.taken("a"):
                     raise AssertionError("there was no turn")
-    async with turns.taken():
+    async with turns.taken("a"):
         pass
 
 
@@ -50,10 +50,51 @@ async def test_what_a_page_raises_is_its_own() -> None:
     turns = PageTurns(at_once=1, most_waiting=1)
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
-            async with turns.taken():
+            async with turns.taken("a"):
                 raise ZeroDivisionError
-    async with turns.taken():
+    async with turns.taken("a"):
         pass
+
+
+async def test_addresses_take_turns_and_none_has_all_places() -> None:
+    turns, shown = PageTurns(at_once=1, most_waiting=6, most_of_address=4), list[str]()
+
+    async def page(address: str) -> None:
+        try:
+            async with turns.taken(address):
+                shown.append(address)
+        except TooManyPages:
+            shown.append(f"{address} later")
+
+    async with turns.taken("flood"):
+        asked = []
+        for address in ["flood"] * 6 + ["b", "c", "d"]:
+            asked.append(asyncio.ensure_future(page(address)))
+            await asyncio.sleep(0)
+        assert shown == ["flood later"] * 2 + ["d later"], "four of it wait, and six in all"
+        shown.clear()
+    await asyncio.gather(*asked)
+    assert shown == ["flood", "b", "c", "flood", "flood", "flood"]
+
+
+async def test_who_leaves_while_waiting_leaves_no_place_taken() -> None:
+    turns = PageTurns(at_once=1, most_waiting=2)
+
+    async def page() -> str:
+        async with turns.taken("a"):
+            return "shown"
+
+    async with turns.taken("a"):
+        gone, stays = asyncio.ensure_future(page()), asyncio.ensure_future(page())
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.sleep(0)
+        third = asyncio.ensure_future(page())
+        await asyncio.sleep(0)
+    # One of them leaves just when it has been given its turn.
+    stays.cancel()
+    assert await third == "shown"
+    assert await page() == "shown"
 
 
 def test_misses_are_counted_for_each_address_and_forgotten_after_a_minute() -> None:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from malipo.app.assemble import Service
 from malipo.networks.connector import Type, Verdict
 from malipo.payments.transaction import Status, Transaction
 from malipo.phone import mask
@@ -38,6 +39,17 @@ async def test_it_shows_what_was_paid_and_not_by_whom(steps: LinkSteps, customer
     assert len(seen.body) < 20_000
     customer.language = "sw"
     assert "Risiti" in (await customer.get(await address(steps, paid))).words
+
+
+async def test_receipts_are_counted_apart_from_pages_to_pay(
+    steps: LinkSteps, customer: Customer, service: Service
+) -> None:
+    where = await address(steps, await steps.ended(Type.COLLECTION, Status.COMPLETED))
+    for path in (where, f"{where}/receipt.json", f"/pay/{(await steps.make()).code}"):
+        assert (await customer.get(path)).status == 200
+    counted = service.metrics.exposition().decode()
+    for route, count in (("/receipt", 2), ("/pay", 1)):
+        assert f'malipo_requests_total{{method="GET",route="{route}",status="200"}} {count}.0' in counted
 
 
 async def test_an_address_that_was_not_given_out_is_no_receipt(steps: LinkSteps, customer: Customer) -> None:
@@ -82,6 +94,32 @@ async def test_it_proves_itself_once_there_is_a_checkpoint(
     [(fact, _, _)] = tool.verify_receipt(receipt, {tool.key_of(keys["keys"][0]): None})
     assert (fact["payment"], fact["amount"]) == (paid.id, 25_000)
     assert paid.phone not in json.dumps(receipt)
+
+
+async def test_a_correction_is_said_at_once_and_proven_a_moment_later(
+    steps: LinkSteps, customer: Customer, tmp_path: Path
+) -> None:
+    stack = LogStack(steps, tmp_path)
+    paid = await steps.ended(Type.COLLECTION, Status.COMPLETED, 25_000)
+    where = await address(steps, paid)
+    await stack.number()
+    await stack.sign()
+    assert "It proves itself" in (await customer.get(where)).words
+    await steps.contradict(paid, Verdict.REFUSED)
+    seen = await customer.get(where)
+    assert ("taken back" in seen.words, "It proves itself" in seen.words) == (True, False)
+    file = json.loads((await customer.get(f"{where}/receipt.json")).text)["receipt"]
+    assert [(each["kind"], each["proof"] is None) for each in file["facts"]] == [
+        ("completed", False),
+        ("corrected", True),
+    ]
+    await stack.number()
+    await stack.sign()
+    assert "It proves itself" in (await customer.get(where)).words
+    tool, keys = verifier(), await stack.keys()
+    proven = tool.load((await customer.get(f"{where}/receipt.json")).text)["receipt"]
+    found = tool.verify_receipt(proven, {tool.key_of(keys["keys"][0]): None})
+    assert [fact["fact"] for fact, _, _ in found] == ["completed", "corrected"]
 
 
 async def test_a_merchant_that_is_renamed_stays_on_its_old_receipts(

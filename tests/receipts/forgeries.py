@@ -293,6 +293,17 @@ def _refund_smaller(world: World, told: Told, case: Case) -> Case:
     return _said(honest(world, refunded), lambda receipt: receipt.update(refundedAmount=receipt["refundedAmount"] - 1))
 
 
+def _refund_larger(world: World, told: Told, case: Case) -> Case:
+    refunded = next(each for each in world.told if len(each.lines) == 2 and "refundedAmount" in each.receipt)
+    return _said(honest(world, refunded), lambda receipt: receipt.update(refundedAmount=receipt["refundedAmount"] + 1))
+
+
+def _correction_moved(world: World, told: Told, case: Case) -> Case:
+    corrected = next(each for each in world.told if "correction" in each.receipt)
+    later = {"correctedAt": "2027-01-01T00:00:00.000Z"}
+    return _said(honest(world, corrected), lambda receipt: receipt["correction"].update(later))
+
+
 def _correction_hidden(world: World, told: Told, case: Case) -> Case:
     corrected = next(each for each in world.told if "correction" in each.receipt)
     return _said(honest(world, corrected), lambda receipt: receipt.pop("correction"))
@@ -389,6 +400,12 @@ FORGERIES: dict[str, Forgery] = {
     "no fact": lambda _w, _t, c: _said(c, lambda r: r["facts"].clear()),
     "a refund that is hidden": _refund_hidden,
     "a refund that is made smaller": _refund_smaller,
+    "a refund that is made larger": _refund_larger,
+    "a refund that never was": lambda _w, _t, c: _said(c, lambda r: r.update(refundedAmount=1000)),
+    "a correction that never was": lambda _w, _t, c: _said(
+        c, lambda r: r.update(correction={"outcome": "FAILED", "correctedAt": "2026-11-15T08:30:12.480Z"})
+    ),
+    "a correction at another time": _correction_moved,
     "a correction that is hidden": _correction_hidden,
     "a correction that is turned round": _correction_turned_round,
     "a refund as a payment": _refund_as_payment,

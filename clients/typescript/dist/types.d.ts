@@ -178,6 +178,8 @@ export interface PaymentFilters extends Paged {
     /** The network's receipt number, as in the customer's SMS. */
     providerReference?: string;
     idempotencyKey?: string;
+    /** The id of a payment link. */
+    link?: string;
     /** The language of `failureReason`. */
     language?: "en" | "sw";
 }

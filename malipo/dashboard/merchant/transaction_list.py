@@ -24,7 +24,7 @@ from malipo.payments.transaction import Type
 from malipo.validation.fields import Fields
 
 PATH = "/dashboard/transactions"
-FILTERS = ("search", "status", "type", "channel", "from", "to")
+FILTERS = ("search", "status", "type", "channel", "from", "to", "link")
 
 # A refund is a payout of its own kind here; in the API it is a DISBURSEMENT like any other.
 KINDS = {"PAYOUT": False, "REFUND": True}
@@ -79,7 +79,7 @@ async def show(request: MerchantRequest) -> Response:
         shows_receipt=looked_for.provider_reference is not None or looked_for.receipt_begins is not None,
         amount=_amount_beside(asked, looked_for),
         without_filters=_only_search(asked),
-        folded=sum(name in asked.typed for name in FILTERS if name != "search"),
+        folded=sum(name in asked.typed for name in FILTERS if name not in ("search", "link")),
         typed=asked.typed,
         problems=form_errors.in_words(request.words, asked.fields),
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],

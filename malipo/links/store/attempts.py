@@ -1,6 +1,6 @@
 """Attempts of customers to pay links. What became of one is in its payment."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -8,6 +8,7 @@ from malipo.db import Conn, Row, Tx
 from malipo.links.link import Late
 from malipo.links.store.links import IS_PAID, PAID_AT, Key
 from malipo.payments.store.transactions import COLUMNS, transaction_of
+from malipo.payments.store.transactions import Key as PaymentKey
 from malipo.payments.transaction import Transaction
 
 
@@ -157,13 +158,6 @@ async def name_link(tx: Tx, link: Key, transaction_id: str) -> None:
     )
 
 
-# Whether there is an attempt to count, as a condition.
-IS_ANY_ENDED = """
-    EXISTS (SELECT FROM link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
-            WHERE NOT a.is_counted AND t.ended_at IS NOT NULL)
-"""
-
-
 async def lock_links_to_count(tx: Tx, *, most: int) -> list[Key]:
     """Hold links that have attempts to count. One that is being pressed is left for the next look."""
     rows = await tx.fetch(
@@ -181,14 +175,35 @@ async def lock_links_to_count(tx: Tx, *, most: int) -> list[Key]:
     return [(row["merchant_id"], row["id"]) for row in rows]
 
 
-async def lock_uncounted(tx: Tx, link: Key) -> list[str]:
-    """Hold what is to be counted. A correction after this waits for the commit, and is then counted anew."""
+async def lock_links_of(tx: Tx, payments: Collection[PaymentKey]) -> list[Key]:
+    """Hold the links of these payments, as far as they are to be counted. A link that is being pressed is waited for:
+    of one that is pressed all the time every look would find it so."""
+    rows = await tx.fetch(
+        """
+        SELECT l.merchant_id, l.id FROM links l
+        WHERE (l.merchant_id, l.id) IN (
+            SELECT a.merchant_id, a.link_id FROM unnest($1::text[], $2::text[]) AS ended (merchant_id, transaction_id)
+            JOIN link_attempts a USING (merchant_id, transaction_id) WHERE NOT a.is_counted)
+        ORDER BY l.merchant_id, l.id FOR UPDATE
+        """,
+        [merchant_id for merchant_id, _ in payments],
+        [id_ for _, id_ in payments],
+    )
+    return [(row["merchant_id"], row["id"]) for row in rows]
+
+
+async def lock_uncounted(tx: Tx, link: Key, only: Collection[str] | None = None) -> list[str]:
+    """Hold what is to be counted, or what of these payments is. A correction after this waits for the commit, and is
+    then counted anew."""
     rows = await tx.fetch(
         """
         SELECT a.transaction_id FROM link_attempts a
-        WHERE a.merchant_id = $1 AND a.link_id = $2 AND NOT a.is_counted ORDER BY a.transaction_id FOR UPDATE
+        WHERE a.merchant_id = $1 AND a.link_id = $2 AND NOT a.is_counted
+          AND ($3::text[] IS NULL OR a.transaction_id = ANY($3))
+        ORDER BY a.transaction_id FOR UPDATE
         """,
         *link,
+        None if only is None else list(only),
     )
     return [row["transaction_id"] for row in rows]
 

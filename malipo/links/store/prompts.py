@@ -22,16 +22,19 @@ async def lock_numbers(tx: Tx, numbers: Collection[str]) -> None:
 
 
 async def count_of_numbers(tx: Tx, numbers: Collection[str]) -> Tally:
+    """A prompt counts from the press, so that it counts before it is sent, and its time runs from when it was sent: a
+    network that was down may get it long after the press."""
     rows = await tx.fetch(
         """
         SELECT a.phone AS who, t.status, t.failure_code,
-               extract(epoch FROM clock_timestamp() - a.pressed_at)::float8 AS age
+               CASE WHEN t.status = 'PENDING' THEN 0 ELSE extract(
+                   epoch FROM clock_timestamp() - greatest(a.pressed_at, t.processing_at))::float8 END AS age
         FROM link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
         WHERE a.phone = ANY($1::text[]) AND a.pressed_at > clock_timestamp() - $2 * interval '1 second'
           AND t.status NOT IN ('COMPLETED', 'CANCELLED')
         """,
         list(numbers),
-        _DAY,
+        2 * _DAY,  # what cannot be sent lapses within a day
     )
     return _tally(Subject.NUMBER, rows)
 

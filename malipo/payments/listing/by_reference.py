@@ -1,4 +1,4 @@
-"""Lists of the payments with an order reference, a receipt or an idempotency key.
+"""Lists of the payments with an order reference, a receipt or an idempotency key, or of a payment link.
 
 An index has these payments in the order of their ids: the total and the ids of the page are read from it, then its
 rows.

@@ -13,6 +13,7 @@ from malipo.payments.transaction import Status, Type, folded
 from malipo.validation.fields import Fields
 
 _ID = re.compile(r"txn_[0-9a-hjkmnp-tv-z]{26}")
+_LINK = re.compile(r"lnk_[0-9a-hjkmnp-tv-z]{26}")
 _LAST = "z" * 64
 
 
@@ -29,19 +30,20 @@ class TransactionFilter:
     receipt_begins: str | None = None  # … its beginning; only on pages, as is the amount
     amount: int | None = None
     idempotency_key: str | None = None  # that it was made with
+    link: str | None = None  # the payment link that its customer paid by
     is_refund: bool | None = None  # only by keyset pages: no rollup tells refunds from other payouts
     before: str | None = None  # an id: the page has only older payments; the total counts all
 
     @property
     def may_be_costly(self) -> bool:
         """Whether the query can take long in spite of the indexes: very many payments may have the term or the
-        reference."""
-        return self.search is not None or self.order_reference is not None
+        reference, or be of the link."""
+        return any(each is not None for each in (self.search, self.order_reference, self.link))
 
     @property
     def is_exact(self) -> bool:
-        """Whether the filter names payments by a reference, a receipt or a key, so that an index finds them."""
-        exact = (self.order_reference, self.provider_reference, self.receipt_begins, self.idempotency_key)
+        """Whether the filter names payments by a reference, a receipt, a key or a link, so that an index finds them."""
+        exact = (self.order_reference, self.provider_reference, self.receipt_begins, self.idempotency_key, self.link)
         return any(each is not None for each in exact)
 
     @property
@@ -72,6 +74,7 @@ def filter_in(fields: Fields, *, search_of: Callable[[str], str] = str.strip) ->
         order_reference=fields.order_reference(),
         provider_reference=fields.provider_reference(),
         idempotency_key=_key_in(fields),
+        link=_link_in(fields),
         before=_before_in(fields),
     )
 
@@ -82,6 +85,14 @@ def _key_in(fields: Fields) -> str | None:
         fields.wrong("idempotencyKey", "idempotency_key_invalid", problem)
         return None
     return None if key is None else str(key)
+
+
+def _link_in(fields: Fields) -> str | None:
+    link = fields.raw("link")
+    if link is not None and not (isinstance(link, str) and _LINK.fullmatch(link)):
+        fields.wrong("link", "link_id_invalid", "link must be the id of a payment link: lnk_ and 26 characters.")
+        return None
+    return link
 
 
 def _before_in(fields: Fields) -> str | None:
@@ -110,6 +121,9 @@ def where_of(merchant_id: str, wanted: TransactionFilter) -> Conditions:
         where.add("t.provider_reference >= {}", wanted.receipt_begins)
         where.add("t.provider_reference <= {}", wanted.receipt_begins + _LAST)
         where.add("starts_with(t.provider_reference, {})", wanted.receipt_begins)
+    # Its attempts are the payments, and are found by an index; those of a link are few beside a merchant's payments.
+    attempts = "SELECT a.merchant_id, a.transaction_id FROM link_attempts a WHERE a.link_id = {}"
+    where.add(f"(t.merchant_id, t.id) IN ({attempts})", wanted.link)
     where.add("strpos(t.search_text, {}) > 0", wanted.term)
     return where
 

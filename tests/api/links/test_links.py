@@ -206,6 +206,32 @@ async def test_a_payment_by_a_link_has_the_link_and_others_do_not(
     assert [each["link"] for each in full] == [link["id"]]
 
 
+async def test_payments_are_listed_by_their_link(api: Client, service: Service, merchant: Merchant) -> None:
+    link, other = await made(api, reusable=True), await made(api)
+    failed = await press(service, link)
+    await bring(service, merchant, failed, Status.FAILED)
+    paid = await press(service, link)
+    await bring(service, merchant, paid, Status.COMPLETED)
+    await press(service, other)
+    await api("POST", "/v1/payments/collect", {"amount": 1000, "channel": "MPESA", "buyerPhone": ASHA})
+
+    async def listed(query: str) -> tuple[list[str], int]:
+        answer = await api("GET", f"/v1/payments?{query}")
+        assert answer.status == 200, answer
+        return [each["id"] for each in answer.body["transactions"]], answer.body["pagination"]["total"]
+
+    assert await listed(f"link={link['id']}") == ([paid, failed], 2)
+    assert await listed(f"link={link['id']}&status=COMPLETED") == ([paid], 1)
+    assert await listed(f"link={link['id']}&limit=1&page=2") == ([failed], 2)
+    assert await listed(f"link={link['id']}&limit=1&before={paid}") == ([failed], 2)
+    assert await listed("link=lnk_01m7f70q2c5x8n1t4w6y9a3b7d") == ([], 0)
+    for wrong in ("", "lnk_1", link["url"].rpartition("/")[2]):
+        answer = await api("GET", f"/v1/payments?link={wrong}")
+        assert (answer.status, answer.code) == (400, "link_id_invalid")
+    stranger = api.as_((await make_merchant(service.queries.database, name="Soko")).key)
+    assert (await stranger("GET", f"/v1/payments?link={link['id']}")).body["transactions"] == []
+
+
 async def test_late_money_is_on_the_link(api: Client, service: Service, merchant: Merchant) -> None:
     link = await made(api)
     payment_id = await press(service, link)

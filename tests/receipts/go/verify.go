@@ -333,7 +333,7 @@ func verify(c Case) error {
 	}
 	first := found[0].fact
 	differs := errors.New("the receipt differs from its proof")
-	if first["fact"] == "refunded" || receipt["id"] != first["payment"] {
+	if first["refund"] != nil || receipt["id"] != first["payment"] {
 		return differs
 	}
 	for _, name := range []string{"reference", "type", "amount", "currency", "channel", "phone"} {
@@ -344,34 +344,60 @@ func verify(c Case) error {
 	if !reflect.DeepEqual(receipt["providerReference"], first["networkReceipt"]) {
 		return differs
 	}
-	if first["fact"] == "completed" && (receipt["completedAt"] != first["at"] || receipt["status"] != "COMPLETED") {
+	completedAt := any(nil)
+	if first["fact"] == "completed" {
+		completedAt = first["at"]
+	}
+	if (first["fact"] == "completed") != (receipt["status"] == "COMPLETED") || receipt["completedAt"] != completedAt {
 		return differs
 	}
 	merchant, _ := receipt["merchant"].(object)
-	proven := map[string]string{"name": "merchantName", "registeredName": "merchantRegisteredName", "tin": "merchantTin"}
-	for name, fact := range proven {
+	names := map[string]string{"name": "merchantName", "registeredName": "merchantRegisteredName", "tin": "merchantTin"}
+	for name, fact := range names {
 		if !reflect.DeepEqual(merchant[name], first[fact]) {
 			return differs
 		}
 	}
-	refunded, corrected, outcome := int64(0), false, any(nil)
+	// What is known last of each refund, and under "" of the payment itself.
+	type end struct {
+		ordinal     int64
+		amount      int64
+		outcome, at any
+	}
+	ends, known := map[string]end{}, map[string]bool{}
 	for _, each := range found {
 		if each.fact["payment"] != first["payment"] || each.fact["merchant"] != first["merchant"] {
 			return errors.New("the receipt has facts of another payment")
 		}
-		if each.fact["fact"] == "refunded" {
-			refunded += amount(each.fact["amount"])
+		kind, refund, ordinal := each.fact["fact"], "", amount(each.fact["ordinal"])
+		if each.fact["refund"] != nil {
+			refund = each.fact["refund"].(string)
 		}
-		corrected = corrected || each.fact["fact"] == "corrected"
-		if _, ofRefund := each.fact["refund"]; each.fact["fact"] == "corrected" && !ofRefund {
+		name := fmt.Sprint(kind, refund, ordinal)
+		if known[name] || (kind == "refunded" && refund == "") {
+			return errors.New("a fact stands there twice")
+		}
+		known[name] = true
+		outcome := any("COMPLETED")
+		if kind == "corrected" {
 			outcome = each.fact["outcome"]
 		}
+		if before, is := ends[refund]; kind != "completed" && (!is || before.ordinal <= ordinal) {
+			ends[refund] = end{ordinal, amount(each.fact["amount"]), outcome, each.fact["at"]}
+		}
 	}
-	if !corrected && amount(receipt["refundedAmount"]) < refunded {
-		return errors.New("the receipt hides a refund")
+	refunded := int64(0)
+	for refund, each := range ends {
+		if refund != "" && each.outcome == "COMPLETED" {
+			refunded += each.amount
+		}
 	}
-	correction, _ := receipt["correction"].(object)
-	if outcome != nil && correction["outcome"] != outcome {
+	if amount(receipt["refundedAmount"]) != refunded {
+		return errors.New("the receipt says another sum of refunds")
+	}
+	correction, isSaid := receipt["correction"].(object)
+	proven, isProven := ends[""]
+	if isSaid != isProven || (isProven && (correction["outcome"] != proven.outcome || correction["correctedAt"] != proven.at)) {
 		return errors.New("the receipt hides a correction, or says another one")
 	}
 	if c.Older == "" {

@@ -83,6 +83,7 @@ async def _page(request: MerchantRequest, *, problem: str | None = None, status:
         link=found.link,
         late={each.id: each for each in found.late},
         attempts=found.attempts,
+        are_more=len(found.attempts) == _MOST_SHOWN,
         url=url,
         whatsapp=f"https://wa.me/?text={quote(_message(request, found.link, url))}",
         problem=problem,

@@ -161,6 +161,7 @@ class Payments(Resource[Mode]):
         order_reference: str | None = None,
         provider_reference: str | None = None,
         idempotency_key: str | None = None,
+        link: str | None = None,
         page_size: int = 100,
     ) -> Request[Page[Transaction]]:
         """Every payment, the newest first; none is missed or comes twice while new ones are made.
@@ -177,6 +178,7 @@ class Payments(Resource[Mode]):
             "orderReference": order_reference,
             "providerReference": provider_reference,
             "idempotencyKey": idempotency_key,
+            "link": link,
             "view": "full",
             "limit": page_size,
         }

@@ -1,0 +1,38 @@
+"""What a receipt says that the log does not have yet, so that nobody takes its proof for the whole. Pure.
+
+A correction or a refund is on the receipt from its commit on, and its fact is in the log when its event has a number, a
+moment later. Without a word about it a verifier would compare the new receipt with the old facts, and refuse it.
+"""
+
+from collections.abc import Sequence
+
+from malipo import clock
+from malipo.payments.transaction import Status, Transaction
+from malipo.receipts.fact import Fact, Kind
+
+
+def pending(payment: Transaction, facts: Sequence[Fact]) -> list[Kind]:
+    """The kinds of facts that are still to come. Without any fact nothing is proven, and there is nothing to add."""
+    if not facts:
+        return []
+    kinds = []
+    for refund in payment.refunds:
+        known = _latest(facts, refund.id)
+        if refund.is_paid != (known is not None and _is_paid(known)):
+            kinds.append(Kind.REFUNDED if known is None else Kind.CORRECTED)
+    if payment.correction is not None:
+        known = _latest(facts, None)
+        told = (payment.correction.outcome, clock.iso(payment.correction.corrected_at))
+        if known is None or (known.outcome, known.at) != told:
+            kinds.append(Kind.CORRECTED)
+    return kinds
+
+
+def _latest(facts: Sequence[Fact], refund: str | None) -> Fact | None:
+    """What is known last of a refund, or of the payment itself after its end."""
+    about = [each for each in facts if each.refund == refund and each.fact is not Kind.COMPLETED]
+    return max(about, key=lambda each: each.ordinal or 0, default=None)
+
+
+def _is_paid(fact: Fact) -> bool:
+    return fact.fact is Kind.REFUNDED or fact.outcome == Status.COMPLETED
