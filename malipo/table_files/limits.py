@@ -43,3 +43,14 @@ PAYOUTS = ReadingLimits(
     characters=6_000_000,
     cuts=300,
 )
+# A bank's statement has thousands of lines, and as XML about forty elements for each. It is kept whole.
+BANK_STATEMENT = ReadingLimits(
+    memory_bytes=256 * _MEGABYTE,
+    seconds=20,
+    unpacked_bytes=256 * _MEGABYTE,
+    rows=10_000_000,
+    columns=64,
+    cells=50_000_000,
+    characters=600_000_000,
+    cell_characters=10_000,
+)

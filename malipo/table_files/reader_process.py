@@ -1,5 +1,6 @@
 """Forks a reader for each command of `readers.py`: it reads a CSV or XLSX file, and writes its rows to standard output.
-Of a picture it draws a small one (`picture_reader.py`).
+Of XML and of plain lines it makes rows too (`document_reader.py`). Of a picture it draws a small one
+(`picture_reader.py`).
 
 The file is a reader's standard input, so it opens nothing by name. It imports nothing of malipo and has no environment:
 no secret and no database connection can be reached from here. It limits its own memory and time before it looks at the
@@ -71,7 +72,7 @@ def main() -> None:
         if command["is_workbook"]:  # Once here, and not in each reader.
             import_workbooks()
         elif command["is_picture"]:
-            picture_reader()
+            reader_beside("picture_reader")
         if not (pid := os.fork()):
             become_reader(line, files, command)
         for file in files:
@@ -110,7 +111,7 @@ def read(command: dict[str, Any]) -> None:
         if command["is_picture"]:
             send_picture(command)
             return
-        send_all(workbook_rows(command) if command["is_workbook"] else text_rows(command), command)
+        send_all(rows_of(command), command)
         send({"is_last": True})
     except ReadingStopped as stopped:
         send({"is_last": True, "stopped": stopped.why, "detail": stopped.detail})
@@ -210,6 +211,23 @@ def _take_dates(piece: list[list[Any]]) -> list[tuple[int, int, str]]:
     return dates
 
 
+def rows_of(command: dict[str, Any]) -> Iterator[list[Any]]:
+    if command["is_workbook"]:
+        return workbook_rows(command)
+    return document_rows(command) if command["document"] else text_rows(command)
+
+
+def document_rows(command: dict[str, Any]) -> Iterator[list[Any]]:
+    documents = reader_beside("document_reader")
+    try:
+        if command["document"] == "xml":
+            yield from documents.element_rows(command)
+        else:
+            yield from documents.line_rows(command, _encoding())
+    except documents.NotRead as not_read:
+        raise ReadingStopped(not_read.why, not_read.detail) from None
+
+
 def text_rows(command: dict[str, Any]) -> Iterator[list[Any]]:
     csv.field_size_limit(command["cell_characters"])
     encoding = command["encoding"] or _encoding()
@@ -236,9 +254,8 @@ def import_workbooks() -> None:
         import_module(name)
 
 
-def picture_reader() -> Any:
-    """The file beside this one. It needs a library that takes a while to import."""
-    name = "picture_reader"
+def reader_beside(name: str) -> Any:
+    """A file beside this one. That of pictures needs a library that takes a while to import."""
     if name not in sys.modules:
         found = spec_from_file_location(name, os.path.join(os.path.dirname(__file__), f"{name}.py"))
         assert found is not None
@@ -249,7 +266,7 @@ def picture_reader() -> Any:
 
 
 def send_picture(command: dict[str, Any]) -> None:
-    pictures = picture_reader()
+    pictures = reader_beside("picture_reader")
     try:
         with open(0, "rb", closefd=False) as file:
             content, _, _ = pictures.draw(file, command)

@@ -79,6 +79,7 @@ class _ReadCommand(msgspec.Struct):
 
     is_workbook: bool
     is_picture: bool
+    document: str  # `xml` or `lines`, else nothing
     is_large: bool
     encoding: str | None  # None: UTF-8 if all of it is, else the Windows code page
     delimiter: str
@@ -108,10 +109,7 @@ def rows_of(
     path: Path, limits: ReadingLimits = STATEMENT, *, choose_delimiter: Callable[[str], str] | None = None
 ) -> Iterator[list[Cell]]:
     """`choose_delimiter` looks at the beginning of a CSV file."""
-    with path.open("rb") as file:
-        beginning = file.read(_SAMPLE_BYTES)
-    if not beginning.strip():
-        raise NotATable(code=TableRefusal.EMPTY, name=path.name)
+    beginning = beginning_of(path)
     if beginning.startswith(b"PK\x03\x04"):
         return _read(path, limits, is_workbook=True)
     encoding = _wide_encoding(beginning)
@@ -119,6 +117,25 @@ def rows_of(
         raise NotATable(code=TableRefusal.NO_TABLE, name=path.name)
     sample = beginning.decode(encoding or _encoding_of_sample(beginning), "replace")
     return _read(path, limits, encoding=encoding, delimiter=(choose_delimiter or _delimiter)(sample))
+
+
+def elements_of(path: Path, limits: ReadingLimits = STATEMENT) -> Iterator[list[Cell]]:
+    """The elements of an XML file as rows (`document_reader.py`)."""
+    return _read(path, limits, document="xml")
+
+
+def lines_of(path: Path, limits: ReadingLimits = STATEMENT) -> Iterator[list[Cell]]:
+    """The lines of a text file, one a row."""
+    return _read(path, limits, document="lines")
+
+
+def beginning_of(path: Path) -> bytes:
+    """As much of a file as is looked at to tell what it is."""
+    with path.open("rb") as file:
+        beginning = file.read(_SAMPLE_BYTES)
+    if not beginning.strip():
+        raise NotATable(code=TableRefusal.EMPTY, name=path.name)
+    return beginning
 
 
 def line_count(path: Path) -> int | None:
@@ -167,7 +184,13 @@ def _delimiter(sample: str) -> str:
 
 
 def _read(
-    path: Path, limits: ReadingLimits, *, is_workbook: bool = False, encoding: str | None = None, delimiter: str = ","
+    path: Path,
+    limits: ReadingLimits,
+    *,
+    is_workbook: bool = False,
+    document: str = "",
+    encoding: str | None = None,
+    delimiter: str = ",",
 ) -> Iterator[list[Cell]]:
     # What grows with the file may take longer; what grows inside a small one may not.
     size = path.stat().st_size
@@ -175,11 +198,13 @@ def _read(
     command = _ReadCommand(
         is_workbook=is_workbook,
         is_picture=False,
+        document=document,
         is_large=size > _LARGE_BYTES,
         encoding=encoding,
         delimiter=delimiter,
         **{**msgspec.structs.asdict(limits), "seconds": seconds},
     )
+    kind = "XLSX" if is_workbook else {"": "CSV", "xml": "XML", "lines": "MT940"}[document]
     with path.open("rb") as file:
         reader = start_reader(file, msgspec.json.encode(command))
     if (stop := CURRENT_STOP.get()) is not None:
@@ -190,10 +215,10 @@ def _read(
                 piece.rows[number][column] = moment  # type: ignore[call-overload]
             yield from piece.rows  # type: ignore[misc]
             if piece.stopped is not None:
-                raise _refusal(path.name, piece.stopped, piece.detail, limits, seconds, is_workbook=is_workbook)
+                raise _refusal(path.name, piece.stopped, piece.detail, limits, seconds, kind=kind)
             if piece.is_last:
                 return
-        raise _refusal(path.name, _cause_of_death(reader), "", limits, seconds, is_workbook=is_workbook)
+        raise _refusal(path.name, _cause_of_death(reader), "", limits, seconds, kind=kind)
     finally:
         reader.kill()
         reader.output.close()
@@ -208,9 +233,8 @@ def _cause_of_death(reader: Reader) -> str:
     return "seconds" if -code in (signal.SIGXCPU, signal.SIGKILL) else "memory"
 
 
-def _refusal(name: str, why: str, detail: str, limits: ReadingLimits, seconds: int, *, is_workbook: bool) -> NotATable:
+def _refusal(name: str, why: str, detail: str, limits: ReadingLimits, seconds: int, *, kind: str) -> NotATable:
     if why == "damaged":
-        kind = "XLSX" if is_workbook else "CSV"
         return NotATable(code=TableRefusal.DAMAGED, name=name, kind=kind, detail=detail)
     code, most = {
         "memory": (TableRefusal.MEMORY, limits.memory_bytes // _MEGABYTE),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from malipo.errors import Problem, Refusal
-from malipo.words import exceptions, operators, people, receipts, statements
+from malipo.words import bank, exceptions, operators, people, receipts, statements
 
 SENTENCES: dict[str, str] = {
     **statements.SENTENCES,
@@ -12,6 +12,7 @@ SENTENCES: dict[str, str] = {
     **operators.SENTENCES,
     **people.SENTENCES,
     **receipts.SENTENCES,
+    **bank.SENTENCES,
 }
 
 
