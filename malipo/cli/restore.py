@@ -67,7 +67,7 @@ def _status(arguments: argparse.Namespace, settings: Settings) -> int:
             "type": each.type,
             "status": each.status,
             "asked first": each.is_asked_first,
-            "needs a person": each.attention,
+            "needs a person": each.review_reason,
             "payments": each.payments,
             "amount": each.amount,
             "not asked yet": each.not_asked,

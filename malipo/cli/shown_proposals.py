@@ -212,10 +212,10 @@ def _close(proposal: Proposal) -> ShownProposal:
 async def _release(connection: Conn, proposal: Proposal) -> ShownProposal:
     found, of = await status.find(connection), proposal.terms_as(ReleaseTerms)
     terms: dict[str, Any] = {"release": "the installation", "fenced because": found.installation.fence_reason}
-    rows = [each for each in found.open if each.attention]
+    rows = [each for each in found.open if each.review_reason]
     if of.channel is not None and of.type is not None:
         payments, amount = release.sums_of(found, (of.channel, of.type))
         terms = {"release": f"{of.channel} {of.type}", "payments": payments, "amount": money.display(amount)}
         rows = []
-    told = [f"  {each.channel} {each.type}: {each.payments:,} {each.attention}" for each in rows]
+    told = [f"  {each.channel} {each.type}: {each.payments:,} {each.review_reason}" for each in rows]
     return ShownProposal(release.code_of(proposal, found), terms, told)

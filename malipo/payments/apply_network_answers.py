@@ -277,6 +277,6 @@ def _causes(decision: Decision) -> list[Cause]:
 
 
 def _log_review_reason(transaction: Transaction, dispatch: Dispatch | None, decision: Decision) -> None:
-    attention = decision.dispatch.attention if decision.dispatch is not None else None
-    if attention is not None and (dispatch is None or dispatch.attention is not attention):
-        log.warning("payment.needs_attention", transaction=transaction.id, why=attention)
+    reason = decision.dispatch.review_reason if decision.dispatch is not None else None
+    if reason is not None and (dispatch is None or dispatch.review_reason is not reason):
+        log.warning("payment.needs_attention", transaction=transaction.id, why=reason)

@@ -15,7 +15,7 @@ class AnswerSource(StrEnum):
     """How an answer was received."""
 
     SEND = "send"  # the reply to the request itself
-    QUERY = "ask"  # the answer to a query
+    QUERY = "ask"  # the answer to a query, by its stored name
     CALLBACK = "callback"  # sent by the network on its own
     STATEMENT = "statement"  # a line of the network's statement, which has the last word
 
@@ -23,7 +23,7 @@ class AnswerSource(StrEnum):
 class NextAction(StrEnum):
     SEND = "send"
     SENDING = "sending"  # a worker has claimed it; if the worker dies, the next action is a query
-    QUERY = "ask"
+    QUERY = "ask"  # the stored name
 
 
 class ReviewReason(StrEnum):
@@ -58,7 +58,7 @@ class Dispatch(msgspec.Struct, frozen=True, kw_only=True):
     not_known_to: tuple[str, ...] = ()  # connectors that have answered, since the restore, that they do not have it
     carriers: tuple[str, ...] = ()  # if it is asked first: connectors that may have sent it before; only read
     hinted_failure: FailureCode | None = None
-    attention: ReviewReason | None = None
+    review_reason: ReviewReason | None = msgspec.field(default=None, name="attention")  # the column's name
     # How long ago the payment was last sent, was queued (a follow-up: ended), and was reported as paid, by the
     # database's clock. Only the last of them is written: 0 stores the time of the write, any other value
     # leaves what is stored.

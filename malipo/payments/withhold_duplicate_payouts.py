@@ -159,7 +159,7 @@ def _queried(record: PaymentRecord, connector: str) -> tuple[Key, Dispatch, floa
         next_action=NextAction.QUERY,
         send_count=max(dispatch.send_count, 1),
         # A reason of its own for retries would be unknown to older workers, which stop at such a row.
-        attention=ReviewReason.NOT_FOUND if record.transaction.refund_of is None else ReviewReason.EXCESS_REFUND,
+        review_reason=ReviewReason.NOT_FOUND if record.transaction.refund_of is None else ReviewReason.EXCESS_REFUND,
     )
     return _key_of(record), queried, 0
 

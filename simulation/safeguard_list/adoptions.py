@@ -118,7 +118,7 @@ SAFEGUARDS = (
     Safeguard(
         "held-hears-nothing",
         "What is reported of the key of a payout that waits, because it resembles an adopted one, does not end it.",
-        (InFunction(decide.decide, "if dispatch.attention is ReviewReason.RESEMBLES_ADOPTED:", "if False:"),),
+        (InFunction(decide.decide, "if dispatch.review_reason is ReviewReason.RESEMBLES_ADOPTED:", "if False:"),),
         note="no seed reaches it",
     ),
     Safeguard(

@@ -19,7 +19,7 @@ class Row:
 
     @property
     def is_shown(self) -> bool:
-        return self.dispatch is not None and self.dispatch.attention is not None
+        return self.dispatch is not None and self.dispatch.review_reason is not None
 
     def claim(self, now: float) -> None:
         """A worker sends it. If it dies, the row is due again when the lease is over."""
@@ -67,7 +67,7 @@ class Row:
             is_hinted=said.is_hinted,
             is_success_reported=said.is_success_reported,
             is_follow_up=True,
-            attention=said.attention,
+            review_reason=said.review_reason,
         )
         self.due_at, self.queued_at, self._sent_at = now + seconds, now, None
         self._success_at = None if said.success_seconds_ago is None else now - said.success_seconds_ago
@@ -75,5 +75,5 @@ class Row:
     def resolve(self) -> None:
         """Operators have decided, so that nothing is left for them to look at."""
         if self.dispatch is not None:
-            self.dispatch = replace(self.dispatch, attention=None, is_success_reported=False)
+            self.dispatch = replace(self.dispatch, review_reason=None, is_success_reported=False)
             self._success_at = None

@@ -172,7 +172,7 @@ SAFEGUARDS = (
     Safeguard(
         "a wrong amount is shown",
         network_answer,
-        "return query_later(replace(dispatch, attention=ReviewReason.DIFFERS), received, rules)",
+        "return query_later(replace(dispatch, review_reason=ReviewReason.DIFFERS), received, rules)",
         "return query_later(dispatch, received, rules)",
     ),
     Safeguard(
@@ -226,13 +226,13 @@ SAFEGUARDS = (
     Safeguard(
         "another amount that was shown stays shown after FAILED",
         network_answer,
-        "shown = dispatch.attention if dispatch.attention in (ReviewReason.DIFFERS, ReviewReason.SAID_PAID) else None",
+        "shown = dispatch.review_reason if dispatch.review_reason in (ReviewReason.DIFFERS, ReviewReason.SAID_PAID) else None",
         "shown = None",
     ),
     Safeguard(
         "what stays shown is kept where there is no query",
         network_answer,
-        "    elif after.attention is not None:\n",
+        "    elif after.review_reason is not None:\n",
         "    elif False:\n",
     ),
     Safeguard(
@@ -244,19 +244,19 @@ SAFEGUARDS = (
     Safeguard(
         "what is not believed after the end is queried",
         network_answer,
-        "return query_now(replace(current, attention=ReviewReason.DISPUTED) if is_dispute else current)",
+        "return query_now(replace(current, review_reason=ReviewReason.DISPUTED) if is_dispute else current)",
         "return Decision(dispatch=dispatch)",
     ),
     Safeguard(
         "a query that denies what was signed is shown",
         network_answer,
-        "return query_after_end(replace(current, attention=ReviewReason.DISPUTED), received, rules)",
+        "return query_after_end(replace(current, review_reason=ReviewReason.DISPUTED), received, rules)",
         "return query_after_end(current, received, rules)",
     ),
     Safeguard(
         "a signed refusal after the end is shown until it is answered",
         network_answer,
-        "return query_now(replace(current, attention=ReviewReason.DISPUTED) if is_dispute else current)",
+        "return query_now(replace(current, review_reason=ReviewReason.DISPUTED) if is_dispute else current)",
         "return query_now(current)",
     ),
     Safeguard(
@@ -268,13 +268,13 @@ SAFEGUARDS = (
     Safeguard(
         "reported as paid after the end, where there is no query, is shown",
         network_answer,
-        "return query_after_end(replace(current, attention=ReviewReason.SAID_PAID), received, rules)",
+        "return query_after_end(replace(current, review_reason=ReviewReason.SAID_PAID), received, rules)",
         "return Decision(dispatch=dispatch)",
     ),
     Safeguard(
         "a payout without an outcome is shown where there is no query",
         network_answer,
-        "return query_later(replace(dispatch, attention=ReviewReason.UNHEARD), received, rules)",
+        "return query_later(replace(dispatch, review_reason=ReviewReason.UNHEARD), received, rules)",
         "return query_later(dispatch, received, rules)",
     ),
     Safeguard(

@@ -70,7 +70,7 @@ async def unsettled(steps: PaymentSteps, *, seconds: float = 3600) -> dict[str, 
     async with steps.database.snapshot() as connection:
         open_ = await cases.find_unsettled(connection, unsettled_seconds=seconds)
         contradicted = await cases.find_contradicted(connection)
-    found = {case.transaction.id: case.dispatch.attention for case in open_ if case.dispatch is not None}
+    found = {case.transaction.id: case.dispatch.review_reason for case in open_ if case.dispatch is not None}
     assert len(found) == len(open_), "what a person must look at has a dispatch"
     assert not set(found) & {case.transaction.id for case in contradicted}, "and is listed once"
     return found | {case.transaction.id: "contradicted" for case in contradicted}

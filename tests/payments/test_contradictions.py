@@ -202,7 +202,7 @@ async def test_a_collection_that_failed_and_is_then_confirmed_is_credited_automa
     if how == "callback":
         dispatch = await steps.dispatch(collection)
         assert dispatch is not None
-        assert dispatch.attention is ReviewReason.DISPUTED
+        assert dispatch.review_reason is ReviewReason.DISPUTED
     else:
         assert await _owed(steps) == 970
         assert [each["reason"] for each in await _told(steps, collection)] == ["credited", "debt_recorded"]

@@ -126,7 +126,7 @@ async def test_one_that_was_sent_is_never_sent_again_nor_ended(steps: PaymentSte
         assert (claimed.to_send, claimed.lapsed) == ([], [])
         dispatch = await steps.dispatch(again)
         assert dispatch is not None
-        assert (dispatch.next_action, dispatch.attention) == (NextAction.QUERY, ReviewReason.NOT_FOUND)
+        assert (dispatch.next_action, dispatch.review_reason) == (NextAction.QUERY, ReviewReason.NOT_FOUND)
         assert await steps.status(again) is Status.PROCESSING
         await _not_found(steps, again)
     assert await _acts(steps) == [("payout.in_doubt", failed.id)]

@@ -77,7 +77,7 @@ async def test_a_payout_that_resembles_an_adopted_one_waits_whatever_its_network
     await lost.statements.steps.hear(repeat, Verdict.MISSING)
     dispatch = await lost.statements.steps.dispatch(repeat)
     assert dispatch is not None
-    assert dispatch.attention == "resembles_adopted"
+    assert dispatch.review_reason == "resembles_adopted"
     assert await lost.statements.status(repeat) is Status.PENDING
     assert (await lost.statements.steps.claim()).to_send == []
     with pytest.raises(Conflict, match="case_repeat_or_other"):

@@ -192,7 +192,7 @@ async def test_a_lost_refund_is_adopted_as_one_and_the_rest_can_be_refunded(
     repeat = await refunds.refund(collection, 1_000)
     dispatch = await refunds.dispatch(repeat)
     assert dispatch is not None
-    assert dispatch.attention == "resembles_adopted", "it may be the repeat of the lost one"
+    assert dispatch.review_reason == "resembles_adopted", "it may be the repeat of the lost one"
     assert (await refunds.claim()).to_send == []
     await lost.decide(repeat, ResolvedOutcome.FAILED)
     rest = await refunds.refunded(collection, 4_000)
@@ -240,7 +240,7 @@ async def test_the_lost_refund_of_a_collection_that_was_adopted_is_not_sent_agai
     assert dispatch is not None
     is_certain = has_key or is_known
     assert (repeat.network_key == paid) is is_certain
-    assert dispatch.attention == (None if is_certain else "resembles_adopted")
+    assert dispatch.review_reason == (None if is_certain else "resembles_adopted")
     assert len((await refunds.claim()).to_send) == int(is_certain)
 
 

@@ -161,7 +161,7 @@ async def test_payouts_like_an_adopted_one_without_a_known_key_wait_for_operator
     for payment in (repeat, another):
         dispatch = await lost.statements.steps.dispatch(payment)
         assert dispatch is not None
-        assert dispatch.attention == "resembles_adopted"
+        assert dispatch.review_reason == "resembles_adopted"
 
     await lost.decide(repeat, ResolvedOutcome.FAILED)
     assert await lost.statements.status(repeat) is Status.FAILED

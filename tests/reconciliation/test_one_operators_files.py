@@ -363,7 +363,7 @@ async def test_only_the_networks_own_file_tells_the_key_of_an_adopted_collection
     assert (taken == key) is (by is WORKER)
     dispatch = await refunds.dispatch(await refunds.refund(await refunds.seen_by_id(id_)))
     assert dispatch is not None
-    assert dispatch.attention == (None if by is WORKER else ReviewReason.RESEMBLES_ADOPTED)
+    assert dispatch.review_reason == (None if by is WORKER else ReviewReason.RESEMBLES_ADOPTED)
 
 
 async def say_not_paid(desk: ImportDesk, payment: Transaction) -> None:

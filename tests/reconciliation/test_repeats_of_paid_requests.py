@@ -55,7 +55,7 @@ async def test_a_payout_whose_key_is_on_a_line_is_not_sent_and_ends_when_the_lin
     assert await to_send(statements, Type.DISBURSEMENT) == []
     dispatch = await statements.steps.dispatch(repeated)
     assert dispatch is not None
-    assert dispatch.attention is ReviewReason.RESTORED, "operators are shown it"
+    assert dispatch.review_reason is ReviewReason.RESTORED, "operators are shown it"
     await statements.match()
     assert await statements.status(repeated) is Status.COMPLETED
     await lost.check()
@@ -258,7 +258,7 @@ async def test_matching_and_adopting_find_the_key_in_the_same_place(
 async def _is_shown(statements: Statements, payment: Transaction) -> None:
     dispatch = await statements.steps.dispatch(payment)
     assert dispatch is not None
-    assert dispatch.attention is ReviewReason.RESEMBLES_ADOPTED
+    assert dispatch.review_reason is ReviewReason.RESEMBLES_ADOPTED
 
 
 async def _let_days_pass(statements: Statements, days: int) -> None:

@@ -52,7 +52,7 @@ async def _is_held(steps: PaymentSteps, payout: Transaction) -> bool:
     assert (await steps.claim(connector=NEW)).to_send == []
     dispatch = await steps.dispatch(payout)
     assert dispatch is not None
-    return dispatch.is_asked_first and dispatch.attention is ReviewReason.RESTORED
+    return dispatch.is_asked_first and dispatch.review_reason is ReviewReason.RESTORED
 
 
 @pytest.mark.parametrize("first", [NEW, OLD])
@@ -75,7 +75,7 @@ async def test_a_payout_that_the_former_carrier_has_is_its_own_to_end(steps: Pay
 
     dispatch = await steps.dispatch(payout)
     assert dispatch is not None
-    assert (dispatch.connector, dispatch.next_action, dispatch.attention) == (OLD, NextAction.QUERY, None)
+    assert (dispatch.connector, dispatch.next_action, dispatch.review_reason) == (OLD, NextAction.QUERY, None)
     assert (await steps.claim(connector=NEW)).to_send == []
 
 

@@ -101,7 +101,7 @@ async def test_a_payout_waits_for_operators_where_a_network_would_pay_a_key_twic
     assert (await steps.claim()).to_send == []
     dispatch = await steps.dispatch(payout)
     assert dispatch is not None
-    assert dispatch.attention is ReviewReason.RESTORED
+    assert dispatch.review_reason is ReviewReason.RESTORED
     with pytest.raises(Conflict, match="may have been sent before"):
         await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
 
@@ -230,7 +230,7 @@ async def test_where_nobody_can_be_asked_a_new_collection_goes_and_what_else_the
     assert of((await steps.claim()).to_send) == ([since.id] if goes else [])
     dispatch = await steps.dispatch(before)
     assert dispatch is not None
-    assert dispatch.attention is ReviewReason.RESTORED
+    assert dispatch.review_reason is ReviewReason.RESTORED
     await database_facts.assert_clean(steps.database)
 
 

@@ -170,7 +170,7 @@ def _held_back(request: OperatorRequest, found: RestoreStatus) -> list[tuple[str
         for (channel, type_), name in networks.routes.items()
         if type_ is Type.DISBURSEMENT and not networks.connectors[name].can_query(type_)
     }
-    stuck = {(each.channel, each.type) for each in found.open if each.is_asked_first and each.attention is not None}
+    stuck = {(each.channel, each.type) for each in found.open if each.is_asked_first and each.review_reason is not None}
     return sorted(silent | stuck)
 
 

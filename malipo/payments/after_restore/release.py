@@ -113,7 +113,8 @@ def code_of(proposal: Proposal, found: RestoreStatus) -> str:
     terms, standing = proposal.terms_as(ReleaseTerms), found.installation
     if terms.channel is not None and terms.type is not None:
         return decide.code_of(proposal, sums_of(found, (terms.channel, terms.type)))
-    doubted = [(row.channel, row.type, row.attention, row.payments, row.amount) for row in found.open if row.attention]
+    under_review = [each for each in found.open if each.review_reason]
+    doubted = [(each.channel, each.type, each.review_reason, each.payments, each.amount) for each in under_review]
     held = [(each.channel, each.type) for each in found.holds]
     return decide.code_of(proposal, standing.is_fenced, standing.fence_reason, sorted(doubted), sorted(held))
 

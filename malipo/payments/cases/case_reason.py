@@ -11,11 +11,11 @@ from malipo.payments.transaction import Status, Type
 def case_reason(
     case: Case, *, unsettled_seconds: float, now: datetime, unconnected: Collection[tuple[Channel, Type]] = ()
 ) -> str:
-    transaction, attention = case.transaction, case.dispatch.attention if case.dispatch else None
+    transaction, review_reason = case.transaction, case.dispatch.review_reason if case.dispatch else None
     if case.is_contradicted:
         return "now_unpaid" if transaction.status is Status.COMPLETED else "now_paid"
-    if attention is not None:
-        return attention.value
+    if review_reason is not None:
+        return review_reason.value
     if transaction.status.is_final:
         return "none" if case.proposed is None else "doubted"
     if transaction.processing_at is None:

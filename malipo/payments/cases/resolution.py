@@ -123,7 +123,7 @@ def may_have_been_sent(case: Case) -> bool:
 
 def resembles_adopted(case: Case) -> bool:
     """Whether it waits because it may repeat a payment that was lost and adopted."""
-    return case.dispatch is not None and case.dispatch.attention is ReviewReason.RESEMBLES_ADOPTED
+    return case.dispatch is not None and case.dispatch.review_reason is ReviewReason.RESEMBLES_ADOPTED
 
 
 def may_be_sent(case: Case) -> bool:
@@ -135,7 +135,7 @@ def may_be_sent(case: Case) -> bool:
 
 def is_for_review(case: Case) -> bool:
     """Whether operators must review the payment, for any reason that its queue has."""
-    return case.dispatch is not None and case.dispatch.attention is not None
+    return case.dispatch is not None and case.dispatch.review_reason is not None
 
 
 def require_evidence(finding: OperatorFinding) -> None:
@@ -203,7 +203,7 @@ def shown_of(case: Case, proposal: ProposedResolution, heard: Iterable[StoredAns
     known = (
         None
         if dispatch is None
-        else (dispatch.attention, dispatch.is_acknowledged, dispatch.is_success_reported, dispatch.is_asked_first)
+        else (dispatch.review_reason, dispatch.is_acknowledged, dispatch.is_success_reported, dispatch.is_asked_first)
     )
     corrected = (
         None

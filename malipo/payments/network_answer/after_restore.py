@@ -27,7 +27,7 @@ def decide_after_restore(
     """
     match received.answer.verdict:
         case Verdict.CONFIRMED | Verdict.WAITING if _may_be_another_refund(transaction, received):
-            shown = replace(dispatch, query_count=dispatch.query_count + 1, attention=ReviewReason.RESTORED)
+            shown = replace(dispatch, query_count=dispatch.query_count + 1, review_reason=ReviewReason.RESTORED)
             is_paid = received.answer.verdict is Verdict.CONFIRMED
             return Decision(dispatch=with_success(shown) if is_paid else shown, wait_seconds=NO_QUERY_SECONDS)
         case Verdict.CONFIRMED | Verdict.REFUSED | Verdict.WAITING:
@@ -37,7 +37,7 @@ def decide_after_restore(
                 next_action=NextAction.QUERY,
                 send_count=1,
                 is_asked_first=False,
-                attention=None,
+                review_reason=None,
             )
             return Decision(cause=Cause.SUBMITTED, dispatch=sent, wait_seconds=0)
         case Verdict.MISSING if had_time(dispatch, rules.not_found_seconds):
@@ -49,7 +49,7 @@ def decide_after_restore(
         return _not_sent_before(transaction, dispatch, received)
     query_count = dispatch.query_count + 1
     if not received.can_query:
-        shown = replace(dispatch, query_count=query_count, attention=ReviewReason.RESTORED)
+        shown = replace(dispatch, query_count=query_count, review_reason=ReviewReason.RESTORED)
         return Decision(dispatch=shown, wait_seconds=NO_QUERY_SECONDS)
     seconds = min(
         rules.poll_seconds[min(query_count, len(rules.poll_seconds) - 1)],
@@ -58,8 +58,8 @@ def decide_after_restore(
     # Some networks never report for certain that they do not have a payment. Queries go on, and operators are shown it.
     is_vague = received.answer.verdict is Verdict.UNKNOWN and not received.answer.is_fault
     is_shown = query_count >= (_VAGUE_ANSWERS if is_vague else len(rules.poll_seconds))
-    attention = ReviewReason.RESTORED if is_shown else dispatch.attention
-    return Decision(dispatch=replace(dispatch, query_count=query_count, attention=attention), wait_seconds=seconds)
+    reason = ReviewReason.RESTORED if is_shown else dispatch.review_reason
+    return Decision(dispatch=replace(dispatch, query_count=query_count, review_reason=reason), wait_seconds=seconds)
 
 
 def _may_be_another_refund(transaction: Transaction, received: ReceivedAnswer) -> bool:
@@ -98,15 +98,16 @@ def _not_known(transaction: Transaction, dispatch: Dispatch, received: ReceivedA
     left = (others & received.connected) - set(known.not_known_to)
     if not left and not is_payout:
         return _not_sent_before(transaction, dispatch, received)
-    shown = replace(known, query_count=dispatch.query_count + 1, attention=ReviewReason.RESTORED)
+    shown = replace(known, query_count=dispatch.query_count + 1, review_reason=ReviewReason.RESTORED)
     return Decision(dispatch=shown, wait_seconds=0 if left else NO_QUERY_SECONDS)
 
 
 def _not_sent_before(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer) -> Decision:
     is_safe = transaction.type is Type.COLLECTION or received.resubmit is Resubmit.DUPLICATES_REFUSED
     if is_safe and not dispatch.is_success_reported:
-        return Decision(dispatch=replace(dispatch, is_asked_first=False, query_count=0, attention=None), wait_seconds=0)
-    shown = replace(dispatch, query_count=dispatch.query_count + 1, attention=ReviewReason.RESTORED)
+        sendable = replace(dispatch, is_asked_first=False, query_count=0, review_reason=None)
+        return Decision(dispatch=sendable, wait_seconds=0)
+    shown = replace(dispatch, query_count=dispatch.query_count + 1, review_reason=ReviewReason.RESTORED)
     return Decision(dispatch=shown, wait_seconds=NO_QUERY_SECONDS)
 
 
@@ -120,7 +121,7 @@ def answer_before_sending(dispatch: Dispatch, received: ReceivedAnswer) -> Decis
         connector=received.connector,
         next_action=NextAction.QUERY,
         send_count=1,
-        attention=ReviewReason.UNSENT,
+        review_reason=ReviewReason.UNSENT,
         is_asked_first=False,
     )
     return Decision(cause=Cause.SUBMITTED, dispatch=sent, wait_seconds=0)

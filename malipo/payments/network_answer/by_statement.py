@@ -26,10 +26,10 @@ def decide_by_statement(transaction: Transaction, dispatch: Dispatch, received: 
     # It was paid once, whatever came after: it must not be sent again.
     paid = with_success(dispatch)
     if differs(transaction, received.answer):
-        paid = replace(paid, attention=ReviewReason.DIFFERS)
+        paid = replace(paid, review_reason=ReviewReason.DIFFERS)
     if received.can_query:
         return query_now(paid)
-    shown = replace(paid, attention=paid.attention or ReviewReason.SAID_PAID)
+    shown = replace(paid, review_reason=paid.review_reason or ReviewReason.SAID_PAID)
     return Decision(dispatch=replace(shown, next_action=_not_sent(shown.next_action)))
 
 

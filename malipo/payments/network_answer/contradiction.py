@@ -19,7 +19,7 @@ def decide_after_end(
     if verdict is Verdict.CONFIRMED and not last.is_paid:
         current = with_success(current if current.is_success_reported else replace(current, query_count=0))
     if verdict.is_definite and differs(transaction, received.answer):
-        return query_after_end(replace(current, attention=ReviewReason.DIFFERS), received, rules)
+        return query_after_end(replace(current, review_reason=ReviewReason.DIFFERS), received, rules)
     if not verdict.is_definite:
         return _unclear_after_the_end(transaction, dispatch, current, received, rules)
     if (verdict is Verdict.CONFIRMED) == last.is_paid:
@@ -29,17 +29,17 @@ def decide_after_end(
         return Decision()
     if last.is_paid and last.source is AnswerSource.CALLBACK:
         # A signed success stands against a query or another callback.
-        return query_after_end(replace(current, attention=ReviewReason.DISPUTED), received, rules)
+        return query_after_end(replace(current, review_reason=ReviewReason.DISPUTED), received, rules)
     if is_believed(transaction, received) and not _needs_query_first(received):
-        contradicted = replace(current, is_success_reported=False, success_seconds_ago=None, attention=None)
+        contradicted = replace(current, is_success_reported=False, success_seconds_ago=None, review_reason=None)
         again = query_after_end(contradicted, received, rules) if received.can_query else Decision()
         return replace(again, is_contradiction=True)
     if received.can_query:
         is_dispute = received.is_trusted and received.source is AnswerSource.CALLBACK
-        return query_now(replace(current, attention=ReviewReason.DISPUTED) if is_dispute else current)
+        return query_now(replace(current, review_reason=ReviewReason.DISPUTED) if is_dispute else current)
     if verdict is Verdict.REFUSED:
         return Decision(dispatch=dispatch)
-    return query_after_end(replace(current, attention=ReviewReason.SAID_PAID), received, rules)
+    return query_after_end(replace(current, review_reason=ReviewReason.SAID_PAID), received, rules)
 
 
 def _needs_query_first(received: ReceivedAnswer) -> bool:
@@ -83,5 +83,5 @@ def _agrees(
     if last.is_paid and transaction.status is Status.COMPLETED:
         return Decision()
     # The network confirms the status, so the other report was wrong.
-    agreed = replace(dispatch, is_success_reported=False, success_seconds_ago=None, attention=None)
+    agreed = replace(dispatch, is_success_reported=False, success_seconds_ago=None, review_reason=None)
     return query_after_end(agreed, received, rules)

@@ -58,7 +58,7 @@ def decide(
         dispatch = with_success(dispatch)
     if received.source is AnswerSource.STATEMENT and received.is_trusted:
         return decide_by_statement(transaction, dispatch, received)
-    if dispatch.attention is ReviewReason.RESEMBLES_ADOPTED:
+    if dispatch.review_reason is ReviewReason.RESEMBLES_ADOPTED:
         # A report about its key may be about the lost payout that operators adopted. So operators decide.
         return Decision(dispatch=dispatch)
     if transaction.status is Status.PENDING and dispatch.is_asked_first and received.source is AnswerSource.QUERY:
@@ -88,7 +88,7 @@ def _leave_to_operators(transaction: Transaction, dispatch: Dispatch | None) -> 
     is_pending = transaction.status is Status.PENDING
     waiting = replace(
         with_success(dispatch),
-        attention=ReviewReason.RESEMBLES_ADOPTED,
+        review_reason=ReviewReason.RESEMBLES_ADOPTED,
         next_action=NextAction.SEND if is_pending else NextAction.QUERY,
         is_asked_first=is_pending,  # so that nothing is sent
     )
@@ -97,7 +97,7 @@ def _leave_to_operators(transaction: Transaction, dispatch: Dispatch | None) -> 
 
 def _while_open(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:
     if differs(transaction, received.answer):
-        return query_later(replace(dispatch, attention=ReviewReason.DIFFERS), received, rules)
+        return query_later(replace(dispatch, review_reason=ReviewReason.DIFFERS), received, rules)
     if not is_believed(transaction, received):
         return _hint(dispatch, received)
     if received.source is AnswerSource.QUERY:
@@ -131,7 +131,7 @@ def _while_open(transaction: Transaction, dispatch: Dispatch, received: Received
                 replace(dispatch, is_acknowledged=True, not_found_count=0, not_indexed_count=0), received, rules
             )
     if not received.can_query and _needs_review(transaction, received):
-        return query_later(replace(dispatch, attention=ReviewReason.UNHEARD), received, rules)
+        return query_later(replace(dispatch, review_reason=ReviewReason.UNHEARD), received, rules)
     return query_later(dispatch, received, rules)
 
 
@@ -161,4 +161,4 @@ def _hint(dispatch: Dispatch, received: ReceivedAnswer) -> Decision:
         return query_now(hinted)
     if hinted.is_success_reported and hinted.next_action is NextAction.SEND:
         hinted = replace(hinted, next_action=NextAction.QUERY)  # A payment that was reported as paid is not sent.
-    return Decision(dispatch=replace(hinted, attention=review_reason_of(hinted, is_exhausted=True)))
+    return Decision(dispatch=replace(hinted, review_reason=review_reason_of(hinted, is_exhausted=True)))

@@ -26,7 +26,7 @@ def end_as_failed(
     after = follow_up(dispatch, received.connector)
     if may_be_paid and received.can_query:
         seconds = float(rules.follow_up_seconds[0])
-    elif after.attention is not None:
+    elif after.review_reason is not None:
         seconds = NO_QUERY_SECONDS
     else:
         return Decision(cause=Cause.REFUSED, failure_code=failure)
@@ -39,8 +39,9 @@ def follow_up(dispatch: Dispatch | None, connector: str) -> Dispatch:
     after = Dispatch(connector=connector, next_action=NextAction.QUERY, is_follow_up=True)
     if dispatch is None or not dispatch.is_success_reported:
         return after
-    shown = dispatch.attention if dispatch.attention in (ReviewReason.DIFFERS, ReviewReason.SAID_PAID) else None
-    return replace(after, is_success_reported=True, success_seconds_ago=dispatch.success_seconds_ago, attention=shown)
+    shown = dispatch.review_reason if dispatch.review_reason in (ReviewReason.DIFFERS, ReviewReason.SAID_PAID) else None
+    seconds_ago = dispatch.success_seconds_ago
+    return replace(after, is_success_reported=True, success_seconds_ago=seconds_ago, review_reason=shown)
 
 
 def failure_of(type_: Type, answer: Answer, dispatch: Dispatch) -> FailureCode:

@@ -38,15 +38,15 @@ def decide_not_found(transaction: Transaction, dispatch: Dispatch, received: Rec
         # The payment was reported as paid, so it neither fails nor is sent again.
         return query_later(dispatch, received, rules)
     if dispatch.is_acknowledged:
-        return query_later(replace(dispatch, attention=ReviewReason.FORGOTTEN), received, rules)
+        return query_later(replace(dispatch, review_reason=ReviewReason.FORGOTTEN), received, rules)
     if transaction.type is Type.COLLECTION:
         return end_as_failed(transaction, dispatch, received, rules, FailureCode.NOT_RECEIVED)
-    if dispatch.attention in (ReviewReason.EXCESS_REFUND, ReviewReason.NOT_FOUND):
+    if dispatch.review_reason in (ReviewReason.EXCESS_REFUND, ReviewReason.NOT_FOUND):
         return query_later(dispatch, received, rules)  # Operators review it already, and it is not sent again.
     if received.resubmit is Resubmit.DUPLICATES_REFUSED and dispatch.send_count < _SENDS:
         again = replace(dispatch, next_action=NextAction.SEND, not_found_count=0, not_indexed_count=0)
         return Decision(dispatch=again, wait_seconds=0)
-    return query_later(replace(dispatch, attention=ReviewReason.NOT_FOUND), received, rules)
+    return query_later(replace(dispatch, review_reason=ReviewReason.NOT_FOUND), received, rules)
 
 
 def had_time(dispatch: Dispatch, seconds: float) -> bool:

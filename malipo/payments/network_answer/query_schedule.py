@@ -14,7 +14,7 @@ def query_later(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> D
         rules.poll_seconds[min(query_count, len(rules.poll_seconds) - 1)] if received.can_query else NO_QUERY_SECONDS
     )
     is_exhausted = not received.can_query or query_count >= len(rules.poll_seconds)
-    dispatch = replace(dispatch, attention=review_reason_of(dispatch, is_exhausted=is_exhausted))
+    dispatch = replace(dispatch, review_reason=review_reason_of(dispatch, is_exhausted=is_exhausted))
     if received.source is AnswerSource.CALLBACK and dispatch.next_action is NextAction.SENDING:
         # The worker that is sending it will report the reply.
         return Decision(dispatch=dispatch)
@@ -38,7 +38,7 @@ def query_after_end(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) 
     query_count = dispatch.query_count + (received.source is AnswerSource.QUERY)
     is_exhausted = query_count >= len(rules.poll_seconds) or not received.can_query
     queried = replace(dispatch, next_action=NextAction.QUERY, query_count=query_count, is_hinted=False)
-    queried = replace(queried, attention=review_reason_of(queried, is_exhausted=is_exhausted))
+    queried = replace(queried, review_reason=review_reason_of(queried, is_exhausted=is_exhausted))
     if dispatch.is_hinted and received.source is AnswerSource.QUERY:
         return Decision(dispatch=queried, wait_seconds=0)
     age = dispatch.queued_seconds_ago
@@ -48,12 +48,12 @@ def query_after_end(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) 
     if waits and received.can_query:
         return Decision(dispatch=queried, wait_seconds=min(waits))
     # No query is left, so only an operator can act. Without a reason for review, nothing is left to do.
-    keeps = queried.attention is not None
+    keeps = queried.review_reason is not None
     return Decision(dispatch=queried, wait_seconds=NO_QUERY_SECONDS) if keeps else Decision()
 
 
 def review_reason_of(dispatch: Dispatch, *, is_exhausted: bool) -> ReviewReason | None:
     """A reported success that no query has confirmed by the end of the schedule is for operators to review."""
-    if dispatch.attention is None and dispatch.is_success_reported and is_exhausted:
+    if dispatch.review_reason is None and dispatch.is_success_reported and is_exhausted:
         return ReviewReason.SAID_PAID
-    return dispatch.attention
+    return dispatch.review_reason

@@ -111,7 +111,7 @@ class OpenPayments(NamedTuple):
     type: str
     status: str
     is_asked_first: bool
-    attention: str | None
+    review_reason: str | None
     payments: int
     amount: int
     not_asked: int  # payments whose network has not answered since the restore

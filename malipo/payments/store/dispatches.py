@@ -62,7 +62,7 @@ def dispatch_of(row: Row) -> Dispatch | None:
         is_follow_up=row["is_follow_up"],
         is_asked_first=row["is_asked_first"],
         hinted_failure=None if row["hinted_failure"] is None else FailureCode(row["hinted_failure"]),
-        attention=None if row["attention"] is None else ReviewReason(row["attention"]),
+        review_reason=None if row["attention"] is None else ReviewReason(row["attention"]),
         not_known_to=tuple(row["not_known_to"]),
         carriers=tuple(row["carriers"]),
         sent_seconds_ago=row["sent_seconds_ago"],

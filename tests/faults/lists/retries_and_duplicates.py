@@ -276,8 +276,8 @@ FAULTS = (
     Fault(
         "a payout that must not be sent again is sent again",
         "decide_not_found",
-        "if dispatch.attention in (ReviewReason.EXCESS_REFUND, ReviewReason.NOT_FOUND):",
-        "if dispatch.attention is ReviewReason.EXCESS_REFUND:",
+        "if dispatch.review_reason in (ReviewReason.EXCESS_REFUND, ReviewReason.NOT_FOUND):",
+        "if dispatch.review_reason is ReviewReason.EXCESS_REFUND:",
         "Each time that its network does not find it, it is taken up again, and once more when a report is withdrawn.",
         _WITHHELD,
     ),

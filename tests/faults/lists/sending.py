@@ -162,7 +162,7 @@ FAULTS = (
     Fault(
         "a payout that resembles an adopted one is ended by what is reported of its key",
         "decide",
-        "if dispatch.attention is ReviewReason.RESEMBLES_ADOPTED:",
+        "if dispatch.review_reason is ReviewReason.RESEMBLES_ADOPTED:",
         "if False:",
         "A payout that was paid before a restore is called paid twice.",
         _ANSWERS,

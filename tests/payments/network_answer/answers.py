@@ -60,7 +60,7 @@ def processing(type_: Type = Type.DISBURSEMENT) -> Transaction:
     return a_transaction(type_, Status.PROCESSING)
 
 
-SUSPECT = Dispatch(connector="mpesa", next_action=NextAction.QUERY, send_count=1, attention=ReviewReason.UNSENT)
+SUSPECT = Dispatch(connector="mpesa", next_action=NextAction.QUERY, send_count=1, review_reason=ReviewReason.UNSENT)
 
 
 def in_words(given: Dispatch | None, decision: Decision) -> str:

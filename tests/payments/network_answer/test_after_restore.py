@@ -116,7 +116,7 @@ def _follows(decision: Decision) -> str:
     if not dispatch.is_asked_first:
         assert (dispatch.next_action, decision.wait_seconds) == (NextAction.SEND, 0)
         return "goes"
-    return "held" if dispatch.attention is ReviewReason.RESTORED else "later"
+    return "held" if dispatch.review_reason is ReviewReason.RESTORED else "later"
 
 
 # When its network is asked again, by the schedule 10, 60, 300: but "not known" no later than it counts, and a second.
@@ -165,7 +165,7 @@ def test_a_network_whose_answers_say_nothing_is_shown_soon(
     given = queried_first(100, query_count=query_count)
     decision = decide(a_transaction(Type.DISBURSEMENT), given, received(verdict, is_fault=is_fault), rules)
     assert decision.dispatch is not None
-    assert (decision.dispatch.attention is ReviewReason.RESTORED) is is_shown
+    assert (decision.dispatch.review_reason is ReviewReason.RESTORED) is is_shown
 
 
 @pytest.mark.parametrize("verdict", Verdict)
@@ -217,7 +217,7 @@ def test_a_report_about_an_adopted_payment_does_not_end_its_repeat(row: list[str
     if outcome == "held":
         assert decision.cause is None
         assert decision.dispatch is not None
-        assert decision.dispatch.attention is ReviewReason.RESEMBLES_ADOPTED
+        assert decision.dispatch.review_reason is ReviewReason.RESEMBLES_ADOPTED
         assert decision.dispatch.is_success_reported
         assert decision.dispatch.is_asked_first is is_pending
         assert decision.dispatch.next_action is (NextAction.SEND if is_pending else NextAction.QUERY)
@@ -237,12 +237,12 @@ def test_no_report_ends_a_payment_that_resembles_an_adopted_one(source: AnswerSo
         next_action=NextAction.QUERY,
         sent_seconds_ago=100,
         send_count=1,
-        attention=ReviewReason.RESEMBLES_ADOPTED,
+        review_reason=ReviewReason.RESEMBLES_ADOPTED,
     )
     decision = decide(transaction, held, received(verdict, source, provider_reference="QK2"), RULES)
     assert (decision.cause, decision.wait_seconds) == (None, None)
     assert decision.dispatch is not None
-    assert decision.dispatch.attention is ReviewReason.RESEMBLES_ADOPTED
+    assert decision.dispatch.review_reason is ReviewReason.RESEMBLES_ADOPTED
     assert decision.dispatch.next_action is NextAction.QUERY
 
 

@@ -76,7 +76,7 @@ def last_of(reported: str) -> LatestAnswer | None:
 
 def dispatch_of(status: Status) -> Dispatch | None:
     if status.is_final:
-        return replace(follow_up(None, "mpesa"), attention=ReviewReason.DISPUTED)
+        return replace(follow_up(None, "mpesa"), review_reason=ReviewReason.DISPUTED)
     return Dispatch() if status is Status.PENDING else sent(NextAction.SEND)
 
 
@@ -91,7 +91,7 @@ def in_words(given: Dispatch | None, decision: Decision) -> str:
         return "both" if decision.is_submitted_first else "completed"
     if decision.cause is Cause.SUBMITTED:
         assert dispatch is not None
-        assert (dispatch.attention, dispatch.connector) == (ReviewReason.UNSENT, "mpesa")
+        assert (dispatch.review_reason, dispatch.connector) == (ReviewReason.UNSENT, "mpesa")
         return "suspect"
     assert decision.cause is None
     if decision.wait_seconds == 0:
@@ -157,4 +157,4 @@ def test_a_reversal_without_a_query_is_shown_to_operators_and_not_sent_again() -
     heard = replace(received(Verdict.REFUSED, AnswerSource.STATEMENT, amount=1000), cannot_query=frozenset(Type))
     dispatch = decide(processing(), sent(NextAction.SEND), heard, RULES).dispatch
     assert dispatch is not None
-    assert (dispatch.next_action, dispatch.attention) == (NextAction.QUERY, ReviewReason.SAID_PAID)
+    assert (dispatch.next_action, dispatch.review_reason) == (NextAction.QUERY, ReviewReason.SAID_PAID)

@@ -71,7 +71,7 @@ def test_another_amount_that_was_shown_stays_shown_after_a_failure() -> None:
     failed = decide(processing(), differs.dispatch, unanswerable(Verdict.REFUSED, "callback-signed"), RULES)
     assert failed.cause is Cause.REFUSED
     assert failed.dispatch is not None
-    assert (failed.dispatch.attention, failed.dispatch.is_follow_up) == (ReviewReason.DIFFERS, True)
+    assert (failed.dispatch.review_reason, failed.dispatch.is_follow_up) == (ReviewReason.DIFFERS, True)
 
 
 @pytest.mark.parametrize("type_", Type)
@@ -79,12 +79,12 @@ def test_a_signed_failure_after_success_is_queried_and_shown_until_the_network_r
     completed = replace(processing(type_), status=Status.COMPLETED)
     doubted = decide(completed, None, received(Verdict.REFUSED, AnswerSource.CALLBACK), RULES).dispatch
     assert doubted is not None
-    assert doubted.attention is ReviewReason.DISPUTED
+    assert doubted.review_reason is ReviewReason.DISPUTED
     silent: Dispatch | None = doubted
     for _ in range(9):
         silent = decide(completed, silent, received(Verdict.UNKNOWN), RULES).dispatch
     assert silent is not None
-    assert silent.attention is ReviewReason.DISPUTED, "for as long as nobody knows"
+    assert silent.review_reason is ReviewReason.DISPUTED, "for as long as nobody knows"
     sure = replace(doubted, is_hinted=False)
     assert decide(completed, sure, received(Verdict.CONFIRMED), RULES) == Decision(), "it was late"
     assert decide(completed, sure, received(Verdict.REFUSED), RULES).is_contradiction
@@ -96,14 +96,14 @@ def test_a_query_does_not_undo_what_was_signed_and_an_operator_is_shown_the_disp
     decision = decide(failed, follow_up(None, "mpesa"), received(Verdict.REFUSED), RULES, last=said)
     assert not decision.is_contradiction
     assert decision.dispatch is not None
-    assert decision.dispatch.attention is ReviewReason.DISPUTED
+    assert decision.dispatch.review_reason is ReviewReason.DISPUTED
 
     signed = decide(failed, decision.dispatch, received(Verdict.REFUSED, AnswerSource.CALLBACK), RULES, last=said)
     assert not signed.is_contradiction, "it may be the first failure, told once more"
     unasked = unanswerable(Verdict.REFUSED, "callback-signed")
     shown = decide(failed, None, unasked, RULES, last=said)
     assert shown.dispatch is not None
-    assert shown.dispatch.attention is ReviewReason.DISPUTED, "where nobody can be asked, too"
+    assert shown.dispatch.review_reason is ReviewReason.DISPUTED, "where nobody can be asked, too"
     for act in (AnswerSource.QUERY, None):
         asked = decide(failed, None, received(Verdict.REFUSED), RULES, last=LatestAnswer(is_paid=True, source=act))
         assert asked.is_contradiction, "and a query undoes what a query or an operator said"
@@ -123,7 +123,7 @@ def test_whoever_cannot_say_otherwise_through_the_whole_schedule_does_not_contra
         waits.append(decision.wait_seconds)
     assert waits == [60, 300, 240, 3000, 18_000, 86_400], "on both schedules; then an operator is shown it"
     assert dispatch is not None
-    assert dispatch.attention is ReviewReason.SAID_PAID
+    assert dispatch.review_reason is ReviewReason.SAID_PAID
 
 
 # A reply that the customer is being asked, by when it came and what ended the payment.

@@ -94,10 +94,10 @@ def test_without_a_query_an_answer_leads_where_the_grid_says(
 
     if decision.wait_seconds == 86_400:
         assert decision.dispatch is not None
-        assert (decision.dispatch.attention or "rest") == expected
+        assert (decision.dispatch.review_reason or "rest") == expected
     elif expected == "said_paid":
         assert decision.dispatch is not None
-        assert (decision.dispatch.attention, decision.wait_seconds) == (ReviewReason.SAID_PAID, None)
+        assert (decision.dispatch.review_reason, decision.wait_seconds) == (ReviewReason.SAID_PAID, None)
     else:
         assert in_words(given_, decision) == expected
 
@@ -137,7 +137,10 @@ def test_nothing_is_sent_that_is_said_to_be_paid_where_there_is_no_query() -> No
     news = unanswerable(Verdict.CONFIRMED, "callback-unsigned")
     decision = decide(processing(), given_, news, RULES)
     assert decision.dispatch is not None
-    assert (decision.dispatch.next_action, decision.dispatch.attention) == (NextAction.QUERY, ReviewReason.SAID_PAID)
+    assert (decision.dispatch.next_action, decision.dispatch.review_reason) == (
+        NextAction.QUERY,
+        ReviewReason.SAID_PAID,
+    )
 
 
 def test_a_payment_of_just_the_amount_that_operators_review_is_believed() -> None:
@@ -160,4 +163,4 @@ def test_a_failure_after_a_success_that_operators_review_ends_it_and_it_stays_on
         reached.append(life.transaction.status)
     assert reached == [Status.PROCESSING, Status.FAILED]
     assert life.dispatch is not None
-    assert life.dispatch.attention is ReviewReason.SAID_PAID
+    assert life.dispatch.review_reason is ReviewReason.SAID_PAID

@@ -76,8 +76,8 @@ def test_not_found_counts_when_it_was_said_three_times_and_long_enough_after_the
 
     decision = decide(processing(Type(type_)), given_, received(Verdict.MISSING, resubmit=Resubmit(resubmit)), RULES)
 
-    attention = decision.dispatch.attention if decision.dispatch is not None else None
-    assert (attention or in_words(given_, decision)) == follows
+    review_reason = decision.dispatch.review_reason if decision.dispatch is not None else None
+    assert (review_reason or in_words(given_, decision)) == follows
     if follows == "failed+":
         assert decision.failure_code is FailureCode.NOT_RECEIVED
     elif follows == "again":
@@ -86,7 +86,7 @@ def test_not_found_counts_when_it_was_said_three_times_and_long_enough_after_the
         )
         assert decision.wait_seconds == 0
     else:
-        assert in_words(given_, decision) == "later", "whoever needs attention is still asked about"
+        assert in_words(given_, decision) == "later", "a payment under review is still queried"
         assert decision.dispatch is not None
         assert decision.dispatch.not_found_count == int(before) + 1
 
@@ -124,7 +124,7 @@ def test_a_payout_that_is_never_found_is_sent_three_times_and_then_left_to_an_op
     assert life.sendings == 3
     assert life.transaction.status is Status.PROCESSING
     assert life.dispatch is not None
-    assert life.dispatch.attention is ReviewReason.NOT_FOUND
+    assert life.dispatch.review_reason is ReviewReason.NOT_FOUND
     assert life.dispatch.next_action is NextAction.QUERY
 
 

@@ -26,7 +26,9 @@ def test_a_reported_success_is_never_forgotten(type_: Type, verdict: Verdict) ->
     assert life.transaction.status is Status.PROCESSING
     assert life.sendings == 1
     assert life.dispatch is not None
-    assert life.dispatch.attention is ReviewReason.SAID_PAID, "an operator is shown it when the schedule is at its end"
+    assert life.dispatch.review_reason is ReviewReason.SAID_PAID, (
+        "an operator is shown it when the schedule is at its end"
+    )
 
 
 @pytest.mark.parametrize("type_", Type)
@@ -65,4 +67,4 @@ def test_a_success_that_was_reported_after_the_end_and_is_never_confirmed_is_sho
     for _ in range(10):
         life.hear(received(Verdict.UNKNOWN))
     assert life.dispatch is not None
-    assert life.dispatch.attention is ReviewReason.SAID_PAID
+    assert life.dispatch.review_reason is ReviewReason.SAID_PAID

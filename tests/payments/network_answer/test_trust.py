@@ -36,7 +36,7 @@ def test_an_answer_about_another_amount_or_phone_ends_nothing_and_needs_attentio
     assert decision.cause is None
     assert decision.dispatch is not None
     assert decision.dispatch.next_action is NextAction.QUERY
-    assert decision.dispatch.attention is ReviewReason.DIFFERS
+    assert decision.dispatch.review_reason is ReviewReason.DIFFERS
 
 
 @pytest.mark.parametrize("same", [{}, {"amount": 1000}, {"phone": "+255754000001"}])

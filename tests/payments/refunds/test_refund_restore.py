@@ -97,8 +97,8 @@ async def test_a_refund_that_was_lost_is_asked_about_and_not_paid_again(
     assert await steps.status(again) is expected
     assert await steps.refunded_amount(collection) == (5000 if told_amount == 5000 else 0)
     dispatch = await steps.dispatch(again)
-    attention = None if dispatch is None else dispatch.attention
-    assert attention == {5000: None, 500: ReviewReason.DIFFERS, None: ReviewReason.RESTORED}[told_amount]
+    review_reason = None if dispatch is None else dispatch.review_reason
+    assert review_reason == {5000: None, 500: ReviewReason.DIFFERS, None: ReviewReason.RESTORED}[told_amount]
     await database_facts.assert_clean(steps.database)
 
 
