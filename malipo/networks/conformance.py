@@ -32,27 +32,27 @@ _PAUSE_SECONDS = 2.0
 class ConformanceCheck(NamedTuple):
     what: str
     is_good: bool
-    said: str
+    said: str  # what the network answered
 
 
 async def verify(
     connector: Connector, types: Sequence[Type], *, phone: str, amount: int, patience_seconds: float
 ) -> AsyncIterator[ConformanceCheck]:
     """Every check, as soon as it is done. After one that fails, those that depend on it are left out."""
-    probed = await connector.probe()
-    is_in = not probed.is_fault and probed.alert is None
-    yield ConformanceCheck("it lets us in", is_in, _in_words(probed))
-    if not is_in:
+    probe = await connector.probe()
+    is_admitted = not probe.is_fault and probe.alert is None
+    yield ConformanceCheck("it lets us in", is_admitted, _in_words(probe))
+    if not is_admitted:
         return
     if isinstance(connector, ReadsBalance):  # Not every network has a call for it.
         balance = await connector.balance()
-        said = f"TZS {balance.amount:,}" if balance.amount is not None else f"{balance.code} {balance.detail}".strip()
-        yield ConformanceCheck("it says what it holds for us", balance.amount is not None, said)
+        detail = f"TZS {balance.amount:,}" if balance.amount is not None else f"{balance.code} {balance.detail}".strip()
+        yield ConformanceCheck("it says what it holds for us", balance.amount is not None, detail)
     if isinstance(connector, LooksUpNames) and (channel := channel_of(phone)) and connector.looks_up(channel):
         found = await connector.look_up(channel, phone)
         is_known = found.name is not None or found.is_registered is not None
-        said = "it has a name" if found.name else f"{found.code} {found.detail}".strip()  # A name is printed nowhere.
-        yield ConformanceCheck("it tells whose number this is", is_known, said)
+        detail = "it has a name" if found.name else f"{found.code} {found.detail}".strip()  # A name is printed nowhere.
+        yield ConformanceCheck("it tells whose number this is", is_known, detail)
     for type_ in types:
         async for check in _verify_type(connector, type_, phone, amount, patience_seconds):
             yield check

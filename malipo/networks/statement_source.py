@@ -47,19 +47,19 @@ class StatementSource(Protocol):
         """Every line from the first moment until before the last, in the network's order."""
 
 
-def said_by(reply: Reply | Answer, what: str) -> dict[str, Any]:
+def fields_of(reply: Reply | Answer, what: str) -> dict[str, Any]:
     """The content of a page. A page that did not come, or cannot be read, ends the whole fetch: half a day is no
     statement."""
     if isinstance(reply, Answer):
         raise CannotFetch(f"{what} did not come: {reply.code} {reply.detail}".strip() + ".")
-    said = reply.json()
-    if reply.status != 200 or said is None:
+    fields = reply.json()
+    if reply.status != 200 or fields is None:
         raise CannotFetch(f"{what} did not come: HTTP {reply.status}.")
-    return said
+    return fields
 
 
-def list_in(said: dict[str, Any], name: str, what: str) -> list[dict[str, Any]]:
-    found = said.get(name)
+def list_in(fields: dict[str, Any], name: str, what: str) -> list[dict[str, Any]]:
+    found = fields.get(name)
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise CannotFetch(f"{what} has no list {name!r}.")
     return found

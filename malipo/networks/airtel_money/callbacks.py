@@ -35,11 +35,13 @@ def read(callback: Callback, settings: AirtelMoneySettings) -> CallbackReport | 
     key = settings.airtel_money_callback_key
     if signature is not None and key is not None and not _is_signed(raw, key, signature, settings):
         return None
-    said = json_object(raw) or {}
-    our_key = key_of(said.get("id"))
+    fields = json_object(raw) or {}
+    our_key = key_of(fields.get("id"))
     if not our_key:
         return None
-    answer = replies.of_letters(said, "status_code") or Answer(verdict=Verdict.UNKNOWN, code=text_of(said.get("code")))
+    answer = replies.of_letters(fields, "status_code") or Answer(
+        verdict=Verdict.UNKNOWN, code=text_of(fields.get("code"))
+    )
     return CallbackReport(key=our_key, answer=answer, is_signed=signature is not None and key is not None)
 
 

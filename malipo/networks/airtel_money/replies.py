@@ -23,37 +23,37 @@ _TOKEN_MARGIN_SECONDS = 30
 
 
 def of_token(reply: Reply) -> Token | Answer:
-    said = reply.json() or {}
-    if token := token_of(said.get("access_token")):
-        return token, seconds_of(said.get("expires_in")) - _TOKEN_MARGIN_SECONDS
-    if reply.status in (400, 401, 403) and text_of(said.get("error")):
-        return misconfigured(NETWORK, f"HTTP {reply.status}", text_of(said.get("error_description")))
+    fields = reply.json() or {}
+    if token := token_of(fields.get("access_token")):
+        return token, seconds_of(fields.get("expires_in")) - _TOKEN_MARGIN_SECONDS
+    if reply.status in (400, 401, 403) and text_of(fields.get("error")):
+        return misconfigured(NETWORK, f"HTTP {reply.status}", text_of(fields.get("error_description")))
     return nothing_sent(f"HTTP {reply.status}")
 
 
 def of_payment(reply: Reply, instruction: PaymentInstruction) -> Answer:
     if reply.status == 429:
         return nothing_sent("HTTP 429")  # The same id is never paid twice.
-    said = reply.json()
-    if said is None or reply.is_fault:
-        return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
-    if _is_anothers(said, instruction):
+    fields = reply.json()
+    if fields is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=_status_code(fields, reply), is_fault=True)
+    if _is_anothers(fields, instruction):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
-    response, _ = _codes(said)
-    if instruction.type is Type.DISBURSEMENT and (answer := of_letters(_transaction(said), "status", response)):
+    response, _ = _codes(fields)
+    if instruction.type is Type.DISBURSEMENT and (answer := of_letters(_transaction(fields), "status", response)):
         return answer
-    return _of_code(codes.REPLIES[instruction.type], reply, said, has_alert=True)
+    return _of_code(codes.REPLIES[instruction.type], reply, fields, has_alert=True)
 
 
 def of_query(reply: Reply, instruction: PaymentInstruction) -> Answer:
-    said = reply.json()
-    if said is None or reply.is_fault:
-        return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)
-    if _is_anothers(said, instruction):
+    fields = reply.json()
+    if fields is None or reply.is_fault:
+        return Answer(verdict=Verdict.UNKNOWN, code=_status_code(fields, reply), is_fault=True)
+    if _is_anothers(fields, instruction):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
-    if answer := of_letters(_transaction(said), "status", _codes(said)[0]):
+    if answer := of_letters(_transaction(fields), "status", _codes(fields)[0]):
         return answer
-    answer = _of_code(codes.ENQUIRIES[instruction.type], reply, said)
+    answer = _of_code(codes.ENQUIRIES[instruction.type], reply, fields)
     if reply.status >= 400 and answer.verdict is not Verdict.MISSING:
         # The query was refused; that says nothing about the payment. A 404 alone may only mean a wrong path.
         return Answer(verdict=Verdict.UNKNOWN, code=answer.code, detail=answer.detail)
@@ -63,10 +63,10 @@ def of_query(reply: Reply, instruction: PaymentInstruction) -> Answer:
 def of_balance(reply: Reply, currency: str) -> Balance:
     """The balance, which Airtel writes as grouped text ("1,234.00"). None if the reply refuses, or has another
     currency."""
-    said = reply.json() or {}
-    data = said.get("data")
-    if reply.status != 200 or _status(said).get("success") is False or not isinstance(data, dict):
-        return Balance(code=_status_code(said, reply), detail=text_of(_status(said).get("message")))
+    fields = reply.json() or {}
+    data = fields.get("data")
+    if reply.status != 200 or _status(fields).get("success") is False or not isinstance(data, dict):
+        return Balance(code=_status_code(fields, reply), detail=text_of(_status(fields).get("message")))
     if text_of(data.get("currency")) != currency:
         return Balance(code="currency", detail=text_of(data.get("currency")))
     return Balance(amount=shillings_in(data.get("balance")), code="balance", detail=text_of(data.get("balance")))
@@ -75,14 +75,14 @@ def of_balance(reply: Reply, currency: str) -> Balance:
 def of_name(reply: Reply, number: str) -> Recipient:
     """What a reply says of the owner of a number. Only its own code says that a number has no account: a 404 alone may
     be a wrong path."""
-    said = reply.json()
-    if said is None or reply.is_fault:
-        return Recipient(code=_status_code(said, reply))
-    if _NO_SUCH_USER in _codes(said):
+    fields = reply.json()
+    if fields is None or reply.is_fault:
+        return Recipient(code=_status_code(fields, reply))
+    if _NO_SUCH_USER in _codes(fields):
         return Recipient(is_registered=False, code=_NO_SUCH_USER)
-    data = said.get("data")
-    if reply.status != 200 or _status(said).get("success") is False or not isinstance(data, dict):
-        return Recipient(code=_status_code(said, reply), detail=text_of(_status(said).get("message")))
+    data = fields.get("data")
+    if reply.status != 200 or _status(fields).get("success") is False or not isinstance(data, dict):
+        return Recipient(code=_status_code(fields, reply), detail=text_of(_status(fields).get("message")))
     if (msisdn := text_of(data.get("msisdn"))) and not msisdn.endswith(number):
         return Recipient(code="another number's")
     name = name_in(data.get("first_name"), data.get("last_name"))
@@ -92,28 +92,28 @@ def of_name(reply: Reply, number: str) -> Recipient:
         is_registered=True if name else None,
         # Without a PIN an account takes no payments either.
         is_barred=True if is_barred is True or has_pin is False else False if is_barred is False else None,
-        code=_status_code(said, reply),
+        code=_status_code(fields, reply),
     )
 
 
-def _of_code(table: Table, reply: Reply, said: dict[str, Any], *, has_alert: bool = False) -> Answer:
+def _of_code(table: Table, reply: Reply, fields: dict[str, Any], *, has_alert: bool = False) -> Answer:
     """The older code only counts where the newer is missing. A success must also call itself one."""
-    response, result = _codes(said)
-    code, detail = response or result or f"HTTP {reply.status}", text_of(_status(said).get("message"))
+    response, result = _codes(fields)
+    code, detail = response or result or f"HTTP {reply.status}", text_of(_status(fields).get("message"))
     answer = answer_of(NETWORK, table, code, detail)
     if code not in table and has_alert:
         alert = f"{NETWORK} answers with what we do not know: {code} {detail}".strip()
         return msgspec.structs.replace(answer, alert=alert)
     if answer.verdict is not Verdict.CONFIRMED:
         return answer
-    if _status(said).get("success") is not True:
+    if _status(fields).get("success") is not True:
         return Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail)
-    return msgspec.structs.replace(answer, provider_reference=_receipt(_transaction(said)))
+    return msgspec.structs.replace(answer, provider_reference=_receipt(_transaction(fields)))
 
 
-def _is_anothers(said: dict[str, Any], instruction: PaymentInstruction) -> bool:
+def _is_anothers(fields: dict[str, Any], instruction: PaymentInstruction) -> bool:
     """Airtel repeats our id, where it repeats anything."""
-    return text_of(_transaction(said).get("id")) not in ("", instruction.key)
+    return text_of(_transaction(fields).get("id")) not in ("", instruction.key)
 
 
 def of_letters(transaction: dict[str, Any], name: str, response: str = "") -> Answer | None:
@@ -131,23 +131,23 @@ def of_letters(transaction: dict[str, Any], name: str, response: str = "") -> An
     return msgspec.structs.replace(answer, failure_code=reason.failure_code, alert=alert)
 
 
-def _transaction(said: dict[str, Any]) -> dict[str, Any]:
-    data = said.get("data")
+def _transaction(fields: dict[str, Any]) -> dict[str, Any]:
+    data = fields.get("data")
     transaction = data.get("transaction") if isinstance(data, dict) else None
     return transaction if isinstance(transaction, dict) else {}
 
 
-def _status(said: dict[str, Any]) -> dict[str, Any]:
-    status = said.get("status")
+def _status(fields: dict[str, Any]) -> dict[str, Any]:
+    status = fields.get("status")
     return status if isinstance(status, dict) else {}
 
 
-def _codes(said: dict[str, Any]) -> tuple[str, str]:
-    return text_of(_status(said).get("response_code")), text_of(_status(said).get("result_code"))
+def _codes(fields: dict[str, Any]) -> tuple[str, str]:
+    return text_of(_status(fields).get("response_code")), text_of(_status(fields).get("result_code"))
 
 
-def _status_code(said: dict[str, Any] | None, reply: Reply) -> str:
-    return (_codes(said)[0] if said else "") or f"HTTP {reply.status}"
+def _status_code(fields: dict[str, Any] | None, reply: Reply) -> str:
+    return (_codes(fields)[0] if fields else "") or f"HTTP {reply.status}"
 
 
 def _receipt(transaction: dict[str, Any]) -> str | None:

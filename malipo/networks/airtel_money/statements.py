@@ -11,7 +11,7 @@ from typing import Any
 
 from malipo.networks.connector import Answer
 from malipo.networks.http.client import Reply, receipt_of, text_of
-from malipo.networks.statement_source import CannotFetch, FetchedLine, list_in, moment, said_by, shillings
+from malipo.networks.statement_source import CannotFetch, FetchedLine, fields_of, list_in, moment, shillings
 
 Get = Callable[[str], Awaitable[Reply | Answer]]
 
@@ -48,27 +48,27 @@ async def summary(
 def _require_whole(counts: list[tuple[int, int]]) -> None:
     """Each page says how many there are in all; or, as some read it, how many it has itself."""
     total = sum(has for _, has in counts)
-    if any(said != total for said, _ in counts) and any(said != has for said, has in counts):
-        said = ", ".join(str(each) for each, _ in counts)
-        raise CannotFetch(f"The summary has {total} transactions, and its pages say {said}.")
+    if any(stated != total for stated, _ in counts) and any(stated != has for stated, has in counts):
+        pages = ", ".join(str(each) for each, _ in counts)
+        raise CannotFetch(f"The summary has {total} transactions, and its pages say {pages}.")
 
 
 def _page(reply: Reply | Answer, what: str) -> tuple[int, list[dict[str, Any]]]:
-    data = said_by(reply, what).get("data")
+    data = fields_of(reply, what).get("data")
     if not isinstance(data, dict):
         raise CannotFetch(f"{what} has no data.")
     return shillings(data.get("count"), f"{what}, count"), list_in(data, "transactions", what)
 
 
-def _line(said: dict[str, Any], what: str, our_number: str) -> FetchedLine:
-    transaction = _part(said, "transaction")
+def _line(fields: dict[str, Any], what: str, our_number: str) -> FetchedLine:
+    transaction = _part(fields, "transaction")
     receipt = receipt_of(transaction.get("airtel_money_id"), text_of(transaction.get("airtel_money_id")))
     if receipt is None:
         raise CannotFetch(f"{what} has a transaction without an airtel_money_id.")
     what = f"{what}, {receipt}"
-    amount, (sign, phone) = shillings(transaction.get("amount"), what), _direction(said, what, our_number)
-    service = text_of(_part(said, "service").get("type"))
-    charge = text_of(_part(said, "charges").get("service"))
+    amount, (sign, phone) = shillings(transaction.get("amount"), what), _direction(fields, what, our_number)
+    service = text_of(_part(fields, "service").get("type"))
+    charge = text_of(_part(fields, "charges").get("service"))
     return FetchedLine(
         receipt=receipt,
         moved_at=moment(transaction.get("created_at"), what),
@@ -80,9 +80,9 @@ def _line(said: dict[str, Any], what: str, our_number: str) -> FetchedLine:
     )
 
 
-def _direction(said: dict[str, Any], what: str, our_number: str) -> tuple[int, str]:
+def _direction(fields: dict[str, Any], what: str, our_number: str) -> tuple[int, str]:
     """+1 if we were paid, and the other's number."""
-    payer, payee = (text_of(_part(said, name).get("msisdn")) for name in ("payer", "payee"))
+    payer, payee = (text_of(_part(fields, name).get("msisdn")) for name in ("payer", "payee"))
     is_payer, is_payee = (number[-_DIGITS:] == our_number[-_DIGITS:] for number in (payer, payee))
     if is_payer == is_payee:
         raise CannotFetch(f"{what}: one of payer and payee should be our own number, and {_which(is_payer)} is.")
@@ -93,6 +93,6 @@ def _which(is_both: bool) -> str:
     return "each of them" if is_both else "neither"
 
 
-def _part(said: dict[str, Any], name: str) -> dict[str, Any]:
-    part = said.get(name)
+def _part(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    part = fields.get(name)
     return part if isinstance(part, dict) else {}

@@ -12,14 +12,14 @@ from malipo.networks.http.client import json_object, key_of, text_of
 
 
 def read(callback: Callback) -> CallbackReport | None:
-    said = json_object(callback.body) or {}
-    is_of_payouts = "initiatorReferenceId" in said
-    key = key_of(said.get("initiatorReferenceId" if is_of_payouts else "utilityref"))
-    status = said.get("status" if is_of_payouts else "transactionstatus")
+    fields = json_object(callback.body) or {}
+    is_of_payouts = "initiatorReferenceId" in fields
+    key = key_of(fields.get("initiatorReferenceId" if is_of_payouts else "utilityref"))
+    status = fields.get("status" if is_of_payouts else "transactionstatus")
     if not key or not isinstance(status, str):
         return None
-    answer = of_status(said, status)
-    network_id = text_of(said.get("pgReferenceId" if is_of_payouts else "reference"))
+    answer = of_status(fields, status)
+    network_id = text_of(fields.get("pgReferenceId" if is_of_payouts else "reference"))
     answer = replace(
         answer,
         detail=f"{answer.detail} pgReferenceId {network_id}".strip() if network_id else answer.detail,

@@ -25,30 +25,30 @@ _NETWORK_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 
 def of_token(reply: Reply) -> Token | Answer:
-    said = reply.json() or {}
-    given = said.get("data")
+    fields = reply.json() or {}
+    given = fields.get("data")
     given = given if isinstance(given, dict) else {}
     token = token_of(given.get("accessToken"))
-    if token and reply.status < 300 and said.get("success") is not False:
+    if token and reply.status < 300 and fields.get("success") is not False:
         return token, _seconds_until(given.get("expire"))
     # 423: the name, the id or the secret of the application is wrong.
-    if reply.status in (400, 401, 403, 423) and (message := message_of(said)):
+    if reply.status in (400, 401, 403, 423) and (message := message_of(fields)):
         return misconfigured(NETWORK, f"HTTP {reply.status}", message)
     return nothing_sent(f"HTTP {reply.status}")
 
 
 def of_payment(reply: Reply) -> Answer:
     """Accepted is not paid, whatever word stands beside it. What was given an id may be paid, whatever else is said."""
-    said, code = reply.json(), f"HTTP {reply.status}"
-    if said is None or _is_fault(reply):
+    fields, code = reply.json(), f"HTTP {reply.status}"
+    if fields is None or _is_fault(reply):
         return Answer(verdict=Verdict.UNKNOWN, code=code, is_fault=True)
-    message, is_accepted = message_of(said), said.get("success") is True
-    network_id = _network_id(said.get("pgReferenceId"))
+    message, is_accepted = message_of(fields), fields.get("success") is True
+    network_id = _network_id(fields.get("pgReferenceId"))
     if is_accepted and network_id and 200 <= reply.status < 300:
         return Answer(
             verdict=Verdict.WAITING, code=code, detail=f"{message} pgReferenceId {network_id}", network_id=network_id
         )
-    if is_accepted or said.get("pgReferenceId") not in (None, ""):
+    if is_accepted or fields.get("pgReferenceId") not in (None, ""):
         return Answer(verdict=Verdict.UNKNOWN, code=code, detail=message)
     return answer_of(NETWORK, codes.ERRORS, codes.error_of(reply.status, message), message, shown=code)
 
@@ -59,55 +59,55 @@ def of_query(reply: Reply, instruction: PaymentInstruction) -> Answer:
     A query that is refused has a status too: "Failure", of the query. So a status counts only beside a success, and
     only if the answer names the payout.
     """
-    said, code = reply.json(), f"HTTP {reply.status}"
-    if said is None or _is_fault(reply):
+    fields, code = reply.json(), f"HTTP {reply.status}"
+    if fields is None or _is_fault(reply):
         return Answer(verdict=Verdict.UNKNOWN, code=code, is_fault=True)
-    message = message_of(said)
-    if reply.status != 200 or said.get("success") is not True or said.get("statusCode", 200) != 200:
+    message = message_of(fields)
+    if reply.status != 200 or fields.get("success") is not True or fields.get("statusCode", 200) != 200:
         return Answer(verdict=Verdict.UNKNOWN, code=code, detail=message)
-    if not _is_about(instruction, said):
+    if not _is_about(instruction, fields):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's", detail=message)
-    return of_status(said, said.get("status"))
+    return of_status(fields, fields.get("status"))
 
 
-def of_status(said: Mapping[str, Any], status: object) -> Answer:
-    answer = answer_of(NETWORK, codes.STATUSES, text_of(status).lower(), message_of(said), shown=text_of(status))
+def of_status(fields: Mapping[str, Any], status: object) -> Answer:
+    answer = answer_of(NETWORK, codes.STATUSES, text_of(status).lower(), message_of(fields), shown=text_of(status))
     if not answer.verdict.is_definite:
         return answer
     is_paid = answer.verdict is Verdict.CONFIRMED
     failure_code = None if is_paid else reason_in(answer.detail)
     is_short = failure_code is FailureCode.INSUFFICIENT_FUNDS
-    references = (said.get("fspReferenceId"), said.get("mnoreference"), said.get("pgReferenceId"))
+    references = (fields.get("fspReferenceId"), fields.get("mnoreference"), fields.get("pgReferenceId"))
     return msgspec.structs.replace(
         answer,
         provider_reference=receipt_of(*references) if is_paid else None,
         failure_code=failure_code,
-        amount=amount_of(said.get("amount")),
+        amount=amount_of(fields.get("amount")),
         alert=f"{NETWORK}: our float may be short ({answer.detail})." if is_short else None,
     )
 
 
 def of_name(reply: Reply, number: str) -> Recipient:
     """Two spellings are known: `name` or `fName` and `lName` with `status`, and `accountName` with `success`."""
-    said, code = reply.json(), f"HTTP {reply.status}"
-    if said is None or _is_fault(reply):
+    fields, code = reply.json(), f"HTTP {reply.status}"
+    if fields is None or _is_fault(reply):
         return Recipient(code=code)
-    is_found = said.get("status", said.get("success"))
-    if is_found is False and codes.NOT_REGISTERED.search(message_of(said)):
+    is_found = fields.get("status", fields.get("success"))
+    if is_found is False and codes.NOT_REGISTERED.search(message_of(fields)):
         return Recipient(is_registered=False, code=code)
     if reply.status != 200 or is_found is not True:
-        return Recipient(code=code, detail=message_of(said))
-    if text_of(said.get("accountNumber")).removeprefix("+") not in ("", number):
+        return Recipient(code=code, detail=message_of(fields))
+    if text_of(fields.get("accountNumber")).removeprefix("+") not in ("", number):
         return Recipient(code="another number's")
-    parts = [said.get(each) for each in ("fName", "lName")]
-    parts = parts if any(parts) else [said.get(each) for each in ("fname", "lname")]
-    name = name_in(said.get("name")) or name_in(said.get("accountName")) or name_in(*parts)
+    parts = [fields.get(each) for each in ("fName", "lName")]
+    parts = parts if any(parts) else [fields.get(each) for each in ("fname", "lname")]
+    name = name_in(fields.get("name")) or name_in(fields.get("accountName")) or name_in(*parts)
     return Recipient(name=name, is_registered=True if name else None, code=code)
 
 
-def message_of(said: Mapping[str, Any]) -> str:
+def message_of(fields: Mapping[str, Any]) -> str:
     """The reply's words. What is no text says nothing."""
-    return next((text_of(said[name]) for name in ("message", "title") if isinstance(said.get(name), str)), "")
+    return next((text_of(fields[name]) for name in ("message", "title") if isinstance(fields.get(name), str)), "")
 
 
 def _is_fault(reply: Reply) -> bool:
@@ -118,8 +118,8 @@ def _network_id(value: object) -> str | None:
     return value if isinstance(value, str) and _NETWORK_ID.fullmatch(value) else None
 
 
-def _is_about(instruction: PaymentInstruction, said: Mapping[str, Any]) -> bool:
-    theirs, ours = text_of(said.get("pgReferenceId")), text_of(said.get("initiatorReferenceId"))
+def _is_about(instruction: PaymentInstruction, fields: Mapping[str, Any]) -> bool:
+    theirs, ours = text_of(fields.get("pgReferenceId")), text_of(fields.get("initiatorReferenceId"))
     if ours not in ("", instruction.key) or (
         instruction.network_id is not None and theirs not in ("", instruction.network_id)
     ):

@@ -34,15 +34,15 @@ EVENTS: Table = {
 
 
 def read(callback: Callback, settings: ClickpesaSettings) -> CallbackReport | None:
-    said = json_object(callback.body) or {}
-    data = said.get("data")
+    fields = json_object(callback.body) or {}
+    data = fields.get("data")
     if not isinstance(data, dict):
         return None
-    key, signature = key_of(data.get("orderReference")), text_of(said.get("checksum"))
+    key, signature = key_of(data.get("orderReference")), text_of(fields.get("checksum"))
     is_signed = bool(signature) and settings.clickpesa_checksum_key is not None
-    if not key or (is_signed and not _is_right(said, signature, settings)):
+    if not key or (is_signed and not _is_right(fields, signature, settings)):
         return None
-    answer = _answer(text_of(said.get("event")).upper(), data)
+    answer = _answer(text_of(fields.get("event")).upper(), data)
     return CallbackReport(key=key, answer=answer, is_signed=is_signed)
 
 
@@ -73,9 +73,9 @@ def _verdict(status: object) -> Verdict | None:
     return meaning.verdict if meaning else None
 
 
-def _is_right(said: Mapping[str, Any], signature: str, settings: ClickpesaSettings) -> bool:
+def _is_right(fields: Mapping[str, Any], signature: str, settings: ClickpesaSettings) -> bool:
     try:
-        made = checksum_of(said, settings)
+        made = checksum_of(fields, settings)
     except (RecursionError, ValueError):
         return False
     return hmac.compare_digest(made.encode(), signature.lower().encode())

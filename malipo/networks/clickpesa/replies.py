@@ -27,53 +27,53 @@ _PROVIDERS = {
 
 
 def of_token(reply: Reply) -> Token | Answer:
-    said = reply.json() or {}
+    fields = reply.json() or {}
     # It begins with "Bearer " already.
-    given = said.get("token")
+    given = fields.get("token")
     token = token_of(given.removeprefix("Bearer").strip() if isinstance(given, str) else None)
     if token and reply.status < 300:
         return token, _TOKEN_SECONDS
-    if reply.status in (400, 401, 403) and text_of(said.get("message")):
-        return misconfigured(NETWORK, f"HTTP {reply.status}", text_of(said["message"]))
+    if reply.status in (400, 401, 403) and text_of(fields.get("message")):
+        return misconfigured(NETWORK, f"HTTP {reply.status}", text_of(fields["message"]))
     return nothing_sent(f"HTTP {reply.status}")
 
 
 def of_payment(reply: Reply, instruction: PaymentInstruction) -> Answer:
     if reply.status == 429:
         return nothing_sent("HTTP 429")  # The same reference is never paid twice.
-    said = reply.json()
-    if said is None or reply.is_fault:
+    fields = reply.json()
+    if fields is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
     if reply.status < 300:
-        return _about(instruction, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}")
+        return _about(instruction, fields) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}")
     # A message that is no text says nothing.
-    message = text_of(said["message"]) if isinstance(said.get("message"), str) else ""
+    message = text_of(fields["message"]) if isinstance(fields.get("message"), str) else ""
     error = codes.error_of(reply.status, message)
     return answer_of(NETWORK, codes.ERRORS[instruction.type], error, message, shown=f"HTTP {reply.status}")
 
 
 def of_query(reply: Reply, instruction: PaymentInstruction) -> Answer:
-    said = _first(reply.body)
-    if said is None or reply.is_fault:
+    fields = _first(reply.body)
+    if fields is None or reply.is_fault:
         # An empty list is an answer, if not one that says anything.
         is_fault = reply.is_fault or reply.body.strip() != b"[]"
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=is_fault)
-    message = text_of(said.get("message"))
+    message = text_of(fields.get("message"))
     if reply.status >= 300:
         # 404 may mean the reference or a feature of the account: it says nothing about the payment.
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
-    return _about(instruction, said) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
+    return _about(instruction, fields) or Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", detail=message)
 
 
 def of_balance(reply: Reply) -> Balance:
     """A list of balances, or an object that has one. Of our currency there must be exactly one."""
     try:
-        said = msgspec.json.decode(reply.body)
+        content = msgspec.json.decode(reply.body)
     except (ValueError, RecursionError):
-        said = None
-    found = said.get("balances") if isinstance(said, dict) else said
+        content = None
+    found = content.get("balances") if isinstance(content, dict) else content
     if reply.status != 200 or not isinstance(found, list):
-        message = said.get("message") if isinstance(said, dict) else ""
+        message = content.get("message") if isinstance(content, dict) else ""
         return Balance(code=f"HTTP {reply.status}", detail=text_of(message))
     ours = [each for each in found if isinstance(each, dict) and text_of(each.get("currency")) == _CURRENCY]
     if len(ours) != 1:
@@ -83,68 +83,68 @@ def of_balance(reply: Reply) -> Balance:
 
 def of_name(reply: Reply, channel: Channel, number: str) -> Recipient:
     """The receiver of a payout that is not made. They choose the network by the number: another's name is none."""
-    said = reply.json()
-    if said is None or reply.is_fault:
+    fields = reply.json()
+    if fields is None or reply.is_fault:
         return Recipient(code=f"HTTP {reply.status}")
-    message = text_of(said.get("message")) if isinstance(said.get("message"), str) else ""
+    message = text_of(fields.get("message")) if isinstance(fields.get("message"), str) else ""
     if reply.status == 400 and codes.NOT_REGISTERED.search(message):
         return Recipient(is_registered=False, code="HTTP 400", detail=message)
-    receiver = said.get("receiver")
+    receiver = fields.get("receiver")
     if reply.status != 200 or not isinstance(receiver, dict):
         return Recipient(code=f"HTTP {reply.status}", detail=message)
     if text_of(receiver.get("accountNumber")).removeprefix("+") not in ("", number):
         return Recipient(code="another number's")
-    provider = "".join(filter(str.isalnum, text_of(said.get("channelProvider")))).upper()
+    provider = "".join(filter(str.isalnum, text_of(fields.get("channelProvider")))).upper()
     if not provider.startswith(_PROVIDERS[channel]):
         return Recipient(code="another network's", detail=provider)
     name = name_in(receiver.get("accountName"))
     return Recipient(name=name, is_registered=True if name else None, code="preview")
 
 
-def _about(instruction: PaymentInstruction, said: Mapping[str, Any]) -> Answer | None:
+def _about(instruction: PaymentInstruction, fields: Mapping[str, Any]) -> Answer | None:
     """The part of the reply that is about this payment."""
-    if text_of(said.get("orderReference")) not in ("", instruction.key):
+    if text_of(fields.get("orderReference")) not in ("", instruction.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
-    status = text_of(said.get("status")).upper()
+    status = text_of(fields.get("status")).upper()
     if status not in codes.STATUSES:
         return None
-    return with_particulars(answer_of(NETWORK, codes.STATUSES, status, text_of(said.get("message"))), said)
+    return with_particulars(answer_of(NETWORK, codes.STATUSES, status, text_of(fields.get("message"))), fields)
 
 
-def with_particulars(answer: Answer, said: Mapping[str, Any]) -> Answer:
+def with_particulars(answer: Answer, fields: Mapping[str, Any]) -> Answer:
     if not answer.verdict.is_definite:
         return answer
-    is_paid, amount = answer.verdict is Verdict.CONFIRMED, _amount(said)
+    is_paid, amount = answer.verdict is Verdict.CONFIRMED, _amount(fields)
     return msgspec.structs.replace(
         answer,
-        provider_reference=receipt_of(said.get("paymentReference"), said.get("id")) if is_paid else None,
+        provider_reference=receipt_of(fields.get("paymentReference"), fields.get("id")) if is_paid else None,
         failure_code=None if is_paid else reason_in(answer.detail),
         amount=amount,
         lacks_amount=is_paid and amount is None,
-        phone=_phone(said),
+        phone=_phone(fields),
     )
 
 
-def _amount(said: Mapping[str, Any]) -> int | None:
+def _amount(fields: Mapping[str, Any]) -> int | None:
     """What the customer paid or got. The `amount` of a payout includes ClickPesa's fee, so it is not read."""
-    order = said.get("order")
-    collected = amount_of(said.get("collectedAmount"))
+    order = fields.get("order")
+    collected = amount_of(fields.get("collectedAmount"))
     return amount_of(order.get("amount")) if collected is None and isinstance(order, dict) else collected
 
 
-def _phone(said: Mapping[str, Any]) -> str | None:
-    beneficiary = said.get("beneficiary")
+def _phone(fields: Mapping[str, Any]) -> str | None:
+    beneficiary = fields.get("beneficiary")
     account = beneficiary.get("accountNumber") if isinstance(beneficiary, dict) else None
-    number = text_of(said.get("paymentPhoneNumber") or account).removeprefix("+")
+    number = text_of(fields.get("paymentPhoneNumber") or account).removeprefix("+")
     return f"+{number}" if number else None
 
 
 def _first(body: bytes) -> dict[str, Any] | None:
     """A collection is answered with a list, a payout with an object or a list."""
     try:
-        said = msgspec.json.decode(body)
+        content = msgspec.json.decode(body)
     except (ValueError, RecursionError):
         return None
-    if isinstance(said, list):
-        said = said[0] if said else None
-    return said if isinstance(said, dict) else None
+    if isinstance(content, list):
+        content = content[0] if content else None
+    return content if isinstance(content, dict) else None

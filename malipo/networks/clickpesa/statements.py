@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from malipo import clock
 from malipo.networks.connector import Answer
 from malipo.networks.http.client import Reply, text_of
-from malipo.networks.statement_source import CannotFetch, FetchedLine, list_in, moment, said_by, shillings
+from malipo.networks.statement_source import CannotFetch, FetchedLine, fields_of, list_in, moment, shillings
 
 Get = Callable[[str], Awaitable[Reply | Answer]]
 
@@ -35,8 +35,8 @@ async def statement(get: Get, *, begins: datetime, ends: datetime) -> AsyncItera
         for id_, payment in (await _listed(get, f"/{kind}/all?{dates}", kind)).items()
     }
     what = "The statement"
-    said = said_by(await get(f"/account/statement?currency=TZS&{dates}"), what)
-    for each in list_in(said, "transactions", what):
+    fields = fields_of(await get(f"/account/statement?currency=TZS&{dates}"), what)
+    for each in list_in(fields, "transactions", what):
         line = _line(each, what, payments)
         if begins <= line.moved_at < ends:
             yield line
@@ -47,8 +47,8 @@ async def _listed(get: Get, path: str, kind: str) -> dict[str, _Payment]:
     total, has = 0, 0
     while True:
         what = f"The list of {kind} from {has}"
-        said = said_by(await get(f"{path}&skip={has}&limit={PAGE}"), what)
-        total, page = shillings(said.get("totalCount"), f"{what}, totalCount"), list_in(said, "data", what)
+        fields = fields_of(await get(f"{path}&skip={has}&limit={PAGE}"), what)
+        total, page = shillings(fields.get("totalCount"), f"{what}, totalCount"), list_in(fields, "data", what)
         has += len(page)
         found |= {text_of(each.get("id")): _payment(each) for each in page}
         if not page or has >= total:
@@ -58,32 +58,32 @@ async def _listed(get: Get, path: str, kind: str) -> dict[str, _Payment]:
     return found
 
 
-def _payment(said: dict[str, Any]) -> _Payment:
-    order, beneficiary = said.get("order"), said.get("beneficiary")
+def _payment(fields: dict[str, Any]) -> _Payment:
+    order, beneficiary = fields.get("order"), fields.get("beneficiary")
     account = beneficiary.get("accountNumber") if isinstance(beneficiary, dict) else None
-    amount = said.get("collectedAmount")
+    amount = fields.get("collectedAmount")
     if amount is None and isinstance(order, dict):
         amount = order.get("amount")  # A payout's own amount has their fee in it.
     return _Payment(
-        key=text_of(said.get("orderReference")),
-        phone=text_of(said.get("paymentPhoneNumber") or account),
-        amount=shillings(amount, f"The amount of {text_of(said.get('id'))}"),
+        key=text_of(fields.get("orderReference")),
+        phone=text_of(fields.get("paymentPhoneNumber") or account),
+        amount=shillings(amount, f"The amount of {text_of(fields.get('id'))}"),
     )
 
 
-def _line(said: dict[str, Any], what: str, payments: dict[str, _Payment]) -> FetchedLine:
-    id_, entry = text_of(said.get("id")), text_of(said.get("entry")).lower()
+def _line(fields: dict[str, Any], what: str, payments: dict[str, _Payment]) -> FetchedLine:
+    id_, entry = text_of(fields.get("id")), text_of(fields.get("entry")).lower()
     if not id_ or entry not in _SIGNS:
         raise CannotFetch(f"{what} has a line that is neither Credit nor Debit, or has no id.")
-    amount = shillings(said.get("amount"), f"{what}, {id_}")
+    amount = shillings(fields.get("amount"), f"{what}, {id_}")
     # A fee may have the id of its payment, but is not the payment.
     payment = payments.get(id_)
     is_it = payment is not None and payment.amount == amount
     return FetchedLine(
         receipt=id_,
-        moved_at=moment(said.get("date"), f"{what}, {id_}"),
+        moved_at=moment(fields.get("date"), f"{what}, {id_}"),
         amount=_SIGNS[entry] * amount,
         key=payment.key if payment is not None and is_it else "",
         phone=payment.phone if payment is not None and is_it else "",
-        details=text_of(said.get("description")),
+        details=text_of(fields.get("description")),
     )

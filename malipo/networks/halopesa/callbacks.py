@@ -11,21 +11,21 @@ from malipo.networks.text import reason_in
 
 
 def read(callback: Callback, results: Table) -> CallbackReport | None:
-    said = xml.read(callback.body) or {}
-    key, code = key_of(said.get("referenceid")), text_of(said.get("response_code"))
+    fields = xml.read(callback.body) or {}
+    key, code = key_of(fields.get("referenceid")), text_of(fields.get("response_code"))
     if not key or not code:
         return None
-    detail = text_of(said.get("message"))
+    detail = text_of(fields.get("message"))
     answer = answer_of(NETWORK, results, code, detail)
     if answer.failure_code is FailureCode.REJECTED and not answer.refuses_us:
         answer = msgspec.structs.replace(answer, failure_code=reason_in(detail))
-    if said.get("response_type", "").upper() != "FIN":
+    if fields.get("response_type", "").upper() != "FIN":
         # Not final, whatever the code.
         verdict = Verdict.WAITING if code in results else Verdict.UNKNOWN
         answer = Answer(verdict=verdict, code=code, detail=detail)
     is_paid = answer.verdict is Verdict.CONFIRMED
-    receipt = receipt_of(said.get("addition_data")) if is_paid else None
-    answer = msgspec.structs.replace(answer, amount=amount_of(said.get("amount")), provider_reference=receipt)
+    receipt = receipt_of(fields.get("addition_data")) if is_paid else None
+    answer = msgspec.structs.replace(answer, amount=amount_of(fields.get("amount")), provider_reference=receipt)
     return CallbackReport(key=key, answer=answer, is_signed=False)
 
 

@@ -12,12 +12,12 @@ NETWORK = "HaloPesa"
 
 
 def of_push(reply: Reply, instruction: PaymentInstruction) -> Answer:
-    said = xml.read(reply.body)
-    if said is None or reply.is_fault:
+    fields = xml.read(reply.body)
+    if fields is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
-    if receipt_of(said.get("referenceid")) not in (None, instruction.key):
+    if receipt_of(fields.get("referenceid")) not in (None, instruction.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's")
-    code, detail = text_of(said.get("response_code")), text_of(said.get("message"))
+    code, detail = text_of(fields.get("response_code")), text_of(fields.get("message"))
     answer = answer_of(NETWORK, codes.REPLIES, code or f"HTTP {reply.status}", detail)
     # A page without any code is not theirs: a fault.
     return msgspec.structs.replace(answer, is_fault=not code)

@@ -121,8 +121,8 @@ class Mpesa:
 
     def _read_session(self, reply: Reply) -> Token | Answer:
         """The token that authorises the next calls, and how long it is good."""
-        said = reply.json() or {}
-        session, code = token_of(said.get("output_SessionID")), text_of(said.get("output_ResponseCode"))
+        fields = reply.json() or {}
+        session, code = token_of(fields.get("output_SessionID")), text_of(fields.get("output_ResponseCode"))
         if code != "INS-0" or not session:
             return replies.of_no_session(reply)
         try:

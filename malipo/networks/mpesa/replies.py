@@ -19,32 +19,32 @@ GATEWAY_REJECTIONS = {400, 401, 403, 404, 405, 415, 422}
 
 
 def of_payment(reply: Reply, instruction: PaymentInstruction) -> Answer:
-    said = reply.json()
-    if said is None:
+    fields = reply.json()
+    if fields is None:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
-    code, detail = text_of(said.get("output_ResponseCode")), text_of(said.get("output_ResponseDesc"))
+    code, detail = text_of(fields.get("output_ResponseCode")), text_of(fields.get("output_ResponseDesc"))
     if not code and reply.status == 429:
         return nothing_sent("HTTP 429")  # The same id is never paid twice.
-    if not code and (words := trouble(said)) and reply.status in GATEWAY_REJECTIONS:
+    if not code and (words := trouble(fields)) and reply.status in GATEWAY_REJECTIONS:
         return misconfigured(NETWORK, f"HTTP {reply.status}", words)
-    if receipt_of(said.get("output_ThirdPartyConversationID")) not in (None, instruction.key):
+    if receipt_of(fields.get("output_ThirdPartyConversationID")) not in (None, instruction.key):
         return Answer(verdict=Verdict.UNKNOWN, code="another payment's", detail=code)
     if reply.status >= 500:
         return Answer(verdict=Verdict.UNKNOWN, code=code or f"HTTP {reply.status}", detail=detail, is_fault=True)
     answer = answer_of(NETWORK, codes.REPLIES[instruction.type], code or f"HTTP {reply.status}", detail)
     if answer.verdict is not Verdict.CONFIRMED:
         return answer
-    receipt = receipt_of(said.get("output_TransactionID"))
+    receipt = receipt_of(fields.get("output_TransactionID"))
     verdict = Verdict.WAITING if receipt is None else Verdict.CONFIRMED
     return msgspec.structs.replace(answer, verdict=verdict, provider_reference=receipt)
 
 
 def of_query(reply: Reply) -> Answer:
-    said = reply.json()
-    if said is None or reply.is_fault:
+    fields = reply.json()
+    if fields is None or reply.is_fault:
         return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)
-    code, detail = text_of(said.get("output_ResponseCode")), text_of(said.get("output_ResponseDesc"))
-    word = text_of(said.get("output_ResponseTransactionStatus"))
+    code, detail = text_of(fields.get("output_ResponseCode")), text_of(fields.get("output_ResponseDesc"))
+    word = text_of(fields.get("output_ResponseTransactionStatus"))
     if code != "INS-0" and word.lower() in codes.WORDS:
         return Answer(verdict=Verdict.UNKNOWN, code=code, detail=f"{word}: {detail}")  # It contradicts itself.
     if code != "INS-0":
@@ -53,38 +53,38 @@ def of_query(reply: Reply) -> Answer:
     answer = answer_of(NETWORK, codes.WORDS, word.lower(), detail, shown=word)
     if answer.verdict is not Verdict.CONFIRMED:
         return answer
-    if is_true(said.get("output_Reversed")):
+    if is_true(fields.get("output_Reversed")):
         return answer_of(NETWORK, codes.WORDS, "reversed", detail, shown="Reversed")
-    receipt = receipt_of(said.get("output_OriginalTransactionID"), said.get("output_TransactionID"))
+    receipt = receipt_of(fields.get("output_OriginalTransactionID"), fields.get("output_TransactionID"))
     return msgspec.structs.replace(answer, provider_reference=receipt)
 
 
 def of_no_session(reply: Reply) -> Answer:
     """Why there is no session. Whatever it is, no payment was sent."""
-    said = reply.json() or {}
-    code, words = text_of(said.get("output_ResponseCode")), trouble(said)
-    detail = text_of(said.get("output_ResponseDesc")) or words
+    fields = reply.json() or {}
+    code, words = text_of(fields.get("output_ResponseCode")), trouble(fields)
+    detail = text_of(fields.get("output_ResponseDesc")) or words
     if reply.status in GATEWAY_REJECTIONS and (code in codes.SESSION or (words and not code)):
         return misconfigured(NETWORK, code or f"HTTP {reply.status}", detail)
     return nothing_sent(code or f"HTTP {reply.status}", detail)
 
 
-def trouble(said: dict[str, Any]) -> str:
+def trouble(fields: dict[str, Any]) -> str:
     """The gateway's complaint in words. A number in its place is no complaint."""
-    error = said.get("output_error")
+    error = fields.get("output_error")
     return text_of(error) if isinstance(error, str) else ""
 
 
 def of_refused_session(reply: Reply) -> Answer | None:
     """A session may take half a minute to become valid. The gateway rejected us, so nothing was accepted."""
-    said = _session_trouble(reply)
-    return nothing_sent("session", said) if said else None
+    complaint = _session_trouble(reply)
+    return nothing_sent("session", complaint) if complaint else None
 
 
 def _session_trouble(reply: Reply) -> str:
     """What the gateway says about our session, if that is why it rejected us."""
     if not 400 <= reply.status < 500:
         return ""
-    said = reply.json() or {}
-    words = trouble(said)
-    return words if "session" in words.lower() and not said.get("output_ResponseCode") else ""
+    fields = reply.json() or {}
+    words = trouble(fields)
+    return words if "session" in words.lower() and not fields.get("output_ResponseCode") else ""

@@ -17,8 +17,8 @@ _NOT_ACCEPTED = "BILLER-30-3030-E"
 
 
 def read(callback: Callback, settings: TigoPesaSettings) -> CallbackReport | None:
-    said = json_object(callback.body) or {}
-    key, answer = _key(said.get("ReferenceID"), settings.tigo_pesa_biller_code), _answer(said)
+    fields = json_object(callback.body) or {}
+    key, answer = _key(fields.get("ReferenceID"), settings.tigo_pesa_biller_code), _answer(fields)
     return CallbackReport(key=key, answer=answer, is_signed=False) if key and answer else None
 
 
@@ -27,17 +27,17 @@ def _key(reference: object, prefix: str) -> str:
     return text.removeprefix(prefix) if text.startswith(prefix) else ""
 
 
-def _answer(said: dict[str, Any]) -> Answer | None:
+def _answer(fields: dict[str, Any]) -> Answer | None:
     """None if its status is neither true nor false, as a boolean or as text."""
-    status = str(said.get("Status")).lower() if isinstance(said.get("Status"), bool | str) else ""
+    status = str(fields.get("Status")).lower() if isinstance(fields.get("Status"), bool | str) else ""
     if status not in codes.CALLBACKS:
         return None
-    detail, amount = text_of(said.get("Description")), amount_of(said.get("Amount"))
+    detail, amount = text_of(fields.get("Description")), amount_of(fields.get("Amount"))
     answer = answer_of(NETWORK, codes.CALLBACKS, status, detail)
     is_paid = answer.verdict is Verdict.CONFIRMED
     return msgspec.structs.replace(
         answer,
-        provider_reference=receipt_of(said.get("MFSTransactionID")) if is_paid else None,
+        provider_reference=receipt_of(fields.get("MFSTransactionID")) if is_paid else None,
         failure_code=None if is_paid else reason_in(detail),
         amount=amount,
         lacks_amount=amount is None,  # It always names the amount. Where it does not, it is not theirs.
@@ -45,12 +45,12 @@ def _answer(said: dict[str, Any]) -> Answer | None:
 
 
 def acknowledge(callback: Callback, report: CallbackReport | None, settings: TigoPesaSettings) -> Acknowledgement:
-    said = json_object(callback.body) or {}
+    fields = json_object(callback.body) or {}
     is_read = report is not None
     body = {
         "ResponseCode": settings.tigo_pesa_acknowledgement if is_read else _NOT_ACCEPTED,
         "ResponseStatus": is_read,
         "ResponseDescription": "Callback successful" if is_read else "Callback not understood",
-        "ReferenceID": text_of(said.get("ReferenceID")),
+        "ReferenceID": text_of(fields.get("ReferenceID")),
     }
     return Acknowledgement(status=200 if is_read else 400, body=_encode(body))
