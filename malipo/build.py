@@ -31,15 +31,15 @@ def of_checkout(root: Path) -> str | None:
         return None
     command = ["git", "--no-optional-locks", "status", "--porcelain=v2", "--branch"]
     try:
-        told = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True, timeout=10)  # noqa: S603
+        finished = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True, timeout=10)  # noqa: S603
     except (OSError, subprocess.SubprocessError):  # no git, or it does not trust the folder's owner
         return None
-    return of_status(told.stdout)
+    return of_status(finished.stdout)
 
 
-def of_status(told: str) -> str | None:
+def of_status(status: str) -> str | None:
     """The build of what `git status --porcelain=v2 --branch` prints."""
-    lines = told.splitlines()
+    lines = status.splitlines()
     commits = [line.split()[2] for line in lines if line.startswith("# branch.oid ")]
     if not commits or commits[0] == "(initial)":
         return None

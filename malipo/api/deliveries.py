@@ -91,17 +91,17 @@ def _in_words(recovered: int) -> str:
     return f"{recovered} deliver{'y is' if recovered == 1 else 'ies are'} on the way."
 
 
-def _shown(told: DeliveryHistory) -> dict[str, Any]:
-    shown: dict[str, Any] = {"id": told.event_id, "event": told.event, "state": told.state}
-    if told.transaction_id is not None:
-        shown["transactionId"] = told.transaction_id
-    if told.batch_id is not None:
-        shown["batchId"] = told.batch_id
-    if told.link_id is not None:
-        shown["linkId"] = told.link_id
-    if told.state is DeliveryState.PENDING:
-        shown["nextAttemptAt"] = clock.iso(told.due_at)
-    return shown | {"attempts": [_try(each) for each in told.attempts]}
+def _shown(history: DeliveryHistory) -> dict[str, Any]:
+    shown: dict[str, Any] = {"id": history.event_id, "event": history.event, "state": history.state}
+    if history.transaction_id is not None:
+        shown["transactionId"] = history.transaction_id
+    if history.batch_id is not None:
+        shown["batchId"] = history.batch_id
+    if history.link_id is not None:
+        shown["linkId"] = history.link_id
+    if history.state is DeliveryState.PENDING:
+        shown["nextAttemptAt"] = clock.iso(history.due_at)
+    return shown | {"attempts": [_try(each) for each in history.attempts]}
 
 
 def _try(each: ShownAttempt) -> dict[str, Any]:

@@ -26,13 +26,14 @@ async def readyz(parts: ApiParts, request: Request) -> Response:
     look = partial(_what_is_missing, parts, is_told_why=metrics.may_read(parts.settings, request))
     readiness = await parts.health.readiness.look(look)
     if readiness.reason is None:
-        said = (
+        health = parts.health
+        found = (
             readiness.warning,
-            parts.health.monitor.schema.warning,
-            parts.health.clock_skew.warning,
-            parts.health.untrusted_proxies.warning,
+            health.monitor.schema.warning,
+            health.clock_skew.warning,
+            health.untrusted_proxies.warning,
         )
-        warnings = [each for each in said if each is not None]
+        warnings = [each for each in found if each is not None]
         return success({"status": "ready", "warnings": warnings} if warnings else {"status": "ready"})
     return response(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", readiness.reason, headers={"Retry-After": "5"})
 

@@ -59,11 +59,11 @@ def _by_key(operation: Contract) -> Contract:
 def _to_key(response: Contract) -> Contract:
     if "$ref" in response:
         return response
-    told = {name: {"$ref": f"#/components/headers/{name}"} for name in _RATE_LIMIT_HEADERS}
+    headers = {name: {"$ref": f"#/components/headers/{name}"} for name in _RATE_LIMIT_HEADERS}
     links = {
         name: link | {"operationId": link["operationId"] + _BY_KEY} for name, link in response.get("links", {}).items()
     }
-    return response | {"headers": response["headers"] | told} | ({"links": links} if links else {})
+    return response | {"headers": response["headers"] | headers} | ({"links": links} if links else {})
 
 
 @cache

@@ -141,10 +141,10 @@ def _why_refused(refusal: Refusal) -> list[str]:
     """Sentences for the terminal: for mistakes in fields those of the fields, else first the refusal and what to do."""
     from malipo.cli.hints import say_with_hint
 
-    told = [sentence for sentences in (refusal.details or {}).values() for sentence in sentences]
-    if told and isinstance(refusal, Invalid):
-        return told
-    return [say_with_hint(refusal), *told, *map(say_with_hint, refusal.problems)]
+    of_fields = [sentence for sentences in (refusal.details or {}).values() for sentence in sentences]
+    if of_fields and isinstance(refusal, Invalid):
+        return of_fields
+    return [say_with_hint(refusal), *of_fields, *map(say_with_hint, refusal.problems)]
 
 
 def _settings(command: str | None) -> Settings:

@@ -27,8 +27,8 @@ class ShownProposal(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        told = {name: value for name, value in self.terms.items() if value not in (None, "", False)}
-        return [*(f"{name + ':':<20} {value}" for name, value in told.items()), *self.changes]
+        terms = {name: value for name, value in self.terms.items() if value not in (None, "", False)}
+        return [*(f"{name + ':':<20} {value}" for name, value in terms.items()), *self.changes]
 
 
 class NotSeen(Refusal):

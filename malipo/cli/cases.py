@@ -145,8 +145,8 @@ def sentence_of(resolved: ResolutionResult) -> str:
         return f"Released: {what}, is sent."
     if not resolved.is_of_contradiction:
         return f"Resolved: {what}, is {transaction.status}."
-    told = "" if _is_as_told(resolved) else f" The merchant still sees {transaction.status}."
-    return f"Resolved as {resolved.outcome}: {what}. {_effect(resolved)}{told}"
+    still_shown = "" if _is_as_told(resolved) else f" The merchant still sees {transaction.status}."
+    return f"Resolved as {resolved.outcome}: {what}. {_effect(resolved)}{still_shown}"
 
 
 def _is_as_told(resolved: ResolutionResult) -> bool:

@@ -166,14 +166,14 @@ class _ServiceProcesses:
     async def _prepare_database(self) -> None:
         """Prepare the database by the code of now, which may be newer than ours: migrate, or see that the schema serves
         it."""
-        what = ["migrate"] if self._migrates else ["migrate", "--status", "--json"]
-        command = Program("malipo", what, os.environ).command[:-1]
+        arguments = ["migrate"] if self._migrates else ["migrate", "--status", "--json"]
+        command = Program("malipo", arguments, os.environ).command[:-1]
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
-        said, complained = await process.communicate()
-        sys.stderr.write(complained.decode(errors="replace"))
+        output, errors = await process.communicate()
+        sys.stderr.write(errors.decode(errors="replace"))
         if process.returncode != 0:
-            raise NotStarted(f"`malipo migrate` of the version that is installed now failed: {_why(said, complained)}")
+            raise NotStarted(f"`malipo migrate` of the version that is installed now failed: {_why(output, errors)}")
 
     def _api(self) -> Program:
         files = [each.fileno() for each in self._sockets]
@@ -196,13 +196,13 @@ class _ServiceProcesses:
         )
 
 
-def _why(said: bytes, complained: bytes) -> str:
+def _why(output: bytes, errors: bytes) -> str:
     """The command's reason: the sentences of its errors, or the problem in its JSON."""
-    lines = complained.decode(errors="replace").splitlines()
+    lines = errors.decode(errors="replace").splitlines()
     if sentences := [line.removeprefix("malipo: ") for line in lines if line.startswith("malipo: ")]:
         return " ".join(sentences)
     try:
-        return str(msgspec.json.decode(said)["problem"])
+        return str(msgspec.json.decode(output)["problem"])
     except (msgspec.MsgspecError, KeyError, TypeError):
         return lines[-1] if lines else "it gave no reason."
 

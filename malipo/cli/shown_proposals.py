@@ -131,8 +131,8 @@ async def _exception(connection: Conn, proposal: Proposal, settings: Settings) -
     code = await ResolveExceptions.of(settings, clock.now).find_code(connection, proposal)
     terms = {name: value for name, value in words.lines_of(exception) if name != "state"}
     # The proposer's terms stand beside those of the line, never in their place.
-    said = {f"proposed {name}" if name in terms else name: value for name, value in resolution.terms.items()}
-    terms |= {"action": resolution.action, **said}
+    proposed_terms = {f"proposed {name}" if name in terms else name: value for name, value in resolution.terms.items()}
+    terms |= {"action": resolution.action, **proposed_terms}
     return ShownProposal(code, terms, [] if changes is None else effects.in_words(changes).splitlines())
 
 
@@ -171,17 +171,17 @@ async def _import(connection: Conn, proposal: Proposal) -> ShownProposal:
         "payments": len(waiting.lines),
         "amount": money.display(waiting.amount),
     }
-    told = []
+    changes = []
     for author in waiting.authors:
         sentence, values = effect_words.author_of(author, layout)
-        told.append(f"  {sentence.format(**values)}")
-    told += [
+        changes.append(f"  {sentence.format(**values)}")
+    changes += [
         f"  {each.reference}, {each.type} {each.status}: {_way(each)} by {each.receipt}, a {each.role}"
         f"{_by_word(each)}{_by_name(each)}"
         for each in waiting.lines
     ]
-    told += [f"  {each.kind} of {each.day}: {_ways(each)}" for each in waiting.sums]
-    return ShownProposal(import_approval.code_of(waiting), terms, told)
+    changes += [f"  {each.kind} of {each.day}: {_ways(each)}" for each in waiting.sums]
+    return ShownProposal(import_approval.code_of(waiting), terms, changes)
 
 
 def _by_word(line: WaitingLine) -> str:
@@ -217,5 +217,5 @@ async def _release(connection: Conn, proposal: Proposal) -> ShownProposal:
         payments, amount = release.sums_of(found, (of.channel, of.type))
         terms = {"release": f"{of.channel} {of.type}", "payments": payments, "amount": money.display(amount)}
         rows = []
-    told = [f"  {each.channel} {each.type}: {each.payments:,} {each.review_reason}" for each in rows]
-    return ShownProposal(release.code_of(proposal, found), terms, told)
+    changes = [f"  {each.channel} {each.type}: {each.payments:,} {each.review_reason}" for each in rows]
+    return ShownProposal(release.code_of(proposal, found), terms, changes)

@@ -103,10 +103,10 @@ def sentences() -> Iterator[str]:
 
 def in_words(words: Translator, fields: Fields) -> dict[str, str]:
     """One sentence for each wrong field: its first mistake."""
-    said: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     for mistake in fields.mistakes:
-        said.setdefault(mistake.field, sentence(words, mistake.code, mistake.bounds))
-    return said
+        sentences.setdefault(mistake.field, sentence(words, mistake.code, mistake.bounds))
+    return sentences
 
 
 def sentence(words: Translator, code: str, bounds: Mapping[str, int] | None = None) -> str:
@@ -124,13 +124,13 @@ def of_refusal(words: Translator, refusal: Refusal) -> str:
 
 
 def _of_weak(words: Translator, weak: PasswordProblem) -> str:
-    said = sentence(words, weak.reason)
+    why = sentence(words, weak.reason)
     if weak.reason is Weakness.LENGTH:
-        return said
+        return why
     strength = words(
         "Strength: {score} of {best}; it needs {least}.", score=weak.score, best=BEST_SCORE, least=LEAST_SCORE
     )
-    return f"{said} {strength}"
+    return f"{why} {strength}"
 
 
 def status_of(refusal: Refusal) -> HTTPStatus:

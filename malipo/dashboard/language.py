@@ -36,8 +36,8 @@ class Translator:
         self._catalogue = catalogue(language, package)
 
     def __call__(self, words: str, /, **values: object) -> str:
-        said = self._catalogue.get(words, words)
-        return said.format(**values) if values else said
+        text = self._catalogue.get(words, words)
+        return text.format(**values) if values else text
 
     def plural(self, one: str, many: str, count: int) -> str:
         return self(one if count == 1 else many, count=f"{count:,}")

@@ -25,13 +25,13 @@ class UnusableAddress(Impossible):
 async def wait_for_database(url: str) -> None:
     """Return when the database accepts a connection."""
     began = clock.monotonic()
-    said: tuple[str, float] | None = None
+    logged: tuple[str, float] | None = None
     while (away := await _why_away(url)) is not None:
-        if said is None or said[0] != type(away).__name__ or clock.monotonic() - said[1] >= _SAID_SECONDS:
-            said = type(away).__name__, clock.monotonic()
+        if logged is None or logged[0] != type(away).__name__ or clock.monotonic() - logged[1] >= _SAID_SECONDS:
+            logged = type(away).__name__, clock.monotonic()
             _say(away)
         await asyncio.sleep(_AGAIN_SECONDS)
-    if said is not None:
+    if logged is not None:
         log.info("database.there", after_seconds=round(clock.monotonic() - began, 1))
 
 

@@ -43,14 +43,14 @@ def answer(
     request: Request, file: PublicFile, headers: Mapping[str, str], *, kept: str = ASK_FIRST, status: int = 200
 ) -> Response:
     tag = f'"{file.fingerprint}"'
-    told = {**headers, "Cache-Control": kept, "Vary": "Accept-Encoding", "ETag": f"W/{tag}"}
+    all_headers = {**headers, "Cache-Control": kept, "Vary": "Accept-Encoding", "ETag": f"W/{tag}"}
     known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
     if status == 200 and tag in known:
-        return Response(status_code=304, headers=told)
+        return Response(status_code=304, headers=all_headers)
     is_packed = takes_gzip(request.headers.get("accept-encoding", "")) and len(file.packed) < len(file.content)
     if is_packed:
-        told["Content-Encoding"] = ENCODING
-    return Response(file.packed if is_packed else file.content, status, told, file.media_type)
+        all_headers["Content-Encoding"] = ENCODING
+    return Response(file.packed if is_packed else file.content, status, all_headers, file.media_type)
 
 
 def answer_by_name(request: Request, file: PublicFile, headers: Mapping[str, str]) -> Response:

@@ -50,10 +50,10 @@ def listen(host: str, port: int, *, setting: str = "MALIPO_PORT", host_setting: 
 
 def of_supervisor(environment: MutableMapping[str, str]) -> list[socket.socket]:
     """The sockets of a systemd socket unit. The variables are removed: they are not meant for child processes."""
-    told = {name: environment.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
-    if told["LISTEN_PID"] != str(os.getpid()):
+    variables = {name: environment.pop(name, "") for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")}
+    if variables["LISTEN_PID"] != str(os.getpid()):
         return []
-    return of_files(range(_FIRST_HANDED_OVER, _FIRST_HANDED_OVER + int(told["LISTEN_FDS"])))
+    return of_files(range(_FIRST_HANDED_OVER, _FIRST_HANDED_OVER + int(variables["LISTEN_FDS"])))
 
 
 def of_files(numbers: Iterable[int]) -> list[socket.socket]:

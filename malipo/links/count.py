@@ -57,14 +57,14 @@ async def _count_link(tx: Tx, key: Key, only: Collection[str] | None, *, now: da
     counted = [tally.add(each) for each in ended]
     await attempts.write_counted(tx, key, counted)
     await links.write_counts(tx, before, count=tally.count, amount=tally.amount, paid_at=tally.filled_at)
-    if not tally.told:
+    if not tally.events:
         return []
     after = await links.get(tx, *key)
     assert after is not None
     late = (await links.find_late(tx, [key])).get(key, [])
-    for event, payment_id in tally.told:
+    for event, payment_id in tally.events:
         log.info(event, link=after.id, transaction=payment_id)
-    return [_event(event, payment_id, after, late, now) for event, payment_id in tally.told]
+    return [_event(event, payment_id, after, late, now) for event, payment_id in tally.events]
 
 
 class Tally:
@@ -76,7 +76,7 @@ class Tally:
         self.count = 0
         self.amount = 0
         self.filled_at: datetime | None = None  # when it was paid as often as it may be, if that is new
-        self.told: list[tuple[Event, str]] = []  # the events, each with its payment
+        self.events: list[tuple[Event, str]] = []  # each with its payment
 
     @property
     def _is_full(self) -> bool:
@@ -95,7 +95,7 @@ class Tally:
         if not attempt.was_paid and late is None:
             late = self._why_late(attempt)
             if late is not None:
-                self.told.append((Event.LINK_LATE, attempt.transaction_id))
+                self.events.append((Event.LINK_LATE, attempt.transaction_id))
         if late is None and not was_counted:
             self._change(1, attempt)
             self._note_full(attempt)
@@ -115,7 +115,7 @@ class Tally:
     def _note_full(self, attempt: EndedAttempt) -> None:
         if self._is_full and self.filled_at is None and self._link.paid_at is None:
             self.filled_at = attempt.paid_at
-            self.told.append((Event.LINK_PAID, attempt.transaction_id))
+            self.events.append((Event.LINK_PAID, attempt.transaction_id))
 
 
 def _event(event: Event, payment_id: str, link: Link, late: Sequence[LatePayment], now: datetime) -> LinkEvent:

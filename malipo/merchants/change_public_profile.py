@@ -21,9 +21,9 @@ async def change_public_profile(
     if after == before:
         return
     await public_profiles.save(tx, merchant_id, after, now=now)
-    told = {"name": after.name, **msgspec.to_builtins(after.contact), "tin": after.tin}
-    known = {"name": before.name, **msgspec.to_builtins(before.contact), "tin": before.tin}
-    changed = {field: value for field, value in told.items() if value != known[field]}
+    fields_after = {"name": after.name, **msgspec.to_builtins(after.contact), "tin": after.tin}
+    fields_before = {"name": before.name, **msgspec.to_builtins(before.contact), "tin": before.tin}
+    changed = {field: value for field, value in fields_after.items() if value != fields_before[field]}
     await audit_log.append(tx, actor, "profile.changed", now=now, merchant_id=merchant_id, **changed)
 
 

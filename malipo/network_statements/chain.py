@@ -142,12 +142,12 @@ class Chain:
         found = []
         if self.has_balances and self.first_break is not None:
             found.append(self.first_break.problem)
-        for code, said, computed in (
+        for code, stated, computed in (
             (ChainProblem.OPENING, heading.opening, self.opening),
             (ChainProblem.CLOSING, heading.closing, self.closing),
         ):
-            if said is not None and computed is not None and said != computed:
-                found.append(Problem(code, said=_exact(said), computed=_exact(computed)))
+            if stated is not None and computed is not None and stated != computed:
+                found.append(Problem(code, said=_exact(stated), computed=_exact(computed)))
         if heading.opening is not None and heading.closing is not None:
             missing = heading.closing - heading.opening - self.total
             if missing and not found:

@@ -119,8 +119,8 @@ def _note_balances(statement: StatementReader, row: list[Cell], cells: "_Cells")
         found = balances_in(row, statement.profile, cells.balance)
     except CellUnreadable:
         return False
-    said = {name: cents for name, cents in found.items() if getattr(statement.heading, name) is None}
-    statement.heading = msgspec.structs.replace(statement.heading, **said)
+    missing = {name: cents for name, cents in found.items() if getattr(statement.heading, name) is None}
+    statement.heading = msgspec.structs.replace(statement.heading, **missing)
     return bool(found)
 
 

@@ -40,9 +40,10 @@ async def number(tx: Tx, *, most: int, condition: str = "true") -> list[AnyEvent
     counts = Counter(each.merchant_id for each in numbered)
     last = await _reserve_numbers(tx, counts)
     places = {merchant_id: itertools.count(last[merchant_id] - count + 1) for merchant_id, count in counts.items()}
-    for table, told in (("events", events), ("batch_events", of_batches), ("link_events", of_links)):
-        if told:
-            await _write_numbers(tx, table, told, [next(places[each.merchant_id]) for each in told])
+    for table, numbered_of in (("events", events), ("batch_events", of_batches), ("link_events", of_links)):
+        if numbered_of:
+            numbers = [next(places[each.merchant_id]) for each in numbered_of]
+            await _write_numbers(tx, table, numbered_of, numbers)
     return numbered
 
 
@@ -51,15 +52,15 @@ async def lock_numbering(tx: Tx) -> None:
     await tx.execute(f"SELECT pg_advisory_xact_lock({_NUMBERER})")
 
 
-async def _write_numbers(tx: Tx, table: str, told: Sequence[AnyEvent], numbers: Sequence[int]) -> None:
+async def _write_numbers(tx: Tx, table: str, events: Sequence[AnyEvent], numbers: Sequence[int]) -> None:
     await tx.execute(
         f"""
         UPDATE {table} e SET feed_number = n.feed_number
         FROM unnest($1::text[], $2::text[], $3::bigint[]) AS n (merchant_id, id, feed_number)
         WHERE e.merchant_id = n.merchant_id AND e.id = n.id
         """,
-        [each.merchant_id for each in told],
-        [each.id for each in told],
+        [each.merchant_id for each in events],
+        [each.id for each in events],
         numbers,
     )
 

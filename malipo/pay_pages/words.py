@@ -96,13 +96,13 @@ def refusal(words: Translator, refused: Refusal, name: str) -> str:
 
 def mistakes(words: Translator, fields: Fields) -> dict[str, str]:
     """One sentence for each wrong field."""
-    said: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     for each in fields.mistakes:
         shown = {name: f"{value:,}" for name, value in each.bounds.items()}
         # A network that was not chosen follows from the number, if it can.
         code = "channel_invalid" if each.field == "channel" else each.code
-        said.setdefault(each.field, words(FIELD_SENTENCES.get(code, _GENERAL), **shown))
-    return said
+        sentences.setdefault(each.field, words(FIELD_SENTENCES.get(code, _GENERAL), **shown))
+    return sentences
 
 
 def beyond_network(words: Translator, most: int | None) -> str:

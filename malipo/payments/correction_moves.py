@@ -30,7 +30,7 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
     borne: int = 0
     owed: int = 0
     ordinal: int = 0
-    told: int = 0
+    notice_count: int = msgspec.field(default=0, name="told")  # notices to the merchant; the column's name
     latest: CorrectionNotice | None = None
 
 
@@ -153,8 +153,8 @@ def with_notice(change: CorrectionChange, now: datetime) -> CorrectionChange:
     if change.reason is None:
         return change
     outcome = Status.COMPLETED if change.correction.is_paid else Status.FAILED
-    latest = CorrectionNotice(outcome, change.amount, now, change.reason)
-    return replace(change, correction=replace(change.correction, told=change.correction.told + 1, latest=latest))
+    before, latest = change.correction, CorrectionNotice(outcome, change.amount, now, change.reason)
+    return replace(change, correction=replace(before, notice_count=before.notice_count + 1, latest=latest))
 
 
 def _reason_of_debt(before: int, after: int) -> CorrectionReason | None:

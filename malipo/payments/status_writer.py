@@ -85,7 +85,7 @@ class CorrectedTransaction:
         after = self.change.correction
         event = CORRECTED[self.transaction.type]
         transaction = replace(self.transaction, correction=after.latest)
-        return _outbox_event(event, transaction, self.at(now), ordinal=after.told)
+        return _outbox_event(event, transaction, self.at(now), ordinal=after.notice_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,14 +247,14 @@ async def _refunded_events(
     end."""
     paid = {each.id: (each, each.ended_at or now) for each in reached if each.status is Status.COMPLETED}
     paid |= {each.transaction.id: (each.transaction, each.at(now)) for each in corrected if each.is_first_paid}
-    told = [(each, at) for each, at in paid.values() if each.refund_of is not None]
-    if not told:
+    paid_refunds = [(each, at) for each, at in paid.values() if each.refund_of is not None]
+    if not paid_refunds:
         return []
     # At this point the statuses are written, and the corrections are not.
     reports = {each.transaction.id: each.change.correction.is_paid for each in corrected}
-    found = await refunds.find(tx, {(each.merchant_id, each.refund_of or "") for each, _ in told})
+    found = await refunds.find(tx, {(each.merchant_id, each.refund_of or "") for each, _ in paid_refunds})
     events = []
-    for refund, at in told:
+    for refund, at in paid_refunds:
         collection, _, known = found[refund.merchant_id, refund.refund_of or ""]
         latest = [replace(each, is_reported_paid=reports.get(each.id, each.is_reported_paid)) for each in known]
         [ordinal] = [each.ordinal for each in latest if each.id == refund.id]

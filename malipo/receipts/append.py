@@ -23,7 +23,7 @@ async def append_numbered(tx: Tx, events: Sequence[AnyEvent], *, log_name: str |
     """
     counts = Counter(each.merchant_id for each in events)
     followed = await facts.follow(tx, [Numbered(*each) for each in sorted(counts.items())])
-    told = []
+    new_facts = []
     for each in events:
         merchant = followed.merchants.get(each.merchant_id)
         if merchant is None or each.event not in KINDS or not isinstance(each, OutboxEvent):
@@ -35,17 +35,17 @@ async def append_numbered(tx: Tx, events: Sequence[AnyEvent], *, log_name: str |
             log.error("receipt_log.unreadable", error, event_id=each.id)
             continue
         assert fact is not None
-        told.append(fact)
-    if told:
-        await append_facts(tx, told, log=followed.log, log_name=log_name)
+        new_facts.append(fact)
+    if new_facts:
+        await append_facts(tx, new_facts, log_number=followed.log, log_name=log_name)
     return len(followed.merchants) == len(counts)
 
 
-async def append_facts(tx: Tx, told: Iterable[Fact], *, log: int | None, log_name: str | None) -> int:
-    """Append those that no log has yet; how many. The caller holds the lock of the numbering."""
-    if log is None:
-        log = await logs.make(tx, log_name)
-    return await facts.append(tx, log, [_salted(each) for each in told])
+async def append_facts(tx: Tx, new_facts: Iterable[Fact], *, log_number: int | None, log_name: str | None) -> int:
+    """Append those that no log has yet. Returns how many. The caller holds the lock of the numbering."""
+    if log_number is None:
+        log_number = await logs.make(tx, log_name)
+    return await facts.append(tx, log_number, [_salted(each) for each in new_facts])
 
 
 def _salted(fact: Fact) -> NewFact:

@@ -41,21 +41,22 @@ async def _catch_up_with(tx: Tx, merchant_id: str, log_name: str | None) -> bool
         return False
     merchant = await facts.find_merchant(tx, merchant_id)
     if behind.logged_to < behind.pruned_to:
-        told, to = await _find_old(tx, merchant, behind), behind.logged_to
-        if told is None:
-            told, to = [], behind.pruned_to
+        new_facts, to = await _find_old(tx, merchant, behind), behind.logged_to
+        if new_facts is None:
+            new_facts, to = [], behind.pruned_to
     else:
         to = min(behind.logged_to + _AT_ONCE, behind.last_number)
-        told = await _find_told(tx, merchant, after=behind.logged_to, to=to)
-    if told:
-        await append_facts(tx, told, log=await facts.find_current_log(tx), log_name=log_name)
+        new_facts = await _find_in_feed(tx, merchant, after=behind.logged_to, to=to)
+    if new_facts:
+        log_number = await facts.find_current_log(tx)
+        await append_facts(tx, new_facts, log_number=log_number, log_name=log_name)
     if to > behind.logged_to:
         await facts.set_logged(tx, merchant_id, to)
     return to < behind.last_number
 
 
-async def _find_told(tx: Tx, merchant: Merchant, *, after: int, to: int) -> list[Fact]:
-    told = []
+async def _find_in_feed(tx: Tx, merchant: Merchant, *, after: int, to: int) -> list[Fact]:
+    new_facts = []
     for event, body, ordinal in await facts.find_events(tx, merchant.id, after=after, to=to, events=list(KINDS)):
         try:
             fact = fact_of(Event(event), payment_in(body), merchant, ordinal=ordinal)
@@ -63,8 +64,8 @@ async def _find_told(tx: Tx, merchant: Merchant, *, after: int, to: int) -> list
             log.error("receipt_log.unreadable", error, merchant=merchant.id)
             continue
         assert fact is not None
-        told.append(fact)
-    return told
+        new_facts.append(fact)
+    return new_facts
 
 
 async def _find_old(tx: Tx, merchant: Merchant, behind: Behind) -> list[Fact] | None:
@@ -75,20 +76,20 @@ async def _find_old(tx: Tx, merchant: Merchant, behind: Behind) -> list[Fact] | 
         await facts.end_walk(tx, merchant.id)
         return None
     await facts.set_walk(tx, merchant.id, found[-1].id)
-    wanted = [each for each in found if each.is_completed or each.told]
+    wanted = [each for each in found if each.is_completed or each.correction_count]
     if not wanted:
         return []
     ids = [each.id for each in wanted]
     by_id = {each.id: each for each in await transactions.find_by_ids(tx, merchant.id, ids)}
     notices = await transactions.find_corrections(tx, merchant.id, ids)
-    told = []
+    new_facts = []
     for old in wanted:
         payment = by_id[old.id]
-        told += _facts_of(payment, old, merchant)
-        if old.told:
+        new_facts += _facts_of(payment, old, merchant)
+        if old.correction_count:
             corrected = msgspec.structs.replace(payment, correction=notices.get(old.id))
-            told += _corrected(corrected, old, merchant)
-    return told
+            new_facts += _corrected(corrected, old, merchant)
+    return new_facts
 
 
 def _facts_of(payment: Transaction, old: OldPayment, merchant: Merchant) -> list[Fact]:
@@ -102,7 +103,7 @@ def _facts_of(payment: Transaction, old: OldPayment, merchant: Merchant) -> list
 
 def _corrected(payment: Transaction, old: OldPayment, merchant: Merchant) -> list[Fact]:
     event = Event.PAYMENT_CORRECTED if payment.type is Type.COLLECTION else Event.PAYOUT_CORRECTED
-    return _fact(event, payment, merchant, old.told)
+    return _fact(event, payment, merchant, old.correction_count)
 
 
 def _fact(event: Event, payment: Transaction, merchant: Merchant, ordinal: int) -> list[Fact]:

@@ -201,18 +201,18 @@ async def _check_days(connection: Conn, findings: list[Problem]) -> int:
         return 0
     logged = await check_reads.find_days(connection, first=min(days), last=max(days))
     for day, close in days.items():
-        told: Counter[str] = Counter()
+        of_close: Counter[str] = Counter()
         after = days.get(day + timedelta(days=1))
         following = {} if after is None else after.late  # what was written into the day after its close
         for routes in (close.routes, following):
             for name, amount in routes.items():
                 ends, _, channel = name.partition(" ")
                 source, _, target = ends.partition(">")
-                told[channel] += amount * ((source == "float") - (target == "float"))
-        said = {channel: amount for (of, channel), amount in logged.items() if of == day}
+                of_close[channel] += amount * ((source == "float") - (target == "float"))
+        of_day = {channel: amount for (of, channel), amount in logged.items() if of == day}
         findings += [
-            Problem(LogFinding.DAY, day=day, channel=channel, closed=told[channel], logged=said.get(channel, 0))
-            for channel in sorted(told.keys() | said.keys())
-            if channel and told[channel] != said.get(channel, 0)
+            Problem(LogFinding.DAY, day=day, channel=channel, closed=of_close[channel], logged=of_day.get(channel, 0))
+            for channel in sorted(of_close.keys() | of_day.keys())
+            if channel and of_close[channel] != of_day.get(channel, 0)
         ]
     return len(days)

@@ -75,8 +75,8 @@ class Reader:
         with self._turn:
             if self._exit_code is None:
                 try:
-                    said = self._forks.ask(f"{what} {self._pid}".encode())
-                    self._exit_code = int(said) if said != b"alive" else None
+                    answer = self._forks.ask(f"{what} {self._pid}".encode())
+                    self._exit_code = int(answer) if answer != b"alive" else None
                 except OSError:  # Whoever forked it is gone. The end of its pipe and its limits end it.
                     self._exit_code = -signal.SIGKILL
             return self._exit_code
@@ -104,9 +104,9 @@ class _Forks:
     def ask(self, what: bytes, *files: int) -> bytes:
         with self._turn:
             socket.send_fds(self._line, [what], files)
-            if not (said := self._line.recv(100)):
+            if not (answer := self._line.recv(100)):
                 raise ConnectionError("the process that forks readers has ended")
-        return said
+        return answer
 
     def end(self) -> None:
         self._line.close()

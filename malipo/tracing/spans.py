@@ -79,8 +79,8 @@ class Spans:
 
     def end_delivery(self, attempt_id: str, status: int | None, *, is_success: bool) -> None:
         if (work := under_way.get()) is not None:
-            said: dict[str, AttributeValue] = {} if status is None else {"http.response.status_code": status}
-            work.note({"malipo.attempt.id": attempt_id} | said, is_error=not is_success)
+            result: dict[str, AttributeValue] = {} if status is None else {"http.response.status_code": status}
+            work.note({"malipo.attempt.id": attempt_id} | result, is_error=not is_success)
             work.stop_clock()
 
     def note_attempt(self, number: int) -> None:

@@ -41,13 +41,12 @@ async def send_attempt(
         now=at,
     )
     began = clocks.monotonic()
-    said = await webhook_client(message.endpoint.url, headers=headers, body=body)
+    response = await webhook_client(message.endpoint.url, headers=headers, body=body)
     duration_ms = round((clocks.monotonic() - began) * 1000)
-    if isinstance(said, ReceiverResponse):
-        return Attempt(
-            message.key, message.claim_id, attempt_id, at, duration_ms, said.status, said.headers, said.body, error=None
-        )
-    return Attempt(message.key, message.claim_id, attempt_id, at, duration_ms, None, (), b"", error=said.reason)
+    if isinstance(response, ReceiverResponse):
+        status, headers, content = response.status, response.headers, response.body
+        return Attempt(message.key, message.claim_id, attempt_id, at, duration_ms, status, headers, content, error=None)
+    return Attempt(message.key, message.claim_id, attempt_id, at, duration_ms, None, (), b"", error=response.reason)
 
 
 class Attempts:

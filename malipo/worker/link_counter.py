@@ -68,7 +68,7 @@ def ended_attempts(events: Sequence[AnyEvent]) -> Iterable[Key]:
 async def count_links(database: Database, clock: Clock, wake_fan_out: Callable[[], None] = lambda: None) -> bool:
     """Count whatever is to be counted. Returns whether more may be waiting."""
     async with database.begin() as tx:
-        looked_at, told = await count_all(tx, most=_MOST, now=clock())
-    if told:
+        looked_at, event_count = await count_all(tx, most=_MOST, now=clock())
+    if event_count:
         wake_fan_out()
     return looked_at == _MOST

@@ -69,7 +69,7 @@ SAFEGUARDS = (
         (
             InFunction(
                 carriers.carrier_of,
-                "return said or carrier_named(file.account) or own_carrier(file.channel)",
+                "return of_layout or carrier_named(file.account) or own_carrier(file.channel)",
                 "return own_carrier(file.channel)",
             ),
         ),

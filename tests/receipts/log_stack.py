@@ -88,7 +88,7 @@ class LogStack:
             for _ in range(count)
         ]
         async with self.database.begin() as tx:
-            await append_facts(tx, told, log=await facts.find_current_log(tx), log_name=NAME)
+            await append_facts(tx, told, log_number=await facts.find_current_log(tx), log_name=NAME)
 
     async def catch_up(self) -> None:
         while await catch_up(self.database, log_name=NAME):

@@ -164,13 +164,13 @@ def _tell(arguments: argparse.Namespace, settings: Settings, closed: ClosedDay) 
         arguments.csv.write_text(csv_of(closed.close), newline="")
     if getattr(arguments, "report", None):
         arguments.report.write_text(html_of(closed, public_key), encoding="utf-8")
-    told = in_words(closed, public_key)
+    text = in_words(closed, public_key)
     if folder := getattr(arguments, "signed", None):
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files_to_verify.files_of(closed, public_key).items():
             (folder / name).write_bytes(content)
-        told += f"\nIn {folder}: {files_to_verify.command_of(closed)}"
-    return tell(arguments, as_json(closed, public_key), told)
+        text += f"\nIn {folder}: {files_to_verify.command_of(closed)}"
+    return tell(arguments, as_json(closed, public_key), text)
 
 
 def _key(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -183,8 +183,8 @@ def _key(arguments: argparse.Namespace, settings: Settings) -> int:
         if arguments.id not in keys:
             raise Missing(code=files_to_verify.KeyRefusal.NO_SUCH, name=arguments.id)
         return tell(arguments, {arguments.id: keys[arguments.id]}, keys[arguments.id].rstrip())
-    told = "\n".join(f"{key_id}\n{pem}".rstrip() for key_id, pem in keys.items())
-    return tell(arguments, keys, told or "No day is closed yet: the key is made with the first close.")
+    text = "\n".join(f"{key_id}\n{pem}".rstrip() for key_id, pem in keys.items())
+    return tell(arguments, keys, text or "No day is closed yet: the key is made with the first close.")
 
 
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -48,18 +48,18 @@ class Output:
 
     def open(self) -> None:
         """Print the lines that come once, before all others."""
-        said, self._introduction = self._introduction, None
-        if said is None:
+        introduction, self._introduction = self._introduction, None
+        if introduction is None:
             return
         self._say(
-            f"Listening to   {said.base_url} ({', '.join(said.wanted) or 'every event'})",
-            f"Forwarding to  {said.forward_to}",
-            f"Signed with    {self._in(_BOLD, said.secret)}",
+            f"Listening to   {introduction.base_url} ({', '.join(introduction.wanted) or 'every event'})",
+            f"Forwarding to  {introduction.forward_to}",
+            f"Signed with    {self._in(_BOLD, introduction.secret)}",
             "",
             "Give this secret to your receiver as its webhook secret (WEBHOOK_SECRET in our examples).",
             "It stays the same for this API key.",
             "",
-            f"{said.start} Ctrl-C ends.",
+            f"{introduction.start} Ctrl-C ends.",
             "",
         )
 
@@ -71,11 +71,11 @@ class Output:
     def tried(self, event: FetchedEvent, outcome: ReceiverResponse | NoResponse, *, then: str, now: datetime) -> None:
         """A try, what came of it, and what follows."""
         self.open()
-        told = _told(event)
+        payment = _payment_of(event)
         words = f"→ {_in_words(outcome)}" + (f"; {then}" if then else "")
-        amount = money.display(told.amount).rjust(_AMOUNT_WIDTH)
-        told_words = f"{_shown(event.event).ljust(_EVENT_WIDTH)}  {_shown(told.reference or told.id)}  {amount}"
-        self._say(f"{self._time(now)}  {told_words}  {self._in(_GREEN if outcome.is_success else _RED, words)}")
+        amount = money.display(payment.amount).rjust(_AMOUNT_WIDTH)
+        subject = f"{_shown(event.event).ljust(_EVENT_WIDTH)}  {_shown(payment.reference or payment.id)}  {amount}"
+        self._say(f"{self._time(now)}  {subject}  {self._in(_GREEN if outcome.is_success else _RED, words)}")
 
     def end(self, *, forwarded: int, skipped: int, is_interrupted: bool) -> None:
         if is_interrupted and self._output.isatty():
@@ -95,7 +95,7 @@ class Output:
         print(*(lines or ("",)), sep="\n", file=self._output, flush=True)
 
 
-def _told(event: FetchedEvent) -> _KnownSubject:
+def _payment_of(event: FetchedEvent) -> _KnownSubject:
     try:
         return msgspec.json.decode(bytes(event.batch) or event.transaction, type=_KnownSubject)
     except (ValueError, RecursionError):

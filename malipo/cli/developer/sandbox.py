@@ -45,12 +45,13 @@ class Sandbox:
             "only, where no money is real."
         )
         try:
-            control, told = await self._phones("/api/control"), await self._phones("/api/callbacks")
+            control, callbacks = await self._phones("/api/control"), await self._phones("/api/callbacks")
         except Impossible:
             raise Forbidden(no_simulator) from None
-        if not isinstance(control, dict) or not {"speed", "channels"} <= control.keys() or not isinstance(told, dict):
+        is_control = isinstance(control, dict) and {"speed", "channels"} <= control.keys()
+        if not is_control or not isinstance(callbacks, dict):
             raise Forbidden(no_simulator)
-        if _origin(self._access.base_url) not in {_origin(url) for url in told.values() if isinstance(url, str)}:
+        if _origin(self._access.base_url) not in {_origin(url) for url in callbacks.values() if isinstance(url, str)}:
             raise Forbidden(
                 f"The simulator at {self._phones_url} does not work for {self._access.base_url} (it tells its results "
                 "elsewhere: /api/callbacks), so the money there may be real."
@@ -118,20 +119,20 @@ class Sandbox:
     ) -> Transaction:
         """A call to the service. What it refuses is refused in its own words."""
         sent = {"x-api-key": self._access.api_key, **(headers or {})}
-        answer, said = await self._call(method, self._access.base_url + path, body, headers=sent)
-        if answer.status < 300 and isinstance(said, dict) and isinstance(said.get("transaction"), dict):
-            return dict(said["transaction"])
-        if answer.status < 500 and isinstance(said, dict) and isinstance(said.get("error"), str):
+        answer, content = await self._call(method, self._access.base_url + path, body, headers=sent)
+        if answer.status < 300 and isinstance(content, dict) and isinstance(content.get("transaction"), dict):
+            return dict(content["transaction"])
+        if answer.status < 500 and isinstance(content, dict) and isinstance(content.get("error"), str):
             code = answer.headers.get("X-Error-Code")
-            raise Invalid(said["error"], code=code, details=said.get("details"))
+            raise Invalid(content["error"], code=code, details=content.get("details"))
         raise Impossible(f"{self._access.base_url} does not answer as malipo does (HTTP {answer.status}).")
 
     async def _phones(self, path: str) -> Any:
         """The phones, as the simulator tells them."""
-        answer, said = await self._call("GET", self._phones_url + path)
+        answer, content = await self._call("GET", self._phones_url + path)
         if answer.status != 200:
             raise Impossible(f"{self._phones_url} does not answer as our simulator does (HTTP {answer.status}).")
-        return said
+        return content
 
     async def _call(
         self, method: str, url: str, body: Any = None, *, headers: Mapping[str, str] | None = None

@@ -88,7 +88,7 @@ class DoctorFacts:
     worker: Process | None
 
 
-_Said = Iterator[tuple[Level, str]]
+_Findings = Iterator[tuple[Level, str]]
 
 # Settings that a drill shortens, and that must not be short where money is real.
 _PATIENCE = ("not_found_seconds", "not_indexed_seconds", "not_indexed_answers")
@@ -104,7 +104,7 @@ def _variables(names: Sequence[str]) -> str:
     return ", ".join(variable(name) for name in names)
 
 
-def _settings(facts: DoctorFacts) -> _Said:
+def _settings(facts: DoctorFacts) -> _Findings:
     settings = facts.settings
     if settings.secret_key is None:
         yield Level.PROBLEM, "MALIPO_SECRET_KEY is not set: make one with openssl rand -hex 32."
@@ -132,7 +132,7 @@ def _settings(facts: DoctorFacts) -> _Said:
         yield Level.WARNING, "MALIPO_FLOAT_LOW is not set: no alarm says that a float is low."
 
 
-def _database(facts: DoctorFacts) -> _Said:
+def _database(facts: DoctorFacts) -> _Findings:
     if facts.settings.database_url is None:
         yield Level.WARNING, "The embedded PostgreSQL is used: it has no standby. Set MALIPO_DATABASE_URL."
     if isinstance(facts.database, str):
@@ -144,7 +144,7 @@ def _database(facts: DoctorFacts) -> _Said:
         yield Level.PROBLEM, "The database is read-only: it is a standby, or set so. Name the primary."
 
 
-def _roles(facts: DoctorFacts) -> _Said:
+def _roles(facts: DoctorFacts) -> _Findings:
     if isinstance(facts.database, str) or facts.settings.database_url is None:
         return
     if facts.database.is_superuser:
@@ -163,7 +163,7 @@ def _roles(facts: DoctorFacts) -> _Said:
         )
 
 
-def _tls(facts: DoctorFacts) -> _Said:
+def _tls(facts: DoctorFacts) -> _Findings:
     if isinstance(facts.database, str) or facts.database.is_on_this_machine:
         return
     if not facts.database.is_tls:
@@ -172,7 +172,7 @@ def _tls(facts: DoctorFacts) -> _Said:
         yield Level.WARNING, "The certificate of PostgreSQL is not verified: add sslmode=verify-full to the address."
 
 
-def _state_folder(facts: DoctorFacts) -> _Said:
+def _state_folder(facts: DoctorFacts) -> _Findings:
     if facts.state_folder is None:
         yield Level.PROBLEM, "MALIPO_STATE_DIR is none: a restored database is not noticed, and may pay twice."
         return
@@ -191,7 +191,7 @@ def _state_folder(facts: DoctorFacts) -> _Said:
         )
 
 
-def _clock(facts: DoctorFacts) -> _Said:
+def _clock(facts: DoctorFacts) -> _Findings:
     if isinstance(facts.database, str):
         return
     ahead = facts.database.clock_ahead_seconds
@@ -199,7 +199,7 @@ def _clock(facts: DoctorFacts) -> _Said:
         yield Level.PROBLEM, f"This machine's clock is {ahead:+.1f} s from the database's: run NTP on both."
 
 
-def _proxy(facts: DoctorFacts) -> _Said:
+def _proxy(facts: DoctorFacts) -> _Findings:
     if not facts.settings.trusted_proxies:
         yield (
             Level.PROBLEM,
@@ -209,7 +209,7 @@ def _proxy(facts: DoctorFacts) -> _Said:
         yield Level.WARNING, f"/readyz of the API warns: {warning}"
 
 
-def _backups(facts: DoctorFacts) -> _Said:
+def _backups(facts: DoctorFacts) -> _Findings:
     if facts.backups is None:
         yield Level.WARNING, "Not looked at: name the folder of deploy/backup/nightly with --backups."
     elif facts.are_backups_hidden:
@@ -221,7 +221,7 @@ def _backups(facts: DoctorFacts) -> _Said:
         yield Level.PROBLEM, f"The last good backup is {hours} h old: see the log of deploy/backup/nightly."
 
 
-def _archive(facts: DoctorFacts) -> _Said:
+def _archive(facts: DoctorFacts) -> _Findings:
     if isinstance(facts.database, str):
         return
     database = facts.database
@@ -236,7 +236,7 @@ def _archive(facts: DoctorFacts) -> _Said:
         yield Level.PROBLEM, "Archiving the write-ahead log fails: see pg_stat_archiver and the server's log."
 
 
-def _second_factors(facts: DoctorFacts) -> _Said:
+def _second_factors(facts: DoctorFacts) -> _Findings:
     if isinstance(facts.database, str):
         return
     if facts.database.operators < 2:
@@ -255,7 +255,7 @@ def _second_factors(facts: DoctorFacts) -> _Said:
         )
 
 
-def _networks(facts: DoctorFacts) -> _Said:
+def _networks(facts: DoctorFacts) -> _Findings:
     if not facts.networks:
         yield Level.PROBLEM, "No network is connected: see docs/networks.md."
     for address, trouble in facts.networks.items():
@@ -263,9 +263,9 @@ def _networks(facts: DoctorFacts) -> _Said:
             yield Level.PROBLEM, f"{address} cannot be reached: {trouble}"
 
 
-def _processes(facts: DoctorFacts) -> _Said:
-    told = (("The API", facts.api, "MALIPO_PORT"), ("The worker", facts.worker, "MALIPO_WORKER_METRICS_PORT"))
-    for name, process, setting in told:
+def _processes(facts: DoctorFacts) -> _Findings:
+    processes = (("The API", facts.api, "MALIPO_PORT"), ("The worker", facts.worker, "MALIPO_WORKER_METRICS_PORT"))
+    for name, process, setting in processes:
         if process is None:
             continue
         if process.build is None:
@@ -276,14 +276,14 @@ def _processes(facts: DoctorFacts) -> _Said:
             yield Level.PROBLEM, f"{name} is not ready: {process.readiness}"
 
 
-def _metrics(facts: DoctorFacts) -> _Said:
+def _metrics(facts: DoctorFacts) -> _Findings:
     if facts.settings.worker_metrics_port is None:
         yield Level.WARNING, "MALIPO_WORKER_METRICS_PORT is not set: Prometheus cannot ask the workers."
-    told = (
+    processes = (
         ("API", facts.api, METRICS_OF_ALL),
         ("worker", facts.worker, (*METRICS_OF_ALL, *METRICS_OF_WORKERS)),
     )
-    for name, process, wanted in told:
+    for name, process, wanted in processes:
         if process is None or process.build is None:
             continue
         if process.metrics is None:
@@ -295,7 +295,7 @@ def _metrics(facts: DoctorFacts) -> _Said:
 @dataclass(frozen=True)
 class DoctorCheck:
     looks_at: str
-    find: Callable[[DoctorFacts], _Said]
+    find: Callable[[DoctorFacts], _Findings]
     needs_database: bool = False
 
 
@@ -329,6 +329,6 @@ def findings_of(facts: DoctorFacts) -> list[DoctorFinding]:
         if check.needs_database and isinstance(facts.database, str):
             found.append(DoctorFinding(name, Level.WARNING, "Not looked at: the database cannot be asked."))
             continue
-        said = [DoctorFinding(name, level, sentence) for level, sentence in check.find(facts)]
-        found += said or [DoctorFinding(name, Level.OK, check.looks_at)]
+        of_check = [DoctorFinding(name, level, sentence) for level, sentence in check.find(facts)]
+        found += of_check or [DoctorFinding(name, Level.OK, check.looks_at)]
     return found

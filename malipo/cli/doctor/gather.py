@@ -75,14 +75,14 @@ async def _ask_database(url: str) -> tuple[DatabaseFacts | str, str | None]:
     except TimeoutError:
         return "it did not answer in time.", None
     without = [name for name, has_second_factor in operators if not has_second_factor]
-    told = DatabaseFacts(
+    facts = DatabaseFacts(
         **server,
         clock_ahead_seconds=0.0 if sample.is_too_much is None else sample.ahead_seconds,
         operators=len(operators),
         operators_without_second_factor=without,
         operators_not_vouched_for=[each.name for each in vouching.last_of_each(resets)],
     )
-    return told, data_folder
+    return facts, data_folder
 
 
 def _trouble_of(folder: Path) -> str | None:

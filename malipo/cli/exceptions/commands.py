@@ -260,10 +260,10 @@ def _tell(arguments: argparse.Namespace, found: ReconciliationException, shown: 
     is_preview = getattr(arguments, "preview", False)
     if is_preview and shown is None:
         raise Missing("What it is about is not there: nothing is proposed, or there is no such payment or merchant.")
-    told = "It would change:" if is_preview else _SENTENCES[found.state].format(found.id)
+    text = "It would change:" if is_preview else _SENTENCES[found.state].format(found.id)
     if shown is not None:
-        told = f"{told}\n{effects.in_words(shown)}"
-    return tell(arguments, words.row_of(found) | {"changes": shown}, told)
+        text = f"{text}\n{effects.in_words(shown)}"
+    return tell(arguments, words.row_of(found) | {"changes": shown}, text)
 
 
 _SENTENCES = {

@@ -93,18 +93,18 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
     # Asking takes as long as the operator takes, so it is not done in the transaction.
     profile = with_database(settings, lambda database: _choose(arguments, database, path, channel))
 
-    def run(said: layout.StatusWordChoices) -> tuple[ImportResult, Actor]:
+    def run(choices: layout.StatusWordChoices) -> tuple[ImportResult, Actor]:
         async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[ImportResult, Actor]:
             await save_if_new(tx, profile, actor=actor, now=now)
-            if said.moved or said.not_moved:
-                words = {"moved": said.moved, "not_moved": said.not_moved}
+            if choices.moved or choices.not_moved:
+                words = {"moved": choices.moved, "not_moved": choices.not_moved}
                 await save_status_words(tx, profile.name, **words, actor=actor, now=now)
             done = await import_statement(
                 tx,
                 path,
                 channel=channel,
                 account=arguments.account,
-                profile=said.of(profile, by=actor.name),
+                profile=choices.of(profile, by=actor.name),
                 accepts_problems=arguments.accept_problems,
                 is_new_account=arguments.new_account,
                 actor=actor,

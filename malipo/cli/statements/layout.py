@@ -87,16 +87,16 @@ class StatusWordChoices:
 
 def ask_for_words(words: Sequence[UnknownWord]) -> StatusWordChoices:
     """Ask what words mean that the layout does not know. About an empty cell nothing can be said."""
-    said = StatusWordChoices()
+    choices = StatusWordChoices()
     for unknown in words:
         print(printable(say(unknown.problem)), file=sys.stderr)
         if not unknown.word:
             continue
         answer = terminal.ask(f"Did the money of rows with {unknown.word!r} move (yes, no)").strip().lower()
         if answer in _YES:
-            said = replace(said, moved=(*said.moved, unknown.word))
+            choices = replace(choices, moved=(*choices.moved, unknown.word))
         elif answer in _NO:
-            said = replace(said, not_moved=(*said.not_moved, unknown.word))
+            choices = replace(choices, not_moved=(*choices.not_moved, unknown.word))
         else:
             raise Invalid("Say yes or no. Nothing was imported.")
-    return said
+    return choices

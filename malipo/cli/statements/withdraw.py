@@ -197,8 +197,8 @@ def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decide) -
 def _done(arguments: argparse.Namespace, settings: Settings, done: StatementProposal, actor: Actor) -> int:
     if done.is_approved:
         match_now(settings, actor)  # Lines that another file has are booked as that file's.
-    said = {"id": done.file_id, "booking": done.booking_id, "approved": done.is_approved}
-    return tell(arguments, said, _in_words(done))
+    fields = {"id": done.file_id, "booking": done.booking_id, "approved": done.is_approved}
+    return tell(arguments, fields, _in_words(done))
 
 
 def _in_words(done: StatementProposal) -> str:

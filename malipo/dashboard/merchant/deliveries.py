@@ -59,13 +59,13 @@ async def _page(request: MerchantRequest, refusal: Conflict | None = None) -> Re
 
 async def show_one(request: MerchantRequest) -> Response:
     endpoint, event_id = await get(request), id_in(request, "delivery")
-    told = await request.parts.queries.read_snapshot(
+    history = await request.parts.queries.read_snapshot(
         lambda connection: delivery_history.get(connection, endpoint.id, event_id)
     )
-    if told is None:
+    if history is None:
         raise NoSuchDelivery
     return render.page(
-        request, "merchant/deliveries/detail.html", endpoint=endpoint, told=told, path=f"{PATH}/{endpoint.id}"
+        request, "merchant/deliveries/detail.html", endpoint=endpoint, history=history, path=f"{PATH}/{endpoint.id}"
     )
 
 

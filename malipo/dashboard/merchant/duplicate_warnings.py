@@ -54,6 +54,6 @@ def warnings_of(
         for each in repeats
     ]
     if batch_id is not None:
-        said = words(_AWAITED, amount=money.display(draft.amount))
-        found.insert(0, RepeatWarning(said, batch_id, f"{BATCHES}/{batch_id}", is_under_way=True))
+        warning = words(_AWAITED, amount=money.display(draft.amount))
+        found.insert(0, RepeatWarning(warning, batch_id, f"{BATCHES}/{batch_id}", is_under_way=True))
     return found

@@ -216,8 +216,8 @@ async def _decide(
         # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.
         return await _decide(request, wanted, draft, typed, seen=None)
     except IntakeClosed as closed:
-        said = form_errors.sentence(request.words, closed.code)
-        return await _confirm(request, draft, typed, wanted.key, quote, warned, problem=said, status=503)
+        why = form_errors.sentence(request.words, closed.code)
+        return await _confirm(request, draft, typed, wanted.key, quote, warned, problem=why, status=503)
     except Unavailable:
         in_doubt = request.words(IN_DOUBT)
         return await _confirm(request, draft, typed, wanted.key, quote, warned, problem=in_doubt, status=503)
@@ -374,7 +374,8 @@ def _problems(request: MerchantRequest, fields: Fields, type_: Type, typed: Mapp
     """By the names that the form has for its fields."""
     party = _PARTIES[type_]
     names = {f"{party}Phone": "phone", f"{party}Name": "name"}
-    problems = {names.get(name, name): said for name, said in form_errors.in_words(request.words, fields).items()}
+    mistakes = form_errors.in_words(request.words, fields)
+    problems = {names.get(name, name): sentence for name, sentence in mistakes.items()}
     if "phone" in problems and not typed["channel"]:
         # The network is taken from the number, so only the number is wrong.
         problems.pop("channel", None)

@@ -70,6 +70,6 @@ def too_little(request: MerchantRequest, quote: Quote) -> str:
         "fee": quote.fee,
         "needed": quote.leaves,
     }
-    said = [_TOO_MUCH_OWED if wallet.owed else _TOO_LITTLE, *([_WITH_FEE] if quote.fee else [])]
+    sentences = [_TOO_MUCH_OWED if wallet.owed else _TOO_LITTLE, *([_WITH_FEE] if quote.fee else [])]
     amounts = {name: money.display(amount) for name, amount in sums.items()}
-    return " ".join(request.words(each, **amounts) for each in said)
+    return " ".join(request.words(each, **amounts) for each in sentences)

@@ -119,7 +119,7 @@ async def _decide(
     if isinstance(amount, Conflict):
         return request.go(f"{PATH}/{known.collection.id}", "refund-changed")
     if isinstance(amount, Invalid):
-        return _form(request, known, typed, wanted.key, problems={"amount": _said(request, amount, known)})
+        return _form(request, known, typed, wanted.key, problems={"amount": _problem_of(request, amount, known)})
     draft = replace(draft, amount=amount)
     quote = quote_of(draft, fee_of(amount, known.bands), known.wallet)
     quote = with_changes(quote, needs_approval=not known.allowance.is_enough_for(amount))
@@ -148,15 +148,15 @@ async def _decide(
     except (Conflict, Invalid):
         return request.go(f"{PATH}/{known.collection.id}", "refund-changed")
     except IntakeClosed as closed:
-        said = form_errors.sentence(request.words, closed.code)
-        return _confirm(request, known, draft, wanted.key, quote, problem=said, status=503)
+        why = form_errors.sentence(request.words, closed.code)
+        return _confirm(request, known, draft, wanted.key, quote, problem=why, status=503)
     except Unavailable:
         return _confirm(request, known, draft, wanted.key, quote, problem=request.words(IN_DOUBT), status=503)
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
     return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else None)
 
 
-def _said(request: MerchantRequest, refusal: Invalid, known: RefundFacts) -> str:
+def _problem_of(request: MerchantRequest, refusal: Invalid, known: RefundFacts) -> str:
     left = refundable.left_of(known.collection, known.refunded.refunds)
     return form_errors.sentence(request.words, refusal.code, {"most": left})
 

@@ -200,7 +200,7 @@ def timeline(
     transaction: Transaction,
     heard: Sequence[StoredAnswer],
     booked: Sequence[BookedMove],
-    told: Sequence[DeliveryAttempt],
+    attempts: Sequence[DeliveryAttempt],
     refunds: Sequence[Transaction] = (),
 ) -> list[TimelineEntry]:
     """The oldest first."""
@@ -210,8 +210,8 @@ def timeline(
         _refunds(refunds),
         _heard(heard, network),
         _booked(transaction, booked, network),
-        _tries(told),
-        _ends(told),
+        _tries(attempts),
+        _ends(attempts),
     )
     ordered = sorted(entries, key=lambda entry: (entry.at, _rank(entry, transaction)))
     return _folded(ordered)
@@ -219,11 +219,11 @@ def timeline(
 
 def sentences() -> set[str]:
     """Every sentence that an entry may hold, for the test of translations."""
-    said = chain(
+    statuses = chain(
         STATUSES.values(), REFUND_STATUSES.values(), REFUNDS.values(), HEARD.values(), BOOKED.values(), LATER.values()
     )
     others = {_WALLET_AFTER, _STILL_OWED, _TAKEN, _NOT_TAKEN, _NEXT, _NOT_DELIVERED}
-    return {words for _, words in said} | others | {*FAILURE_REASONS.values(), *DETAILED_REASONS.values()}
+    return {words for _, words in statuses} | others | {*FAILURE_REASONS.values(), *DETAILED_REASONS.values()}
 
 
 def _rank(entry: TimelineEntry, transaction: Transaction) -> int:
@@ -308,8 +308,8 @@ def _moved(transaction: Transaction, each: BookedMove, network: str, standing: C
     return replace(entry, detail=_WALLET_AFTER, detail_values={"amount": money.display(each.balance_after)})
 
 
-def _tries(told: Sequence[DeliveryAttempt]) -> Iterator[TimelineEntry]:
-    for each in told:
+def _tries(attempts: Sequence[DeliveryAttempt]) -> Iterator[TimelineEntry]:
+    for each in attempts:
         if each.attempted_at is None:
             continue
         is_taken = each.error is None and each.http_status is not None and 200 <= each.http_status < 300
@@ -324,9 +324,9 @@ def _tries(told: Sequence[DeliveryAttempt]) -> Iterator[TimelineEntry]:
         )
 
 
-def _ends(told: Sequence[DeliveryAttempt]) -> Iterator[TimelineEntry]:
+def _ends(attempts: Sequence[DeliveryAttempt]) -> Iterator[TimelineEntry]:
     """The next step of each delivery, or that there is none."""
-    for each in {(each.endpoint_id, each.event_id): each for each in told}.values():
+    for each in {(each.endpoint_id, each.event_id): each for each in attempts}.values():
         if each.state == "PENDING":
             yield TimelineEntry(each.due_at, TimelineKind.WEBHOOK, Tone.WAIT, _NEXT, _receiver(each))
         elif each.state == "EXHAUSTED":
@@ -335,8 +335,8 @@ def _ends(told: Sequence[DeliveryAttempt]) -> Iterator[TimelineEntry]:
             )
 
 
-def _receiver(told: DeliveryAttempt) -> dict[str, str]:
-    return {"host": urlsplit(told.url).netloc, "event": told.event}
+def _receiver(attempt: DeliveryAttempt) -> dict[str, str]:
+    return {"host": urlsplit(attempt.url).netloc, "event": attempt.event}
 
 
 def _folded(entries: Sequence[TimelineEntry]) -> list[TimelineEntry]:

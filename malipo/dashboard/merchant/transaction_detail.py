@@ -129,13 +129,13 @@ async def _get(connection: Conn, merchant_id: str, name: str) -> Transaction:
     return transaction
 
 
-def _corrected(words: Translator, told: CorrectionNotice | None, network: str) -> tuple[str, str] | None:
+def _corrected(words: Translator, notice: CorrectionNotice | None, network: str) -> tuple[str, str] | None:
     """The latest correction: how it looks, and in words."""
-    if told is None:
+    if notice is None:
         return None
-    tone, came = _CORRECTED[told.reason]
-    says = words(_PAID if told.outcome is Status.COMPLETED else _UNPAID, network=network)
-    return tone, f"{says} {words(came, amount=money.display(told.amount))}"
+    tone, came = _CORRECTED[notice.reason]
+    says = words(_PAID if notice.outcome is Status.COMPLETED else _UNPAID, network=network)
+    return tone, f"{says} {words(came, amount=money.display(notice.amount))}"
 
 
 def name_in(request: MerchantRequest) -> str:

@@ -70,15 +70,15 @@ def choices_of(words: Translator, case: Case, wallet: Wallet, network: str) -> l
     """The outcomes that an operator can choose for an ended payment; the network's own comes first."""
     before = case.correction or correction_moves.begin(case.transaction)
     outcomes = (ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED)
-    said, other = sorted(outcomes, key=lambda outcome: outcome.is_paid != before.is_paid)
+    reported, other = sorted(outcomes, key=lambda outcome: outcome.is_paid != before.is_paid)
     choices = []
-    for value in (said, WAIVED, other):
+    for value in (reported, WAIVED, other):
         outcome, is_waived = finding_of(case, value)
         effect = effect_of(case, outcome, is_waived=is_waived, available=wallet.available)
         if _is_possible(case, before, value, effect):
             title = SENTENCES[_title(case.transaction, before, value)]
-            told = " ".join(_told(words, case.transaction, effect))
-            choices.append(ResolutionChoice(value, words(title, network=network), told))
+            sentences = " ".join(_told(words, case.transaction, effect))
+            choices.append(ResolutionChoice(value, words(title, network=network), sentences))
     return choices
 
 

@@ -72,8 +72,8 @@ def _major(folder: Path) -> int:
     if not (folder / "initdb").exists():
         return 0
     try:
-        told = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, timeout=10)  # noqa: S603
+        finished = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, timeout=10)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    match = re.search(r"\(PostgreSQL\) (\d+)", told.stdout)
+    match = re.search(r"\(PostgreSQL\) (\d+)", finished.stdout)
     return int(match[1]) if match else 0

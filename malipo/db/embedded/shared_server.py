@@ -148,15 +148,15 @@ class _Share:
 
     def _ensure_running(self) -> None:
         """Return when the server answers and has our database; start a supervisor if there is none."""
-        said_from = self._log().stat().st_size
+        log_size = self._log().stat().st_size
         starts = iter(range(_STARTS))
         deadline = time.monotonic() + _START_SECONDS
         while True:
             if not self._supervisor():
-                if refusal := _refusal(self._log(), said_from):
+                if refusal := _refusal(self._log(), log_size):
                     raise EmbeddedError(refusal)
                 if next(starts, None) is None:
-                    raise EmbeddedError(f"{supervisor.FAILED}; {_end_of(self._log(), said_from)}")
+                    raise EmbeddedError(f"{supervisor.FAILED}; {_end_of(self._log(), log_size)}")
                 self._start_supervisor()  # The first, or another if somebody has killed it.
             status = self._status()
             answer = self._ask("malipo") if status == "ready" else _SILENT
@@ -169,7 +169,7 @@ class _Share:
             if status in ("starting", "standby"):  # It recovers, from a crash or to a moment, as long as that takes.
                 deadline = time.monotonic() + _START_SECONDS
             if time.monotonic() > deadline:
-                raise EmbeddedError(f"{supervisor.FAILED} in time; {_end_of(self._log(), said_from)}")
+                raise EmbeddedError(f"{supervisor.FAILED} in time; {_end_of(self._log(), log_size)}")
             time.sleep(0.01)
 
     def _status(self) -> str:
@@ -192,16 +192,16 @@ class _Share:
         program = (sys.executable, "-I", "-S", supervisor.__file__)
         arguments = (str(self.folder), str(binaries), server_settings.as_argument())
         environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
-        said_from = self._log().stat().st_size
-        said = os.open(self._log(), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
+        log_size = self._log().stat().st_size
+        log_file = os.open(self._log(), os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)
         try:
             # It returns at once: the supervisor is its child. A session of its own keeps the terminal's Ctrl-C away,
             # so that the service can finish its work with the database still there.
             done = subprocess.run(  # noqa: S603
                 [*program, *arguments],
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=log_file,
+                stderr=log_file,
                 env=environment | {"LC_ALL": "C"},
                 start_new_session=True,
                 timeout=_START_SECONDS,
@@ -210,9 +210,9 @@ class _Share:
         except subprocess.TimeoutExpired as error:
             raise EmbeddedError(f"The supervisor of {self.folder} does not start.") from error
         finally:
-            os.close(said)
+            os.close(log_file)
         if done.returncode > 0:
-            raise EmbeddedError(f"The supervisor of {self.folder} does not start; {_end_of(self._log(), said_from)}")
+            raise EmbeddedError(f"The supervisor of {self.folder} does not start; {_end_of(self._log(), log_size)}")
 
     def _ask(self, database: str, statement: str = "") -> str:
         """Connect by PostgreSQL's protocol, without a driver; the server's answer as an SQLSTATE."""

@@ -128,11 +128,11 @@ class Supervisor:
         shutil.rmtree("data.new", ignore_errors=True)
         options = self._options["initdb"]
         initdb = self._launch("initdb", "-D", f"{self._folder}/data.new", *options, lock=lock, stderr=subprocess.PIPE)
-        _, said = initdb.communicate()
+        _, errors = initdb.communicate()
         if initdb.returncode != 0:
             # Only now: when it failed because the disk is full, there is room for its words after it has tidied up.
             with contextlib.suppress(OSError):
-                os.write(2, said)
+                os.write(2, errors)
             refuse(FAILED)
         _write("data.new/postgresql.conf", "a", self._options["postgresql.conf"])
         _write("data.new/pg_hba.conf", "w", self._options["pg_hba.conf"])

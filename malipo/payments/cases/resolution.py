@@ -199,7 +199,7 @@ def shown_of(case: Case, proposal: ProposedResolution, heard: Iterable[StoredAns
     its network, its correction, and the effect of the resolution. Another query with the same answer, or with none,
     does not change them."""
     outcome, dispatch, correction = ResolvedOutcome(proposal.outcome), case.dispatch, case.correction
-    told = {(each.connector, each.source, each.verdict) for each in heard if each.verdict != Verdict.UNKNOWN}
+    reports = {(each.connector, each.source, each.verdict) for each in heard if each.verdict != Verdict.UNKNOWN}
     known = (
         None
         if dispatch is None
@@ -212,4 +212,4 @@ def shown_of(case: Case, proposal: ProposedResolution, heard: Iterable[StoredAns
     )
     is_ended = case.transaction.status.is_final
     effect = effect_of(case, outcome, is_waived=proposal.is_waived, available=available) if is_ended else None
-    return case.transaction.status, case.is_contradicted, known, corrected, sorted(told), effect
+    return case.transaction.status, case.is_contradicted, known, corrected, sorted(reports), effect

@@ -30,7 +30,7 @@ def correction_of(row: Row) -> Correction | None:
         borne=row["borne"],
         owed=row["owed"],
         ordinal=row["ordinal"],
-        told=row["told"],
+        notice_count=row["told"],
         latest=notice_of(row["latest"]),
     )
 

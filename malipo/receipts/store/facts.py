@@ -286,7 +286,7 @@ class OldPayment(NamedTuple):
 
     id: str
     is_completed: bool
-    told: int  # how many corrections it has; 0: none
+    correction_count: int
 
 
 async def find_old(tx: Tx, merchant_id: str, *, after: str, most: int) -> list[OldPayment]:

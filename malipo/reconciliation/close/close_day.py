@@ -148,12 +148,12 @@ async def _compute(tx: Tx, day: date, before: ClosedDay | None, without: Collect
     if needless := sorted(set(without) - computed.missing.keys()):
         raise Invalid(code=CloseRefusal.NOT_LEFT_OUT, channels=needless, day=day)
     if missing := {channel: why for channel, why in computed.missing.items() if channel not in without}:
-        told = [
+        problems = [
             Problem(CoverageProblem.CHANNEL, channel=channel, why=each)
             for channel, why in missing.items()
             for each in why
         ]
-        raise StatementsMissing(code=CloseRefusal.STATEMENTS_MISSING, day=day, problems=told)
+        raise StatementsMissing(code=CloseRefusal.STATEMENTS_MISSING, day=day, problems=problems)
     return computed
 
 

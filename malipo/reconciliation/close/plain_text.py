@@ -106,8 +106,8 @@ def _line(row: ColumnRow) -> str:
 def _reading_line(each: AccountReading) -> str:
     account, read = each.account, each.reading
     at = "" if read.read_at is None else f" at {read.read_at.astimezone(clock.ZONE):%H:%M}"
-    told = "no statement covers that time" if read.stated is None else f"its statement then: {read.stated:,}"
-    return f"  last reading{' of ' + account if account else ''}{at}: {read.amount:,}; {told}"
+    stated = "no statement covers that time" if read.stated is None else f"its statement then: {read.stated:,}"
+    return f"  last reading{' of ' + account if account else ''}{at}: {read.amount:,}; {stated}"
 
 
 def balance_lines(sheet: CloseSheet) -> list[str]:

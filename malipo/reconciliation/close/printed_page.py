@@ -84,11 +84,11 @@ def _open_items(sheet: CloseSheet) -> str:
         for channel in sheet.channels
         for total in channel.open
     )
-    told = "".join(_item_row(channel, item) for channel, item in sheet.items[:_MOST_ITEMS])
+    item_rows = "".join(_item_row(channel, item) for channel, item in sheet.items[:_MOST_ITEMS])
     title = "The biggest of them" if sheet.open_count > _MOST_ITEMS else "Each of them"
     return (
         f"<h2>Open at the end of the day: statement less ledger</h2><table><tbody>{rows}</tbody></table>"
-        f"<h2>{title}, open since</h2><table><tbody>{told}</tbody></table>"
+        f"<h2>{title}, open since</h2><table><tbody>{item_rows}</tbody></table>"
     )
 
 

@@ -134,12 +134,12 @@ class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rows(self) -> list[ColumnRow]:
         """The two columns side by side, from the opening to the closing."""
-        if (said := self.statement) is None:
-            said = CloseColumn(opening=0, changes={}, closing=0)
+        if (statement := self.statement) is None:
+            statement = CloseColumn(opening=0, changes={}, closing=0)
         rows = [
-            ColumnRow("opening", said.opening, self.ledger.opening),
-            *(ColumnRow(each, said.changes.get(each, 0), self.ledger.changes.get(each, 0)) for each in ChangeKind),
-            ColumnRow("closing", said.closing, self.ledger.closing),
+            ColumnRow("opening", statement.opening, self.ledger.opening),
+            *(ColumnRow(each, statement.changes.get(each, 0), self.ledger.changes.get(each, 0)) for each in ChangeKind),
+            ColumnRow("closing", statement.closing, self.ledger.closing),
         ]
         return rows if self.statement else [msgspec.structs.replace(row, statement=None) for row in rows]
 

@@ -234,9 +234,9 @@ def with_period(heading: StatementHeading, period: Period | None) -> StatementHe
     return msgspec.structs.replace(heading, begins=begins, ends=ends, ends_on_a_day=False)
 
 
-def _split(said: int | None, computed: int | None) -> tuple[int | None, int]:
+def _split(stated: int | None, computed: int | None) -> tuple[int | None, int]:
     """A balance from the heading, else from the lines: shillings, and the cents beside them."""
-    cents = computed if said is None else said
+    cents = computed if stated is None else stated
     return (None, 0) if cents is None else money.split(cents)
 
 
@@ -309,9 +309,9 @@ class _FileReading:
 
     def refuse_bad(self) -> None:
         if self._bad:
-            told = [Problem(LineProblem.ROW, row=str(each.row), why=each.why) for each in self._bad[:_MOST_BAD_LINES]]
+            rows = [Problem(LineProblem.ROW, row=str(each.row), why=each.why) for each in self._bad[:_MOST_BAD_LINES]]
             more = [Problem(LineProblem.MORE)] if len(self._bad) > _MOST_BAD_LINES else []
-            raise BadLines(code=ImportRefusal.BAD_LINES, problems=[*told, *more])
+            raise BadLines(code=ImportRefusal.BAD_LINES, problems=[*rows, *more])
         if unknown := self.statement.statuses.unknown:
             raise UnknownStatuses(self._name, self.statement.profile.name, unknown)
 

@@ -36,8 +36,8 @@ def carrier_named(account: str) -> str:
 def carrier_of(file: StatementFile, profiles: Mapping[str, StatementProfile]) -> str:
     """The connector whose account a file is of: by its layout, or else by the account's name."""
     profile = profiles.get(file.profile)
-    said = "" if profile is None else profile.carrier
-    return said or carrier_named(file.account) or own_carrier(file.channel)
+    of_layout = "" if profile is None else profile.carrier
+    return of_layout or carrier_named(file.account) or own_carrier(file.channel)
 
 
 def channels_of(carrier: str, file: StatementFile) -> tuple[Channel, ...]:

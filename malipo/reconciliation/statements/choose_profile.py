@@ -55,8 +55,8 @@ def _with_said_words(profile: StatementProfile, layout: SavedLayout | None) -> S
     """A profile of malipo's own, with the meanings that operators gave to words of its status column."""
     if layout is None:
         return profile
-    said = msgspec.toml.decode(layout.text, type=_SaidWords)
-    changed = with_status_words(profile, moved=said.completed, not_moved=said.failed, by=layout.saved_by)
+    words = msgspec.toml.decode(layout.text, type=_SaidWords)
+    changed = with_status_words(profile, moved=words.completed, not_moved=words.failed, by=layout.saved_by)
     return replace(changed, said_by=LayoutOperators(words=_words_by(changed, layout)))
 
 
@@ -82,11 +82,11 @@ async def save_status_words(
         raise Invalid(code=ProfileRefusal.NO_WORD_MOVED)
     if name in built_in():
         own = built_in()[name]
-        said = {
+        own_words = {
             "completed": [each for each in profile.completed if each not in own.completed],
             "failed": [each for each in profile.failed if each not in own.failed],
         }
-        text = "".join(f"{kind} = {_value(words)}\n" for kind, words in said.items())
+        text = "".join(f"{kind} = {_value(words)}\n" for kind, words in own_words.items())
     else:
         text = encode(profile)
     await store.put_profile(tx, SavedLayout(name, text, actor.name, profile.said_by), now=now)

@@ -56,8 +56,8 @@ def authors_of(
         *(LayoutAuthor(by=each, said=LayoutChoice.AGGREGATOR) for each in sorted({said_by.carrier, carrier_by})),
     ]
     for (word, is_moved), rows in sorted(statuses.said.items()):
-        said = LayoutChoice.MOVED if is_moved else LayoutChoice.NOT_MOVED
-        found.append(LayoutAuthor(by=said_by.words[word.casefold()], said=said, word=word, rows=rows))
+        choice = LayoutChoice.MOVED if is_moved else LayoutChoice.NOT_MOVED
+        found.append(LayoutAuthor(by=said_by.words[word.casefold()], said=choice, word=word, rows=rows))
     return tuple(each for each in found if each.by not in ("", imported_by))
 
 

@@ -22,7 +22,7 @@ FAULTS = (
     Fault(
         "the checksum of ClickPesa's event is not compared",
         "read",
-        "if not key or (is_signed and not _is_right(said, signature, settings)):",
+        "if not key or (is_signed and not _is_right(fields, signature, settings)):",
         "if not key:",
         "Anybody who finds the address of callbacks completes payments.",
         ("networks/clickpesa/test_clickpesa_webhooks.py",),
@@ -62,7 +62,7 @@ FAULTS = (
     Fault(
         "HaloPesa's callback that is not final ends a payment",
         "read",
-        'if said.get("response_type", "").upper() != "FIN":',
+        'if fields.get("response_type", "").upper() != "FIN":',
         "if False:",
         "A payment that is under way is called paid.",
         ("networks/halopesa/test_halopesa_callbacks.py",),
@@ -70,7 +70,7 @@ FAULTS = (
     Fault(
         "AzamPay's answer about another payout counts",
         "of_query",
-        "if not _is_about(instruction, said):",
+        "if not _is_about(instruction, fields):",
         "if False:",
         "The outcome of another payout ends this one.",
         ("networks/test_replies.py", "networks/azampay/test_azampay_replies.py"),
@@ -86,7 +86,7 @@ FAULTS = (
     Fault(
         "AzamPay's refused query is a refused payout",
         "of_query",
-        'if reply.status != 200 or said.get("success") is not True or said.get("statusCode", 200) != 200:',
+        'if reply.status != 200 or fields.get("success") is not True or fields.get("statusCode", 200) != 200:',
         "if False:",
         "A payout that was paid is given back, because the query had a wrong password.",
         ("networks/azampay/test_azampay_replies.py",),
@@ -94,7 +94,7 @@ FAULTS = (
     Fault(
         "a payment that M-Pesa reversed is paid",
         "of_query",
-        'if is_true(said.get("output_Reversed")):',
+        'if is_true(fields.get("output_Reversed")):',
         "if False:",
         "A merchant keeps money that the network has given back.",
         ("networks/mpesa/test_mpesa_replies.py",),
@@ -102,7 +102,7 @@ FAULTS = (
     Fault(
         "M-Pesa's reply to another payment counts",
         "of_payment",
-        'if receipt_of(said.get("output_ThirdPartyConversationID")) not in (None, instruction.key):',
+        'if receipt_of(fields.get("output_ThirdPartyConversationID")) not in (None, instruction.key):',
         "if False:",
         "A gateway that mixes up replies completes the wrong payment.",
         ("networks/test_replies.py", "networks/mpesa/test_mpesa_replies.py"),
@@ -126,7 +126,7 @@ FAULTS = (
     Fault(
         "Airtel's reply to another payment counts",
         "_is_anothers",
-        'return text_of(_transaction(said).get("id")) not in ("", instruction.key)',
+        'return text_of(_transaction(fields).get("id")) not in ("", instruction.key)',
         "return False",
         "A gateway that mixes up replies completes the wrong payment.",
         ("networks/test_replies.py", "networks/airtel_money/test_airtel_money_replies.py"),
@@ -150,8 +150,8 @@ FAULTS = (
     Fault(
         "an HTTP 500 is not a fault of Airtel's",
         "of_payment",
-        "said = reply.json()\n    if said is None or reply.is_fault:\n        return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)",
-        "said = reply.json()\n    if said is None:\n        return Answer(verdict=Verdict.UNKNOWN, code=_status_code(said, reply), is_fault=True)",
+        "fields = reply.json()\n    if fields is None or reply.is_fault:\n        return Answer(verdict=Verdict.UNKNOWN, code=_status_code(fields, reply), is_fault=True)",
+        "fields = reply.json()\n    if fields is None:\n        return Answer(verdict=Verdict.UNKNOWN, code=_status_code(fields, reply), is_fault=True)",
         "A payment whose outcome is unknown is called failed.",
         (
             "networks/test_replies.py",
@@ -282,7 +282,7 @@ FAULTS = (
     Fault(
         "HaloPesa's reply to another payment counts",
         "of_push",
-        'if receipt_of(said.get("referenceid")) not in (None, instruction.key):',
+        'if receipt_of(fields.get("referenceid")) not in (None, instruction.key):',
         "if False:",
         "A gateway that mixes up replies ends the wrong payment.",
         ("networks/test_replies.py",),
@@ -290,7 +290,7 @@ FAULTS = (
     Fault(
         "Tigo's reply to another payout counts",
         "of_payout",
-        'if receipt_of(said.get("referenceid")) not in (None, reference):',
+        'if receipt_of(fields.get("referenceid")) not in (None, reference):',
         "if False:",
         "A gateway that mixes up replies ends the wrong payout.",
         ("networks/test_replies.py",),
@@ -298,7 +298,7 @@ FAULTS = (
     Fault(
         "ClickPesa's reply to another payment counts",
         "_about",
-        'if text_of(said.get("orderReference")) not in ("", instruction.key):',
+        'if text_of(fields.get("orderReference")) not in ("", instruction.key):',
         "if False:",
         "A gateway that mixes up replies ends the wrong payment.",
         ("networks/test_replies.py",),
@@ -306,8 +306,8 @@ FAULTS = (
     Fault(
         "a code beside Tigo's HTTP 502 counts",
         "of_query",
-        'said = xml.read(reply.body)\n    if said is None or reply.is_fault:\n        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)\n    if receipt_of(said.get("externalrefid"))',
-        'said = xml.read(reply.body)\n    if said is None:\n        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)\n    if receipt_of(said.get("externalrefid"))',
+        'fields = xml.read(reply.body)\n    if fields is None or reply.is_fault:\n        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)\n    if receipt_of(fields.get("externalrefid"))',
+        'fields = xml.read(reply.body)\n    if fields is None:\n        return Answer(verdict=Verdict.UNKNOWN, code=f"HTTP {reply.status}", is_fault=True)\n    if receipt_of(fields.get("externalrefid"))',
         "A payment whose outcome is unknown is called failed.",
         ("networks/test_replies.py",),
     ),

@@ -95,10 +95,10 @@ def _order(request: MerchantRequest, fields: Fields, key: str) -> LinkRequest:
 
 
 def _problems(request: MerchantRequest, fields: Fields) -> dict[str, str]:
-    said = form_errors.in_words(request.words, fields)
-    if "expiresAt" in said:
-        said["lastDay"] = said.pop("expiresAt")
-    return said
+    problems = form_errors.in_words(request.words, fields)
+    if "expiresAt" in problems:
+        problems["lastDay"] = problems.pop("expiresAt")
+    return problems
 
 
 async def _page(

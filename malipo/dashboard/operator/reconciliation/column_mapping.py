@@ -108,16 +108,16 @@ def _words_in(text: str) -> tuple[str, ...]:
 
 def missing(mapped: Guess) -> dict[str, str]:
     """Sentences, by the field of the form, for what the person must fill in before a line can be read."""
-    said = {
+    sentences = {
         str(field): _MISSING for field in (StatementField.RECEIPT, StatementField.AT) if field not in mapped.columns
     }
     if mapped.sign is None or any(field not in mapped.columns for field in NEEDED[mapped.sign]):
-        said[StatementField.AMOUNT] = _AMOUNTS
+        sentences[StatementField.AMOUNT] = _AMOUNTS
     if mapped.time_format is None:
-        said[TIME_FORMAT] = _TIMES
+        sentences[TIME_FORMAT] = _TIMES
     if mapped.sign is SignRule.DIRECTION and not (mapped.money_in and mapped.money_out):
-        said[MONEY_IN] = _DIRECTIONS
-    return said
+        sentences[MONEY_IN] = _DIRECTIONS
+    return sentences
 
 
 def is_enough(mapped: Guess) -> bool:

@@ -81,10 +81,10 @@ class EffectPreview(NamedTuple):
 
     def in_words(self, words: Translator) -> str:
         shown = [(each.title, money.display(each.before), money.display(each.after)) for each in self.rows or ()]
-        told = [f"{title}: {before} → {after}." for title, before, after in shown]
+        sentences = [f"{title}: {before} → {after}." for title, before, after in shown]
         if self.rows == []:
-            told.append(words(effect_words.NOTHING))
-        return " ".join(told + self.notes)
+            sentences.append(words(effect_words.NOTHING))
+        return " ".join(sentences + self.notes)
 
 
 class Effects:

@@ -171,7 +171,7 @@ async def chosen_page(
         found, waiting = await exceptions.find_by_ids(connection, chosen), await resolutions.find_open(connection)
         effects = await effects_of(request, connection)
         rows = rows_of(found, waiting, request.parts.clock())
-        proposed = [(each, await told(effects, each.exception, each.proposal)) for each in rows if each.proposal]
+        proposed = [(each, await preview_of(effects, each.exception, each.proposal)) for each in rows if each.proposal]
         open_ = [each for each in rows if each.exception.state is ExceptionState.OPEN]
         choices = await effects.choices([each.exception for each in open_], [], {}) if open_ else []
         return open_, proposed, choices, await _codes(request, connection, [each.exception.id for each, _ in proposed])
@@ -207,7 +207,7 @@ async def effects_of(request: OperatorRequest, connection: Conn) -> Effects:
     return Effects(request.words, connection, names, credits_automatically=credits_)
 
 
-async def told(effects: Effects, exception: ReconciliationException, resolution: Resolution) -> EffectPreview:
+async def preview_of(effects: Effects, exception: ReconciliationException, resolution: Resolution) -> EffectPreview:
     """The proposal and its effects."""
     value = exception_effects.value_of(resolution.action, resolution.terms)
     return await effects.find([exception], value, resolution.terms)
@@ -232,7 +232,7 @@ class ExceptionData(NamedTuple):
     suggestions: list[Suggestion]
     names: Mapping[str, str]
     choices: list[ActionChoice]
-    told: EffectPreview | None  # what is proposed
+    proposed: EffectPreview | None
     undo: EffectPreview | None  # what undoing would do
     look: EffectPreview | None  # what was chosen, before it is proposed
     approval: ShownCodes
@@ -278,7 +278,7 @@ async def page(
             suggestions,
             names,
             await effects.choices([found], suggestions, typed) if is_open else [],
-            None if proposal is None else await told(effects, found, proposal),
+            None if proposal is None else await preview_of(effects, found, proposal),
             None if done is None else await effects.find([found], Action.UNDO, undo),
             await effects.find([found], choice, exception_effects.terms_of(choice, typed)) if is_look else None,
             await _codes(request, connection, [] if proposal is None else [exception_id]),

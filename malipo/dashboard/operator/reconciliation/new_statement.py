@@ -228,8 +228,8 @@ async def say_words(request: OperatorRequest) -> Response:
         return await _page(request)
     profiles = await request.parts.queries.read(all_profiles)
     seen = await _look(request, lambda: statement_preview.preview(path, profiles, about.channel, about.profile))
-    said = {each.word: form.text(f"word-{number}") for number, each in enumerate(seen.unknown) if each.word}
-    if seen.profile is None or seen.mapped is not None or not set(said.values()) <= {"moved", "not-moved"}:
+    meanings = {each.word: form.text(f"word-{number}") for number, each in enumerate(seen.unknown) if each.word}
+    if seen.profile is None or seen.mapped is not None or not set(meanings.values()) <= {"moved", "not-moved"}:
         return await _page(request, status=HTTPStatus.BAD_REQUEST, problem=_say(request, "unknown_words"))
     name = seen.profile.name
 
@@ -237,8 +237,8 @@ async def say_words(request: OperatorRequest) -> Response:
         await save_status_words(
             tx,
             name,
-            moved=[word for word, meaning in said.items() if meaning == "moved"],
-            not_moved=[word for word, meaning in said.items() if meaning == "not-moved"],
+            moved=[word for word, meaning in meanings.items() if meaning == "moved"],
+            not_moved=[word for word, meaning in meanings.items() if meaning == "not-moved"],
             actor=request.actor,
             now=request.parts.clock(),
         )
