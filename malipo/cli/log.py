@@ -17,7 +17,7 @@ from malipo.errors import Invalid, Missing, Problem
 from malipo.receipts import check, manage_log, public_files, tree_store
 from malipo.receipts.check import CheckResult
 from malipo.receipts.manage_log import LogRefusal
-from malipo.receipts.signing_decision import Refused
+from malipo.receipts.signing_decision import SigningRefusal
 from malipo.receipts.store import check_reads, logs
 from malipo.receipts.store.logs import Log, Published, Signer
 from malipo.settings import Settings
@@ -95,7 +95,7 @@ def _sentence(found: _Found, setting: str) -> str:
     if found.behind:
         lines.append(f"{found.behind:,} events are not looked at yet.")
     for each in found.signers:
-        why = "may sign" if each.refused is None else say(Problem(Refused(each.refused)))
+        why = "may sign" if each.refused is None else say(Problem(SigningRefusal(each.refused)))
         lines.append(f"{each.host} ({each.worker_id}), since {clock.iso(each.looked_at)}: {why}")
     return "\n".join(lines)
 

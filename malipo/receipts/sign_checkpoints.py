@@ -19,7 +19,7 @@ from malipo.outbox import feed_numbers
 from malipo.receipts import checkpoint, log_keys, tree_store
 from malipo.receipts.checkpoint import TreeHead
 from malipo.receipts.genesis import genesis_of
-from malipo.receipts.signing_decision import Act, Decision, Known, Refused, Situation, decide
+from malipo.receipts.signing_decision import Act, Decision, SignedHead, SigningRefusal, Situation, decide
 from malipo.receipts.state_file import StateFile
 from malipo.receipts.store import facts, logs
 from malipo.receipts.store.logs import Log, Published
@@ -36,8 +36,8 @@ def _nothing(_: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What a turn has found, and what it says of what may be signed."""
+class _SignerState:
+    """What a turn finds in the database and in the state folder, and the situation that follows."""
 
     log: Log | None
     published: Published | None
@@ -50,7 +50,7 @@ class _Found:
         published = None if self.published is None else self.published.note
         if self.note is None or published is None:
             return self.note or published
-        return max(self.note, published, key=lambda each: _known(checkpoint.head_of(each)))
+        return max(self.note, published, key=lambda each: _signed_head(checkpoint.head_of(each)))
 
 
 class CheckpointSigner:
@@ -75,8 +75,8 @@ class CheckpointSigner:
         self._seconds = timedelta(seconds=seconds)
         self._mark = mark
         self._file: StateFile | None = None
-        self._first_seen: Known | None = None  # what was published when this worker began to look
-        self._noted: Refused | bool | None = False
+        self._first_seen: SignedHead | None = None  # what was published when this worker began to look
+        self._recorded: SigningRefusal | bool | None = False
         self._quiet: logs.Outline | None = None  # nothing is to be done while this is the same
 
     async def turn(self) -> bool:
@@ -89,10 +89,10 @@ class CheckpointSigner:
         async with self._database.begin() as tx:
             if not await logs.try_lock_signer(tx):
                 return False
-            found = await self._look(tx)
-            decision = decide(found.situation)
-            await self._note(tx, decision)
-            is_more = await self._act(tx, decision.act, found)
+            state = await self._look(tx)
+            decision = decide(state.situation)
+            await self._record_signer(tx, decision)
+            is_more = await self._act(tx, decision.act, state)
         if decision.act is Act.NOTHING:
             self._quiet = outline
         return is_more
@@ -108,15 +108,15 @@ class CheckpointSigner:
                     return
                 is_more = await tree_store.store_complete_tiles(tx, latest)
 
-    async def _look(self, tx: Tx) -> _Found:
+    async def _look(self, tx: Tx) -> _SignerState:
         standing = await installation.get(tx)
         if self._file is None:
             self._file = StateFile(self._state_dir, standing.id)
         latest, published = await logs.find_latest(tx), await logs.find_published(tx)
         note = await asyncio.to_thread(self._file.read)
-        known = None if published is None else Known(published.log, published.size)
+        published_head = None if published is None else SignedHead(published.log, published.size)
         if self._first_seen is None:
-            self._first_seen = known or Known(0, 0)
+            self._first_seen = published_head or SignedHead(0, 0)
         is_of_epoch = latest is not None and latest.installation_epoch == standing.epoch
         covered = published.size if published is not None and latest and published.log == latest.number else 1
         current = latest if is_of_epoch else None
@@ -127,83 +127,83 @@ class CheckpointSigner:
             size=0 if current is None else current.size,
             is_begun=current is not None and current.genesis is not None,
             is_by_operator=current is not None and current.begun_by is not None,
-            published=known,
-            flushed=None if flushed is None else _known(flushed),
+            published=published_head,
+            flushed=None if flushed is None else _signed_head(flushed),
             has_flushed_root=await _has(tx, current, flushed),
             has_published_root=await _has(
                 tx, current, None if published is None else checkpoint.head_of(published.note)
             ),
             is_left_open=latest is not None and not is_of_epoch and latest.size > covered,
             is_key_to_change=current is not None and current.is_key_to_change,
-            has_seen_news=known is not None and known > self._first_seen,
+            has_seen_news=published_head is not None and published_head > self._first_seen,
         )
-        return _Found(current, published, note, situation)
+        return _SignerState(current, published, note, situation)
 
-    async def _note(self, tx: Tx, decision: Decision) -> None:
-        """So that operators see on every host who signs, and why nobody does."""
-        if decision.refused is self._noted:
+    async def _record_signer(self, tx: Tx, decision: Decision) -> None:
+        """Operators see on every host who signs, and why nobody does."""
+        if decision.refusal is self._recorded:
             return
-        await logs.note_signer(tx, self._worker_id(), socket.gethostname(), decision.refused)
-        if decision.refused is not None:
-            log.error("receipt_log.refused", None, reason=decision.refused)
-        self._noted = decision.refused
+        await logs.record_signer(tx, self._worker_id(), socket.gethostname(), decision.refusal)
+        if decision.refusal is not None:
+            log.error("receipt_log.refused", None, reason=decision.refusal)
+        self._recorded = decision.refusal
 
-    async def _act(self, tx: Tx, act: Act, found: _Found) -> bool:
+    async def _act(self, tx: Tx, act: Act, state: _SignerState) -> bool:
         """Returns whether there may be more to do at once."""
         match act:
             case Act.MAKE:
                 await feed_numbers.lock_numbering(tx)
                 await logs.make(tx, self._log_name)
             case Act.BEGIN:
-                await self._begin(tx, found)
+                await self._begin(tx, state)
             case Act.FOLLOW:
-                assert found.published is not None
-                await self._flush(found.published.note)
+                assert state.published is not None
+                await self._flush(state.published.note)
             case Act.CHANGE_KEY:
-                await self._change_key(tx, found)
+                await self._change_key(tx, state)
             case Act.SIGN:
-                await self._sign(tx, found, now=await database_now(tx))
+                await self._sign(tx, state, now=await database_now(tx))
                 return False
             case _:
                 return False
         return True
 
-    async def _begin(self, tx: Tx, found: _Found) -> None:
+    async def _begin(self, tx: Tx, state: _SignerState) -> None:
         """The first entry, and the key. What no published checkpoint covers comes after it."""
-        assert found.log is not None
+        assert state.log is not None
         await feed_numbers.lock_numbering(tx)
-        previous = found.last_note
+        previous = state.last_note
         last = None if previous is None else checkpoint.head_of(previous)
-        await logs.begin(tx, found.log.number, genesis_of(previous))
-        moved = await facts.take_over(tx, found.log.number)
-        await log_keys.make_key(tx, self._encryption, found.log, last, now=await database_now(tx))
-        log.info("receipt_log.begun", origin=found.log.origin, moved=moved)
+        await logs.begin(tx, state.log.number, genesis_of(previous))
+        moved = await facts.take_over(tx, state.log.number)
+        await log_keys.make_key(tx, self._encryption, state.log, last, now=await database_now(tx))
+        log.info("receipt_log.begun", origin=state.log.origin, moved=moved)
 
-    async def _change_key(self, tx: Tx, found: _Found) -> None:
+    async def _change_key(self, tx: Tx, state: _SignerState) -> None:
         """The old key counts up to the most that it has signed on this host, published or not."""
-        assert found.log is not None
-        assert found.note is not None
-        last = checkpoint.head_of(found.note)
-        await log_keys.make_key(tx, self._encryption, found.log, last, now=await database_now(tx))
-        await logs.set_key_to_change(tx, found.log.number, to_change=False)
-        log.info("receipt_log.key_changed", origin=found.log.origin)
+        assert state.log is not None
+        assert state.note is not None
+        last = checkpoint.head_of(state.note)
+        await log_keys.make_key(tx, self._encryption, state.log, last, now=await database_now(tx))
+        await logs.set_key_to_change(tx, state.log.number, to_change=False)
+        log.info("receipt_log.key_changed", origin=state.log.origin)
 
-    async def _sign(self, tx: Tx, found: _Found, *, now: datetime) -> None:
-        assert found.log is not None
-        published = found.published
-        if published is not None and published.log == found.log.number and self._is_soon(now - published.signed_at):
+    async def _sign(self, tx: Tx, state: _SignerState, *, now: datetime) -> None:
+        assert state.log is not None
+        published = state.published
+        if published is not None and published.log == state.log.number and self._is_soon(now - published.signed_at):
             return
-        if await tree_store.store_complete_tiles(tx, found.log):
+        if await tree_store.store_complete_tiles(tx, state.log):
             return  # Many have come meanwhile: the next turn stores their tiles in pieces.
-        head = TreeHead(found.log.origin, found.log.size, await tree_store.find_root(tx, found.log, found.log.size))
-        key = await log_keys.find_current(tx, self._encryption, found.log.number)
+        head = TreeHead(state.log.origin, state.log.size, await tree_store.find_root(tx, state.log, state.log.size))
+        key = await log_keys.find_current(tx, self._encryption, state.log.number)
         # No checkpoint is older than the one that it extends.
-        time = max((now - _EPOCH) // timedelta(seconds=1), checkpoint.time_of(found.last_note))
+        time = max((now - _EPOCH) // timedelta(seconds=1), checkpoint.time_of(state.last_note))
         note = checkpoint.sign(head, key, time=time)
         self._mark("signed")
         await self._flush(note)
         self._mark("flushed")
-        await logs.publish(tx, Published(found.log.number, head.size, note, _EPOCH + timedelta(seconds=time)))
+        await logs.publish(tx, Published(state.log.number, head.size, note, _EPOCH + timedelta(seconds=time)))
         log.info("receipt_log.signed", origin=head.origin, size=head.size)
 
     def _is_soon(self, since: timedelta) -> bool:
@@ -222,5 +222,5 @@ async def _has(tx: Tx, current: Log | None, head: TreeHead | None) -> bool:
     return head.size <= current.size and await tree_store.find_root(tx, current, head.size) == head.root
 
 
-def _known(head: TreeHead) -> Known:
-    return Known(int(head.origin.rpartition("/")[2]), head.size)
+def _signed_head(head: TreeHead) -> SignedHead:
+    return SignedHead(int(head.origin.rpartition("/")[2]), head.size)

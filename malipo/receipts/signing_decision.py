@@ -10,7 +10,7 @@ from typing import NamedTuple
 from malipo.errors import Code
 
 
-class Known(NamedTuple):
+class SignedHead(NamedTuple):
     """A checkpoint that was signed: of which log, and of how many leaves."""
 
     log: int
@@ -28,7 +28,7 @@ class Act(Enum):
     REFUSE = "refuse"
 
 
-class Refused(Code):
+class SigningRefusal(Code):
     """Why nothing is signed until an operator has looked."""
 
     NO_STATE = "receipt_log_no_state"  # the state folder was lost, is new or old, and nobody else signs
@@ -43,8 +43,8 @@ class Situation(NamedTuple):
     size: int  # of its leaves, including the first
     is_begun: bool  # it has its first entry
     is_by_operator: bool  # an operator has said that it begins
-    published: Known | None  # the last one, of any log
-    flushed: Known | None  # the last one in this host's state folder
+    published: SignedHead | None  # the last one, of any log
+    flushed: SignedHead | None  # the last one in this host's state folder
     has_flushed_root: bool = True  # the current log has the flushed root at the flushed size
     has_published_root: bool = True  # and the published one
     is_left_open: bool = False  # the log before the restore has leaves that no published checkpoint covers
@@ -54,7 +54,7 @@ class Situation(NamedTuple):
 
 class Decision(NamedTuple):
     act: Act
-    refused: Refused | None = None
+    refusal: SigningRefusal | None = None
 
 
 def decide(now: Situation) -> Decision:
@@ -64,22 +64,22 @@ def decide(now: Situation) -> Decision:
         return Decision(Act.MAKE if now.is_left_open else Act.NOTHING)
     flushed, published = now.flushed, now.published
     if flushed is not None and flushed.log > now.log:
-        return Decision(Act.REFUSE, Refused.LATER_LOG)
+        return Decision(Act.REFUSE, SigningRefusal.LATER_LOG)
     is_published = published is not None and published.log == now.log
     if is_published and not now.has_published_root:
-        return Decision(Act.REFUSE, Refused.PUBLISHED)
+        return Decision(Act.REFUSE, SigningRefusal.PUBLISHED)
     if flushed is not None and flushed.log == now.log:
         return _of_this_log(now, flushed, published if is_published else None)
     if is_published:
         return _follow(now)
     if flushed is None and published is not None and not now.is_by_operator:
-        return Decision(Act.REFUSE, Refused.NO_STATE)
+        return Decision(Act.REFUSE, SigningRefusal.NO_STATE)
     return Decision(Act.SIGN if now.is_begun else Act.BEGIN)
 
 
-def _of_this_log(now: Situation, flushed: Known, published: Known | None) -> Decision:
+def _of_this_log(now: Situation, flushed: SignedHead, published: SignedHead | None) -> Decision:
     if flushed.size > now.size or not now.has_flushed_root:
-        return Decision(Act.REFUSE, Refused.REWRITTEN)
+        return Decision(Act.REFUSE, SigningRefusal.REWRITTEN)
     if published is not None and published.size > flushed.size:
         return _follow(now)
     if published is not None and now.is_key_to_change:
@@ -91,4 +91,4 @@ def _of_this_log(now: Situation, flushed: Known, published: Known | None) -> Dec
 
 def _follow(now: Situation) -> Decision:
     """This host has not seen all of the log. Only another that signs it now knows that nothing was lost since."""
-    return Decision(Act.FOLLOW) if now.has_seen_news else Decision(Act.REFUSE, Refused.NO_STATE)
+    return Decision(Act.FOLLOW) if now.has_seen_news else Decision(Act.REFUSE, SigningRefusal.NO_STATE)

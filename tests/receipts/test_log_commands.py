@@ -5,7 +5,7 @@ import pytest
 from malipo import clock, ids
 from malipo.operators import store as operators
 from malipo.payments.transaction import Status, Type
-from malipo.receipts.signing_decision import Refused
+from malipo.receipts.signing_decision import SigningRefusal
 from tests.journeys.operator_commands import Said, malipo
 from tests.receipts.log_stack import NAME, LogStack
 
@@ -44,7 +44,7 @@ async def test_what_operators_do_with_the_log(stack: LogStack, database_url: str
 
     # The state folder is lost.
     await stack.sign(stack.signer("lost"))
-    assert await stack.refused() is Refused.NO_STATE
+    assert await stack.refused() is SigningRefusal.NO_STATE
     assert "it is new, was lost" in (await type_("status")).out
     assert "begins" in (await type_("begin", "--reason", "The disk is gone", operator=asha)).out
     two = await stack.sign(stack.signer("lost"))

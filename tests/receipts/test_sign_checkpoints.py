@@ -16,7 +16,7 @@ from malipo.receipts.genesis import genesis_of
 from malipo.receipts.handover import open_handover, trusted_keys
 from malipo.receipts.merkle_tree import extends
 from malipo.receipts.signed_note import parse_verifier_key
-from malipo.receipts.signing_decision import Refused
+from malipo.receipts.signing_decision import SigningRefusal
 from malipo.receipts.state_file import NoStateFile, StateFile
 from malipo.receipts.store import logs
 from malipo.restore.store import installation
@@ -149,7 +149,7 @@ async def test_two_signers_take_turns_and_each_host_has_every_checkpoint_before_
     # The other host is new: it has not seen how the log began, and waits until it sees that somebody signs it.
     await stack.sign(there)
     assert await flushed(stack, "there") is None
-    assert await stack.refused() is Refused.NO_STATE
+    assert await stack.refused() is SigningRefusal.NO_STATE
     await pay(stack)
     two = await stack.sign(here)
     await stack.sign(there)
@@ -191,7 +191,7 @@ async def test_a_host_with_an_old_state_file_does_not_fork_what_another_has_sign
     await stack.fill(2)
     again = stack.signer("there")
     assert await stack.sign(again) == known
-    assert await stack.refused() is Refused.NO_STATE
+    assert await stack.refused() is SigningRefusal.NO_STATE
 
 
 async def test_a_log_that_lost_or_changed_leaves_is_not_signed(stack: LogStack) -> None:
@@ -200,11 +200,11 @@ async def test_a_log_that_lost_or_changed_leaves_is_not_signed(stack: LogStack) 
     await pay(stack, 2)
     await stack.execute("UPDATE receipt_facts SET entry = sha256('forged') WHERE leaf_index = 3")
     assert await stack.sign() == one
-    assert await stack.refused() is Refused.PUBLISHED
+    assert await stack.refused() is SigningRefusal.PUBLISHED
     # Also if what was published is changed with it: the state folder has what was signed.
     await stack.execute("DELETE FROM receipt_checkpoints")
     assert await stack.sign() is None
-    assert await stack.refused() is Refused.REWRITTEN
+    assert await stack.refused() is SigningRefusal.REWRITTEN
 
 
 async def test_a_database_without_the_last_leaves_is_not_signed(stack: LogStack) -> None:
@@ -214,7 +214,7 @@ async def test_a_database_without_the_last_leaves_is_not_signed(stack: LogStack)
     await stack.execute("DELETE FROM receipt_facts WHERE leaf_index >= 4")
     await stack.execute("UPDATE receipt_logs SET size = 4")
     assert await stack.sign() is None
-    assert await stack.refused() is Refused.REWRITTEN
+    assert await stack.refused() is SigningRefusal.REWRITTEN
 
 
 async def test_a_lost_state_folder_stops_it_until_an_operator_begins_another_log(stack: LogStack) -> None:
@@ -223,7 +223,7 @@ async def test_a_lost_state_folder_stops_it_until_an_operator_begins_another_log
     assert one is not None
     [uncovered] = await pay(stack)
     assert await stack.sign(stack.signer("lost")) == one
-    assert await stack.refused() is Refused.NO_STATE
+    assert await stack.refused() is SigningRefusal.NO_STATE
     async with stack.database.begin() as tx:
         number = await logs.make(tx, "pay.example.com/log", begun_by="asha")
     two = await stack.sign(stack.signer("lost"))
@@ -303,7 +303,7 @@ async def test_a_restore_between_two_checkpoints_never_makes_a_fork(stack: LogSt
     # Before it is noticed, another payment takes the place of the lost one.
     [other] = await pay(stack)
     assert await stack.sign() == one
-    assert await stack.refused() is Refused.REWRITTEN
+    assert await stack.refused() is SigningRefusal.REWRITTEN
     await stack.fence()
     await stack.release()
     three = await stack.sign()
@@ -329,7 +329,7 @@ async def test_a_later_log_that_the_database_does_not_know_is_not_followed_by_an
     await stack.execute("UPDATE receipt_logs SET installation_epoch = (SELECT epoch FROM installation)")
     await pay(stack)
     await stack.sign()
-    assert await stack.refused() is Refused.LATER_LOG
+    assert await stack.refused() is SigningRefusal.LATER_LOG
 
 
 async def test_a_changed_key_signs_from_the_next_checkpoint_on(stack: LogStack) -> None:

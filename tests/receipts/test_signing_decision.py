@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.receipts.signing_decision import Act, Decision, Known, Refused, Situation, decide
+from malipo.receipts.signing_decision import Act, Decision, SignedHead, SigningRefusal, Situation, decide
 
 OLD, NOW, LATER = 100, 200, 300
 
@@ -15,14 +15,14 @@ def situation(**differs: object) -> Situation:
         "size": 10,
         "is_begun": True,
         "is_by_operator": False,
-        "published": Known(NOW, 8),
-        "flushed": Known(NOW, 8),
+        "published": SignedHead(NOW, 8),
+        "flushed": SignedHead(NOW, 8),
     }
     return Situation(**usual | differs)  # type: ignore[arg-type]
 
 
 SIGN, NOTHING, FOLLOW, BEGIN = (Decision(each) for each in (Act.SIGN, Act.NOTHING, Act.FOLLOW, Act.BEGIN))
-NO_STATE, REWRITTEN, PUBLISHED, LATER_LOG = (Decision(Act.REFUSE, each) for each in Refused)
+NO_STATE, REWRITTEN, PUBLISHED, LATER_LOG = (Decision(Act.REFUSE, each) for each in SigningRefusal)
 
 TABLE = [
     ("something is new", situation(), SIGN),
@@ -38,39 +38,43 @@ TABLE = [
     # A first log.
     ("the first log", situation(is_begun=False, published=None, flushed=None), BEGIN),
     ("the first log has begun", situation(published=None, flushed=None), SIGN),
-    ("it died between flush and publication", situation(published=None, flushed=Known(NOW, 9)), SIGN),
-    ("it died there, and nothing came since", situation(published=None, flushed=Known(NOW, 10)), SIGN),
-    ("it died there later", situation(published=Known(NOW, 5), flushed=Known(NOW, 9)), SIGN),
+    ("it died between flush and publication", situation(published=None, flushed=SignedHead(NOW, 9)), SIGN),
+    ("it died there, and nothing came since", situation(published=None, flushed=SignedHead(NOW, 10)), SIGN),
+    ("it died there later", situation(published=SignedHead(NOW, 5), flushed=SignedHead(NOW, 9)), SIGN),
     # Another host signs too.
-    ("another host signs", situation(published=Known(NOW, 9), has_seen_news=True), FOLLOW),
-    ("another host signs, nothing is new", situation(published=Known(NOW, 10), has_seen_news=True), FOLLOW),
+    ("another host signs", situation(published=SignedHead(NOW, 9), has_seen_news=True), FOLLOW),
+    ("another host signs, nothing is new", situation(published=SignedHead(NOW, 10), has_seen_news=True), FOLLOW),
     # It may have signed more, of which the database knows nothing since a restore that nobody noticed.
-    ("another host has signed, and may be gone", situation(published=Known(NOW, 9)), NO_STATE),
+    ("another host has signed, and may be gone", situation(published=SignedHead(NOW, 9)), NO_STATE),
     # The database is not the one that was signed.
     ("the log is shorter", situation(size=7), REWRITTEN),
     ("the log has another root", situation(has_flushed_root=False), REWRITTEN),
-    ("the published one has another root", situation(published=Known(NOW, 9), has_published_root=False), PUBLISHED),
-    ("a later log is lost", situation(flushed=Known(LATER, 3)), LATER_LOG),
-    ("a later log is lost, nothing published", situation(published=None, flushed=Known(LATER, 3)), LATER_LOG),
+    (
+        "the published one has another root",
+        situation(published=SignedHead(NOW, 9), has_published_root=False),
+        PUBLISHED,
+    ),
+    ("a later log is lost", situation(flushed=SignedHead(LATER, 3)), LATER_LOG),
+    ("a later log is lost, nothing published", situation(published=None, flushed=SignedHead(LATER, 3)), LATER_LOG),
     # The state folder was lost, or is new.
     ("lost", situation(flushed=None), NO_STATE),
     ("a new host, and another one signs", situation(flushed=None, has_seen_news=True), FOLLOW),
     (
         "lost, and a log of this epoch is new",
-        situation(is_begun=False, published=Known(OLD, 8), flushed=None),
+        situation(is_begun=False, published=SignedHead(OLD, 8), flushed=None),
         NO_STATE,
     ),
     (
         "lost, and an operator has begun another log",
-        situation(is_begun=False, is_by_operator=True, published=Known(OLD, 8), flushed=None),
+        situation(is_begun=False, is_by_operator=True, published=SignedHead(OLD, 8), flushed=None),
         BEGIN,
     ),
     ("lost again in that log", situation(is_by_operator=True, flushed=None), NO_STATE),
     # After a restore, or when an operator has begun another log.
-    ("another log", situation(is_begun=False, published=Known(OLD, 8), flushed=Known(OLD, 9)), BEGIN),
-    ("another log has begun", situation(published=Known(OLD, 8), flushed=Known(OLD, 9)), SIGN),
-    ("another host has begun it", situation(flushed=Known(OLD, 9)), NO_STATE),
-    ("another host has begun it and signs", situation(flushed=Known(OLD, 9), has_seen_news=True), FOLLOW),
+    ("another log", situation(is_begun=False, published=SignedHead(OLD, 8), flushed=SignedHead(OLD, 9)), BEGIN),
+    ("another log has begun", situation(published=SignedHead(OLD, 8), flushed=SignedHead(OLD, 9)), SIGN),
+    ("another host has begun it", situation(flushed=SignedHead(OLD, 9)), NO_STATE),
+    ("another host has begun it and signs", situation(flushed=SignedHead(OLD, 9), has_seen_news=True), FOLLOW),
 ]
 
 

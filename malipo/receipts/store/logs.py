@@ -250,7 +250,7 @@ class Signer(NamedTuple):
     looked_at: datetime
 
 
-async def note_signer(tx: Tx, worker_id: str, host: str, refused: str | None) -> None:
+async def record_signer(tx: Tx, worker_id: str, host: str, refused: str | None) -> None:
     await tx.execute(
         """
         INSERT INTO receipt_log_signers (worker_id, host, refused, looked_at) VALUES ($1, $2, $3, now())

@@ -33,7 +33,7 @@ FAULTS = (
     Fault(
         "a host that was off follows what it finds published",
         "_follow",
-        "return Decision(Act.FOLLOW) if now.has_seen_news else Decision(Act.REFUSE, Refused.NO_STATE)",
+        "return Decision(Act.FOLLOW) if now.has_seen_news else Decision(Act.REFUSE, SigningRefusal.NO_STATE)",
         "return Decision(Act.FOLLOW)",
         "The host that signed is lost, the database restored unnoticed, and another host signs a fork of what was published.",
         ("receipts/test_signing_decision.py", *_SIGNING),
@@ -57,7 +57,7 @@ FAULTS = (
     Fault(
         "leaves that no checkpoint covered stay in the log before the restore",
         "CheckpointSigner._begin",
-        "moved = await facts.take_over(tx, found.log.number)",
+        "moved = await facts.take_over(tx, state.log.number)",
         "moved = 0",
         "Receipts of the last minute before a restore are never proven.",
         _SIGNING,
