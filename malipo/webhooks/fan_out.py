@@ -1,6 +1,6 @@
 """Fan-out: numbers new events, adds them to the daily totals, and makes a delivery for each subscribed endpoint.
 
-All of it is one commit, also what `beside` does with the numbered events. The worker may claim new deliveries in it, as
+All of it is one commit, also the leaves of the receipt log. The worker may claim new deliveries in it, as
 far as it has room, so that most deliveries are written once before they are sent and once after.
 """
 
@@ -17,18 +17,18 @@ from malipo.webhooks.delivery_state import WebhookMessage
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import delivery_queue, endpoints
 
-MayTake = Callable[[str], bool]
-Beside = Callable[[Tx, Sequence[AnyEvent]], Awaitable[None]]
+MayClaim = Callable[[str], bool]
+AppendReceipts = Callable[[Tx, Sequence[AnyEvent]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class FannedOut:
+class FanOutResult:
     numbered: Sequence[AnyEvent]
-    taken: Sequence[WebhookMessage]
-    left: frozenset[str]  # endpoints with deliveries that are still waiting
+    claimed: Sequence[WebhookMessage]
+    waiting: frozenset[str]  # endpoints with deliveries that were not claimed
 
     @property
-    def events(self) -> int:
+    def event_count(self) -> int:
         return len(self.numbered)
 
 
@@ -38,34 +38,34 @@ async def fan_out(
     most: int,
     claim_id: str,
     lease_seconds: float,
-    may_take: MayTake,
+    may_claim: MayClaim,
     now: datetime,
-    beside: Beside | None = None,
-) -> FannedOut:
+    append_receipts: AppendReceipts | None = None,
+) -> FanOutResult:
     # Events get no numbers before the workers have compared the server with their marks: in a restored database these
     # numbers belonged to other events, and readers of the feed would miss the new ones.
     events = await feed_numbers.number(tx, most=most, condition=send_counts.IS_COMPARED)
     if not events:
-        return FannedOut((), (), frozenset())
+        return FanOutResult((), (), frozenset())
     await daily_totals.add(tx, events)
-    if beside is not None:
-        await beside(tx, events)
-    wanted = pairs(events, await endpoints.find_active(tx, {event.merchant_id for event in events}))
+    if append_receipts is not None:
+        await append_receipts(tx, events)
+    deliveries = pairs(events, await endpoints.find_active(tx, {event.merchant_id for event in events}))
     new: list[delivery_queue.NewDelivery] = []
-    taken: list[WebhookMessage] = []
-    left: set[str] = set()
-    for event, endpoint in wanted:
+    claimed: list[WebhookMessage] = []
+    waiting: set[str] = set()
+    for event, endpoint in deliveries:
         # Waiting deliveries go first: an endpoint is not sent new events before old ones.
-        is_taken = endpoint.id not in left and may_take(endpoint.id)
-        if is_taken:
+        is_claimed = endpoint.id not in waiting and may_claim(endpoint.id)
+        if is_claimed:
             payment_id = event.transaction_id if isinstance(event, OutboxEvent) else None
-            taken.append(WebhookMessage(endpoint, event.id, event.event, event.body, claim_id, payment_id))
+            claimed.append(WebhookMessage(endpoint, event.id, event.event, event.body, claim_id, payment_id))
         else:
-            left.add(endpoint.id)
-        claim = claim_id if is_taken else None
+            waiting.add(endpoint.id)
+        claim = claim_id if is_claimed else None
         new.append(delivery_queue.NewDelivery(endpoint.id, event.id, event.merchant_id, event.event, claim))
     await delivery_queue.insert(tx, new, lease_seconds=lease_seconds, now=now)
-    return FannedOut(events, taken, frozenset(left))
+    return FanOutResult(events, claimed, frozenset(waiting))
 
 
 def pairs(events: Sequence[AnyEvent], listening: Sequence[Endpoint]) -> list[tuple[AnyEvent, Endpoint]]:

@@ -57,8 +57,8 @@ def _nothing(_: str) -> None:
     pass
 
 
-# What runs in a worker beside the parts that move money: it needs no notification.
-Beside = Callable[[LoopHealth], Coroutine[Any, Any, None]]
+# A loop of the worker that moves no money and follows no notification.
+ExtraLoop = Callable[[LoopHealth], Coroutine[Any, Any, None]]
 # Serves the health and metrics of a worker over HTTP while it runs.
 Exposed = Callable[[Settings, Metrics, ReadinessCheck, LoopHealth], AbstractAsyncContextManager[None]]
 
@@ -98,7 +98,7 @@ async def serve(
                     stop,
                     finish_seconds=settings.worker_stop_seconds,
                     loops=loops,
-                    beside=[
+                    extra_loops=[
                         lambda _: collector.watch(),
                         checker.run,
                         *([fetcher.run] if settings.statement_fetch else []),
@@ -133,7 +133,7 @@ async def work(
     lease_seconds: float | None = None,
     mark: Mark = _nothing,
     loops: LoopHealth | None = None,
-    beside: Sequence[Beside] = (),
+    extra_loops: Sequence[ExtraLoop] = (),
     on_started: Callable[[], None] = lambda: None,
 ) -> None:
     """Work until `stop`; then calls under way have `finish_seconds` to end.
@@ -149,7 +149,7 @@ async def work(
             if stop.is_set():
                 break
             worker = _Worker(service, lease_seconds=lease_seconds, mark=mark)
-            tasks = worker.start(database_url, loops=loops or LoopHealth(service.metrics), beside=beside)
+            tasks = worker.start(database_url, loops=loops or LoopHealth(service.metrics), extra_loops=extra_loops)
             log.info("worker.started", routes=list(service.networks.connectors), version=__version__, build=build_id())
             on_started()
             try:
@@ -205,7 +205,7 @@ class _Worker:
                 lease_seconds=lease_seconds,
                 mark=mark,
                 on_numbered=self._note_numbered,
-                beside=None if self._receipts is None else self._receipts.append,
+                append_receipts=None if self._receipts is None else self._receipts.append,
             )
         )
         self._precedence = Precedence(_kinds_of_work(networks))
@@ -237,7 +237,9 @@ class _Worker:
             self.wake("")
         return False  # One look is all: the next one is after a rest.
 
-    def start(self, database_url: str, *, loops: LoopHealth, beside: Sequence[Beside]) -> list[asyncio.Task[None]]:
+    def start(
+        self, database_url: str, *, loops: LoopHealth, extra_loops: Sequence[ExtraLoop]
+    ) -> list[asyncio.Task[None]]:
         """Start all tasks, in an order that never changes: a seed of the simulation depends on it."""
         service, networks = self._service, self._service.networks
         seconds = step_seconds(service.settings)
@@ -264,7 +266,7 @@ class _Worker:
             run("links", self._links.turn, self._links.due, pause_seconds=LOOK_SECONDS, look_seconds=rarely),
             due,
             *(() if self._receipts is None else self._receipts.loops(loops)),
-            *(each(loops) for each in beside),
+            *(each(loops) for each in extra_loops),
             prune_hourly(self._database, service.settings, service.clock),
             service.health.clock_skew.watch(),
             listen(database_url, self._wake_if_first),

@@ -20,7 +20,7 @@ from malipo.outbox.store import AnyEvent
 from malipo.restore.restore_detector import NotCompared, RestoreDetector
 from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, DeliveryState, WebhookMessage
-from malipo.webhooks.fan_out import Beside, fan_out
+from malipo.webhooks.fan_out import AppendReceipts, fan_out
 from malipo.webhooks.send_attempt import Attempts
 from malipo.webhooks.store import delivery_queue
 from malipo.webhooks.webhooks import WEBHOOKS_TOPIC
@@ -56,10 +56,10 @@ class WebhookSender:
         lease_seconds: float | None,
         mark: Mark,
         on_numbered: Callable[[Sequence[AnyEvent]], None] = lambda _: None,
-        beside: Beside | None = None,
+        append_receipts: AppendReceipts | None = None,
     ) -> None:
         # Called with the events in the commit that numbers them.
-        self._beside = beside
+        self._append_receipts = append_receipts
         self._on_numbered = on_numbered  # called with events that got their numbers: there may be something to count
         self._database = database
         self._attempts = attempts
@@ -114,7 +114,7 @@ class WebhookSender:
     async def _fan_out(self) -> bool:
         slots: list[Slot] = []
 
-        def may_take(endpoint_id: str) -> bool:
+        def may_claim(endpoint_id: str) -> bool:
             if endpoint_id in self._waiting or not self._concurrency.room(endpoint_id):
                 return False
             slots.append(self._concurrency.begin(endpoint_id))
@@ -123,16 +123,16 @@ class WebhookSender:
         now = self._clock()
         try:
             async with self._database.begin() as tx:
-                done = await fan_out(
+                result = await fan_out(
                     tx,
                     most=_MOST_EVENTS,
                     claim_id=ids.mint("clm_", now),
                     lease_seconds=self._lease_seconds,
-                    may_take=may_take,
+                    may_claim=may_claim,
                     now=now,
-                    beside=self._beside,
+                    append_receipts=self._append_receipts,
                 )
-                counted = await self._detector.count_numbering(tx) if done.events else None
+                counted = await self._detector.count_numbering(tx) if result.event_count else None
                 self._mark("fanning")
         except BaseException as error:
             for slot in slots:
@@ -140,17 +140,17 @@ class WebhookSender:
             if isinstance(error, NotCompared):
                 return False
             raise
-        if done.taken:
+        if result.claimed:
             self._mark("claimed")
-        for slot, message in zip(slots, done.taken, strict=True):
+        for slot, message in zip(slots, result.claimed, strict=True):
             self._spawn(slot, message)
-        if done.left:
-            self._waiting |= dict.fromkeys(done.left)
+        if result.waiting:
+            self._waiting |= dict.fromkeys(result.waiting)
             self._due.set()
         await self._detector.note_numbering(counted)
-        if done.events:
-            self._on_numbered(done.numbered)
-        return done.events == _MOST_EVENTS
+        if result.event_count:
+            self._on_numbered(result.numbered)
+        return result.event_count == _MOST_EVENTS
 
     async def _take_due(self) -> bool:
         """Claim and send due deliveries, as far as there are slots. Returns whether more may be waiting."""

@@ -74,7 +74,7 @@ async def test_a_correction_is_on_the_payment_and_in_its_event(
     moment(correction["correctedAt"])
     async with database.begin() as tx:
         await fan_out(
-            tx, most=100_000, claim_id="clm_1", lease_seconds=60, may_take=lambda _: False, now=story.service.clock()
+            tx, most=100_000, claim_id="clm_1", lease_seconds=60, may_claim=lambda _: False, now=story.service.clock()
         )
     *_, last = (await api("GET", "/v1/events")).body["events"]
     assert last["event"] == ("payment.corrected" if type_ is Type.COLLECTION else "payout.corrected")

@@ -40,9 +40,9 @@ async def number(database: Database) -> None:
     while events:
         async with database.begin() as tx:
             done = await fan_out(
-                tx, most=5_000, claim_id="", lease_seconds=0, may_take=lambda _: False, now=clock.now()
+                tx, most=5_000, claim_id="", lease_seconds=0, may_claim=lambda _: False, now=clock.now()
             )
-        events = done.events
+        events = done.event_count
 
 
 async def read(api: Client, query: str = "") -> tuple[list[dict[str, Any]], str]:

@@ -111,6 +111,6 @@ class Shop:
         """What a worker does, so that the days are added up."""
         async with self._database.begin() as tx:
             told = await fan_out(
-                tx, most=1000, claim_id="clm_1", lease_seconds=60, may_take=lambda _: False, now=clock.now()
+                tx, most=1000, claim_id="clm_1", lease_seconds=60, may_claim=lambda _: False, now=clock.now()
             )
-        return told.events > 0
+        return told.event_count > 0

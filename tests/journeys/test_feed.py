@@ -39,10 +39,10 @@ async def _number(tx: Tx, stack: WebhookStack, *, most: int) -> int:
         most=most,
         claim_id=ids.mint("clm_", stack.clock()),
         lease_seconds=60,
-        may_take=lambda _: False,
+        may_claim=lambda _: False,
         now=stack.clock(),
     )
-    return done.events
+    return done.event_count
 
 
 async def _open(tx: Tx, merchant: Merchant, *, at: datetime | None = None) -> Transaction:

@@ -73,9 +73,9 @@ async def make(
 async def number(tx: Tx, *, most: int = 1000) -> int:
     """Number events in the feed, as a worker does; how many."""
     done = await fan_out(
-        tx, most=most, claim_id="clm_1", lease_seconds=60, may_take=lambda _: False, now=MIDNIGHT + timedelta(days=1)
+        tx, most=most, claim_id="clm_1", lease_seconds=60, may_claim=lambda _: False, now=MIDNIGHT + timedelta(days=1)
     )
-    return done.events
+    return done.event_count
 
 
 async def number_all(database: Database, *, most: int = 1000) -> None:

@@ -19,7 +19,7 @@ from malipo.receipts.fact import Fact, Kind
 from malipo.receipts.find_receipt import find_receipt
 from malipo.receipts.receipt_json import receipt_view
 from malipo.receipts.sign_checkpoints import CheckpointSigner
-from malipo.receipts.signing_decision import Refused
+from malipo.receipts.signing_decision import SigningRefusal
 from malipo.receipts.store import facts, logs
 from malipo.receipts.store.logs import Log, Published
 from malipo.restore.store import installation
@@ -59,12 +59,12 @@ class LogStack:
                     most=most,
                     claim_id=ids.mint("clm_", clock.now()),
                     lease_seconds=1,
-                    may_take=lambda _: False,
+                    may_claim=lambda _: False,
                     now=clock.now(),
-                    beside=append if is_on else None,
+                    append_receipts=append if is_on else None,
                 )
-            numbered += done.events
-            if not done.events:
+            numbered += done.event_count
+            if not done.event_count:
                 return numbered
 
     async def fill(self, count: int) -> None:
@@ -126,11 +126,11 @@ class LogStack:
         assert found is not None
         return found
 
-    async def refused(self) -> Refused | None:
+    async def refused(self) -> SigningRefusal | None:
         """Why the host that has looked last signs nothing."""
         async with self.database.read() as connection:
             found = (await logs.find_signers(connection))[0].refused
-        return None if found is None else Refused(found)
+        return None if found is None else SigningRefusal(found)
 
     async def rows(self, sql: str, *values: object) -> list[Any]:
         async with self.database.read() as connection:

@@ -173,9 +173,9 @@ async def test_a_process_that_dies_before_the_commit_has_neither_numbered_nor_ap
                 most=100,
                 claim_id="clm_1",
                 lease_seconds=1,
-                may_take=lambda _: False,
+                may_claim=lambda _: False,
                 now=clock.now(),
-                beside=append_and_die,
+                append_receipts=append_and_die,
             )
     assert await leaves(stack) == []
     assert await stack.rows("SELECT FROM events WHERE feed_number IS NOT NULL") == []

@@ -18,11 +18,11 @@ async def _fan_out(stack: LogStack, receipts: ReceiptLog) -> int:
             most=100,
             claim_id=ids.mint("clm_", clock.now()),
             lease_seconds=1,
-            may_take=lambda _: False,
+            may_claim=lambda _: False,
             now=clock.now(),
-            beside=receipts.append,
+            append_receipts=receipts.append,
         )
-    return done.events
+    return done.event_count
 
 
 async def test_events_get_their_numbers_where_the_log_cannot_be_appended_to(stack: LogStack) -> None:

@@ -102,8 +102,8 @@ async def test_no_event_gets_a_place_in_the_feed_before_a_worker_has_looked_at_t
 
 async def _fan_out(steps: PaymentSteps) -> int:
     async with steps.database.begin() as tx:
-        done = await fan_out(tx, most=10, claim_id="clm_1", lease_seconds=1, may_take=lambda _: False, now=clock.now())
-    return done.events
+        done = await fan_out(tx, most=10, claim_id="clm_1", lease_seconds=1, may_claim=lambda _: False, now=clock.now())
+    return done.event_count
 
 
 async def test_a_worker_that_has_just_started_gives_no_event_a_place_before_its_first_look(

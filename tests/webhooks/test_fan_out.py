@@ -13,7 +13,7 @@ from malipo.outbox.store import OutboxEvent
 from malipo.payments.transaction import Status, Type
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.endpoint import Endpoint
-from malipo.webhooks.fan_out import FannedOut, fan_out, pairs
+from malipo.webhooks.fan_out import FanOutResult, fan_out, pairs
 from malipo.webhooks.store import delivery_queue, endpoints, recovery
 from tests.conftest import NOBODY, make_merchant
 from tests.journeys.webhook_stack import WebhookStack, webhook_stack
@@ -59,10 +59,10 @@ async def stack(database_url: str) -> AsyncIterator[WebhookStack]:
 
 
 async def _fan_out(
-    stack: WebhookStack, may_take: Callable[[str], bool] = lambda _: False, most: int = 100
-) -> FannedOut:
+    stack: WebhookStack, may_claim: Callable[[str], bool] = lambda _: False, most: int = 100
+) -> FanOutResult:
     async with stack.database.begin() as tx:
-        return await fan_out(tx, most=most, claim_id="clm_1", lease_seconds=60, may_take=may_take, now=stack.clock())
+        return await fan_out(tx, most=most, claim_id="clm_1", lease_seconds=60, may_claim=may_claim, now=stack.clock())
 
 
 async def _deliveries(stack: WebhookStack) -> list[dict[str, Any]]:
@@ -90,7 +90,7 @@ async def test_only_those_are_told_who_listen_now(stack: WebhookStack) -> None:
 
     done = await _fan_out(stack)
 
-    assert (done.events, list(done.taken), set(done.left)) == (2, [], {all_.id, ends.id})
+    assert (done.event_count, list(done.claimed), set(done.waiting)) == (2, [], {all_.id, ends.id})
     told = [(row["feed_number"], row["event"], row["endpoint_id"]) for row in await _deliveries(stack)]
     assert told == [
         (1, "payment.pending", all_.id),
@@ -122,17 +122,17 @@ async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(
     await stack.open(merchant, 5)
     answers = iter([True, True, False])
 
-    done = await _fan_out(stack, may_take=lambda _: next(answers))
+    done = await _fan_out(stack, may_claim=lambda _: next(answers))
 
     # After the first that is left, nobody asks for more: an endpoint is not given the new before the old.
     rows = await _deliveries(stack)
     assert [row["claim_id"] for row in rows] == ["clm_1", "clm_1", None, None, None]
     assert [row["is_leased"] for row in rows] == [True, True, None, None, None]
     assert {(row["state"], row["attempt_count"]) for row in rows} == {("PENDING", 0)}
-    assert [(each.endpoint.id, each.event_id, each.body, each.claim_id) for each in done.taken] == [
+    assert [(each.endpoint.id, each.event_id, each.body, each.claim_id) for each in done.claimed] == [
         (endpoint.id, row["event_id"], row["told"], "clm_1") for row in rows[:2]
     ]
-    assert done.left == {endpoint.id}
+    assert done.waiting == {endpoint.id}
 
 
 async def test_an_endpoint_without_room_leaves_the_others_theirs(stack: WebhookStack) -> None:
@@ -140,17 +140,17 @@ async def test_an_endpoint_without_room_leaves_the_others_theirs(stack: WebhookS
     full, free = await stack.register(merchant, URL, [PENDING]), await stack.register(merchant, URL, [PENDING])
     await stack.open(merchant, 3)
 
-    done = await _fan_out(stack, may_take=lambda endpoint_id: endpoint_id == free.id)
+    done = await _fan_out(stack, may_claim=lambda endpoint_id: endpoint_id == free.id)
 
-    assert [each.endpoint.id for each in done.taken] == [free.id] * 3
-    assert done.left == {full.id}
+    assert [each.endpoint.id for each in done.claimed] == [free.id] * 3
+    assert done.waiting == {full.id}
 
 
 async def test_events_that_nobody_listens_to_have_their_places_too(stack: WebhookStack) -> None:
     merchant = await stack.merchant()
     await stack.open(merchant, 5)
 
-    assert [(await _fan_out(stack, most=2)).events for _ in range(4)] == [2, 2, 1, 0]
+    assert [(await _fan_out(stack, most=2)).event_count for _ in range(4)] == [2, 2, 1, 0]
     numbers = await stack.rows("SELECT feed_number FROM events ORDER BY feed_number")
     assert [row["feed_number"] for row in numbers] == [1, 2, 3, 4, 5]
     assert await _deliveries(stack) == []
@@ -167,12 +167,12 @@ async def test_a_place_is_given_with_its_deliveries_or_not_at_all(stack: Webhook
 
     with suppress(_TakenBack):
         async with stack.database.begin() as tx:
-            await fan_out(tx, most=1, claim_id="clm_1", lease_seconds=60, may_take=lambda _: True, now=stack.clock())
+            await fan_out(tx, most=1, claim_id="clm_1", lease_seconds=60, may_claim=lambda _: True, now=stack.clock())
             raise _TakenBack
     assert await stack.rows("SELECT FROM feeds") == []
     assert await _deliveries(stack) == []
 
-    assert (await _fan_out(stack)).events == 1
+    assert (await _fan_out(stack)).event_count == 1
     assert [row["feed_number"] for row in await _deliveries(stack)] == [1]
 
 

@@ -48,10 +48,10 @@ async def _fan_out(stack: WebhookStack) -> None:
                 most=1000,
                 claim_id=ids.mint("clm_", stack.clock()),
                 lease_seconds=1,
-                may_take=lambda _: False,
+                may_claim=lambda _: False,
                 now=stack.clock(),
             )
-        events = done.events
+        events = done.event_count
 
 
 async def _try_each(stack: WebhookStack) -> None:

@@ -83,7 +83,7 @@ async def test_the_feed_tells_of_the_refund_and_of_its_collection(
     await bring(service, merchant, made["id"], Status.COMPLETED)
     after = await shown(api, collection["id"])
     async with service.queries.database.begin() as tx:
-        await fan_out(tx, most=500, claim_id="clm_1", lease_seconds=60, may_take=lambda _: False, now=service.clock())
+        await fan_out(tx, most=500, claim_id="clm_1", lease_seconds=60, may_claim=lambda _: False, now=service.clock())
 
     told = (await api("GET", "/v1/events")).body["events"][-2:]
 

@@ -118,7 +118,7 @@ async def test_what_was_missed_since_a_time_of_dar_es_salaam_is_sent(desk: Webho
     await desk.service.payments.initiate(order(desk.merchant.id, Type.COLLECTION, 1000))
     async with desk.service.queries.database.begin() as tx:
         await fan_out(
-            tx, most=1000, claim_id="clm_1", lease_seconds=60, may_take=lambda endpoint_id: False, now=clock.now()
+            tx, most=1000, claim_id="clm_1", lease_seconds=60, may_claim=lambda endpoint_id: False, now=clock.now()
         )
     await desk.surfer.post(f"{path}/resume")
     assert await desk.told(endpoint) == []

@@ -38,7 +38,7 @@ async def _told(database: Database) -> list[dict[str, Any]]:
 
 async def _number(database: Database, most: int = 100) -> None:
     async with database.begin() as tx:
-        await fan_out(tx, most=most, claim_id="", lease_seconds=0, may_take=lambda _: False, now=clock.now())
+        await fan_out(tx, most=most, claim_id="", lease_seconds=0, may_claim=lambda _: False, now=clock.now())
 
 
 async def _feed(batches: BatchSteps, *types: Event, limit: int = 100) -> list[str]:
