@@ -21,7 +21,7 @@ from malipo.validation.fields import Fields
 
 
 async def create(parts: ApiParts, caller: Caller, request: Request) -> Response:
-    order = link_request_of(
+    link_request = link_request_of(
         Fields(await object_of(request)),
         caller.merchant_id,
         key=header_of(request, idempotency.HEADER),
@@ -29,7 +29,7 @@ async def create(parts: ApiParts, caller: Caller, request: Request) -> Response:
         now=parts.clock(),
         created_by=caller.key_id,
     )
-    made = await parts.links.create(order)
+    made = await parts.links.create(link_request)
     headers = replayed(made.link.status) if made.is_replay else None
     link = link_json.created(made.link, _url(parts, request, made.link))
     return success({"link": link}, status=201, headers=headers)
@@ -58,8 +58,8 @@ async def retrieve(parts: ApiParts, caller: Caller, request: Request) -> Respons
 
 
 async def cancel(parts: ApiParts, caller: Caller, request: Request) -> Response:
-    asked = LinkCancellation(caller.merchant_id, id_in(request, NoSuchLink), caller.key_id)
-    cancelled = await parts.links.cancel(asked)
+    cancellation = LinkCancellation(caller.merchant_id, id_in(request, NoSuchLink), caller.key_id)
+    cancelled = await parts.links.cancel(cancellation)
     return await _shown(parts, caller, request, cancelled.id)
 
 

@@ -28,30 +28,30 @@ class MadeLink(msgspec.Struct, frozen=True):
 
 
 async def create_links(
-    tx: Tx, orders: Sequence[LinkRequest], /, *, again: bool
+    tx: Tx, requests: Sequence[LinkRequest], /, *, again: bool
 ) -> list[MadeLink | Refusal | IntakeClosed]:
-    return [await _make(tx, order) for order in orders]
+    return [await _make(tx, request) for request in requests]
 
 
-async def _make(tx: Tx, order: LinkRequest) -> MadeLink | Refusal | IntakeClosed:
-    if (found := await _find_made(tx, order)) is not None:
+async def _make(tx: Tx, request: LinkRequest) -> MadeLink | Refusal | IntakeClosed:
+    if (found := await _find_made(tx, request)) is not None:
         return found
     standing = await installation.get(tx)
     if standing.is_fenced:
         return standing.refusal  # It would be sent to customers, and operators may have to restore once more.
-    if order.draft is None:
-        assert order.problem is not None
-        return order.problem
-    link = replace(order.draft, code=code_of(standing.key_secret, order))
-    if not await links.insert(tx, link, key=order.key, request_hash=order.request_hash):
+    if request.draft is None:
+        assert request.problem is not None
+        return request.problem
+    link = replace(request.draft, code=code_of(standing.key_secret, request))
+    if not await links.insert(tx, link, key=request.key, request_hash=request.request_hash):
         # Another commit has used the key since we looked, or an earlier try of ours was still committing.
-        if (found := await _find_made(tx, order)) is not None:
+        if (found := await _find_made(tx, request)) is not None:
             return found
         raise Contention("a link with this key was there and is gone")
-    if order.actor is not None:
+    if request.actor is not None:
         await audit_log.append(
             tx,
-            order.actor,
+            request.actor,
             "link.created",
             now=link.created_at,
             merchant_id=link.merchant_id,
@@ -61,17 +61,17 @@ async def _make(tx: Tx, order: LinkRequest) -> MadeLink | Refusal | IntakeClosed
     return MadeLink(link)
 
 
-async def _find_made(tx: Tx, order: LinkRequest) -> MadeLink | Refusal | None:
+async def _find_made(tx: Tx, request: LinkRequest) -> MadeLink | Refusal | None:
     """What was made under this key, or under this id by an earlier try whose commit was not confirmed to us."""
-    if order.draft is not None and (ours := await links.get(tx, order.merchant_id, order.draft.id)) is not None:
+    if request.draft is not None and (ours := await links.get(tx, request.merchant_id, request.draft.id)) is not None:
         return MadeLink(ours)
-    if order.key is None or (used := await links.find_by_key(tx, order.merchant_id, order.key)) is None:
+    if request.key is None or (used := await links.find_by_key(tx, request.merchant_id, request.key)) is None:
         return None
-    return refusal_of(order.request_hash, used.request_hash) or MadeLink(used.link, is_replay=True)
+    return refusal_of(request.request_hash, used.request_hash) or MadeLink(used.link, is_replay=True)
 
 
-def code_of(secret: bytes, order: LinkRequest) -> str:
+def code_of(secret: bytes, request: LinkRequest) -> str:
     """16 characters, 80 bits. They do not follow from the id, which others may know."""
-    if order.key is None:
+    if request.key is None:
         return ids.random("")
-    return network_keys.derive(secret, order.merchant_id, "code of a link", order.key).lower()
+    return network_keys.derive(secret, request.merchant_id, "code of a link", request.key).lower()

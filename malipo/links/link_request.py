@@ -52,7 +52,7 @@ def link_request_of(
     created_by: str,
     actor: Actor | None = None,
 ) -> LinkRequest:
-    """The order with its id. Errors are kept in it, because a used idempotency key is answered before any of them. A
+    """The request with its id. Errors are kept in it, because a used idempotency key is answered before any of them. A
     field that is misspelt, such as `maxPayment`, would let more be paid than was meant: it is refused."""
     fields.refuse_unknown(*_FIELDS, of="a link")
     most = terms.max_amount(None)

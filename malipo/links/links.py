@@ -7,7 +7,7 @@ from malipo.links.cancel import CancelLinks, LinkCancellation
 from malipo.links.create import MadeLink, create_links
 from malipo.links.link import Link
 from malipo.links.link_request import LinkRequest
-from malipo.links.press import PressAttempt, Pressed, PressLinks
+from malipo.links.press import PressAttempt, PressLinks, PressResult
 from malipo.links.press_request import Press
 from malipo.payments.initiate import InitiatedPayment
 from malipo.payments.payments import Payments
@@ -21,27 +21,32 @@ class Links:
     def __init__(self, commits: GroupCommits, payments: Payments, settings: Settings, *, clock: Clock) -> None:
         self._payments = payments
         self._clock = clock
-        press = PressLinks(payments.act, payments.terms, prompt_seconds=settings.link_prompt_seconds, clock=clock)
+        press_links = PressLinks(
+            payments.initiate_in_transaction,
+            payments.terms,
+            prompt_seconds=settings.link_prompt_seconds,
+            clock=clock,
+        )
         self._create = commits.group("create_link", create_links)
         self._cancel = commits.group("cancel_link", CancelLinks(clock=clock))
-        self._press = commits.group("press_link", press, most=_MOST)
+        self._press = commits.group("press_link", press_links, most=_MOST)
 
-    async def create(self, order: LinkRequest) -> MadeLink:
-        return granted(await self._create(order))
+    async def create(self, request: LinkRequest) -> MadeLink:
+        return granted(await self._create(request))
 
     async def cancel(self, cancellation: LinkCancellation) -> Link:
         return granted(await self._cancel(cancellation))
 
-    async def press(self, press: Press) -> Pressed:
+    async def press(self, press: Press) -> PressResult:
         """The payment of a press: a new one, or that of before. A refusal says why there is none."""
-        asked = PressAttempt.of(press, self._clock())
+        attempt = PressAttempt.of(press, self._clock())
         try:
-            pressed = granted(await self._press(asked))
+            result = granted(await self._press(attempt))
         except DataError as error:
             if error.constraint not in UNIQUE_KEYS:
                 raise
             # Operators adopted the payment of an attempt that a restore has lost, or the reference is another's.
-            pressed = granted(await self._press(asked.collided()))
-        if pressed.is_new:
-            self._payments.signal(InitiatedPayment(pressed.transaction))
-        return pressed
+            result = granted(await self._press(attempt.collided()))
+        if result.is_new:
+            self._payments.signal(InitiatedPayment(result.transaction))
+        return result

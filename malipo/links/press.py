@@ -64,7 +64,7 @@ class SecondNumberDoubt(Conflict):
     code = PressDecision.DOUBT.value
 
 
-class Pressed(msgspec.Struct, frozen=True):
+class PressResult(msgspec.Struct, frozen=True):
     link: Link
     transaction: Transaction
     is_new: bool  # False: it was there before this press
@@ -87,32 +87,32 @@ class PressAttempt(msgspec.Struct, frozen=True):
         return replace(self, has_collided=True)
 
 
-PressAnswer = Pressed | Refusal | Unavailable
+PressAnswer = PressResult | Refusal | Unavailable
 
 
-_Waiting = tuple[int, PressAttempt, Key]  # a press without an answer: its place among what was asked
+_WaitingPress = tuple[int, PressAttempt, Key]  # a press without an answer: its place among the presses of the commit
 
 
-class _New(NamedTuple):
+class _NewPayment(NamedTuple):
     """A press that makes a payment."""
 
-    place: int  # among what was asked
+    place: int  # among the presses of the commit
     link: Link
-    asked: PressAttempt
+    press_attempt: PressAttempt
     ordinal: int
-    order: PaymentRequest
+    request: PaymentRequest
 
     @property
     def draft(self) -> Transaction:
-        assert self.order.draft is not None
-        return self.order.draft
+        assert self.request.draft is not None
+        return self.request.draft
 
     @property
     def key(self) -> Key:
         return self.link.merchant_id, self.link.id
 
-    def attempt(self, transaction_id: str) -> NewAttempt:
-        press = self.asked.press
+    def new_attempt(self, transaction_id: str) -> NewAttempt:
+        press = self.press_attempt.press
         return NewAttempt(self.key, press.phone, self.ordinal, transaction_id, press.press_id, press.address)
 
 
@@ -144,12 +144,12 @@ class PressLinks:
         self._prompt_seconds = prompt_seconds
         self._clock = clock
 
-    async def __call__(self, tx: Tx, asked: Sequence[PressAttempt], /, *, again: bool) -> list[PressAnswer]:
-        keys = await links.lock_by_codes(tx, {each.press.code.lower() for each in asked})
+    async def __call__(self, tx: Tx, presses: Sequence[PressAttempt], /, *, again: bool) -> list[PressAnswer]:
+        keys = await links.lock_by_codes(tx, {each.press.code.lower() for each in presses})
         secret = (await installation.get(tx)).key_secret
         answers: dict[int, PressAnswer] = {}
-        waiting: list[_Waiting] = []
-        for place, each in enumerate(asked):
+        waiting: list[_WaitingPress] = []
+        for place, each in enumerate(presses):
             if (key := keys.get(each.press.code.lower())) is None:
                 answers[place] = NoSuchLink()
             else:
@@ -161,10 +161,10 @@ class PressLinks:
         while waiting:
             answers |= await self._take_turn(tx, waiting, secret, again=again)
             waiting = [each for each in waiting if each[0] not in answers]
-        return [answers[place] for place in range(len(asked))]
+        return [answers[place] for place in range(len(presses))]
 
     async def _take_turn(
-        self, tx: Tx, turn: Sequence[_Waiting], secret: bytes, *, again: bool
+        self, tx: Tx, turn: Sequence[_WaitingPress], secret: bytes, *, again: bool
     ) -> dict[int, PressAnswer]:
         """Answers of presses that do not depend on each other. Those without an answer are to be decided anew."""
         # Read after the lock: an earlier try, or another browser's press, has committed or rolled back by now.
@@ -179,7 +179,7 @@ class PressLinks:
         )
         inactive = await links.find_inactive_merchants(tx, [merchant_id for merchant_id, _ in keys])
         answers: dict[int, PressAnswer] = {}
-        new: list[_New] = []
+        new: list[_NewPayment] = []
         grants = _Grants()
         for (place, each, key), number in zip(turn, numbers, strict=True):
             link, own = found[key], _own_open(each, number, opened.get(key, ()))
@@ -187,51 +187,55 @@ class PressLinks:
             if own is not None:
                 payment = await attempts.find(tx, key, own)
                 assert payment is not None, "an attempt has its payment"
-                answers[place] = Pressed(link, payment, is_new=payment.id == each.transaction_id)
+                answers[place] = PressResult(link, payment, is_new=payment.id == each.transaction_id)
             elif link.merchant_id in inactive:
                 answers[place] = LinkClosed(code="merchant_inactive")
             elif decision is not PressDecision.NEW:
                 answers[place] = _refusal(decision, opened.get(key, ()))
             else:
-                order = order_of(link, each, number.last_ordinal + 1, self._terms, secret, now=self._clock())
-                if order.problem is not None:
-                    answers[place] = order.problem
+                request = payment_request_of(
+                    link, each, number.last_ordinal + 1, self._terms, secret, now=self._clock()
+                )
+                if request.problem is not None:
+                    answers[place] = request.problem
                 elif grants.take(link, each.press.phone, len(opened.get(key, ()))):
-                    new.append(_New(place, link, each, number.last_ordinal + 1, order))
+                    new.append(_NewPayment(place, link, each, number.last_ordinal + 1, request))
         return answers | await self._make(tx, new, again=again)
 
-    async def _make(self, tx: Tx, new: Sequence[_New], *, again: bool) -> dict[int, PressAnswer]:
+    async def _make(self, tx: Tx, new: Sequence[_NewPayment], *, again: bool) -> dict[int, PressAnswer]:
         """Write the payments with their attempts."""
         answers: dict[int, PressAnswer] = {}
-        prompts = [NewPrompt(*each.key, each.asked.press.phone, each.asked.press.address) for each in new]
+        prompts = [
+            NewPrompt(*each.key, each.press_attempt.press.phone, each.press_attempt.press.address) for each in new
+        ]
         refusals = await prompt_limits.refusals(tx, prompts, now=self._clock()) if new else []
         allowed = []
         for each, refusal in zip(new, refusals, strict=True):
             if refusal is not None:
                 answers[each.place] = refusal
-            elif not each.asked.has_collided:
+            elif not each.press_attempt.has_collided:
                 allowed.append(each)
             elif (found := await transactions.find_by_network_key(tx, each.draft.network_key)) is None:
                 # The reference that follows the key is another payment's.
-                reference = self._terms.reference_of(each.asked.suffix)
-                order = replace(each.order, draft=replace(each.draft, reference=reference))
-                allowed.append(each._replace(order=order))
+                reference = self._terms.reference_of(each.press_attempt.suffix)
+                request = replace(each.request, draft=replace(each.draft, reference=reference))
+                allowed.append(each._replace(request=request))
             elif (answer := await self._adopted(tx, each, found)) is not None:
                 answers[each.place] = answer
         if not allowed:
             return answers
-        initiated = await self._initiate(tx, [each.order for each in allowed], again=again)
+        initiated = await self._initiate(tx, [each.request for each in allowed], again=again)
         made: list[NewAttempt] = []
         for each, given in zip(allowed, initiated, strict=True):
             if isinstance(given, InitiatedPayment):
-                made.append(each.attempt(given.transaction.id))
-                answers[each.place] = Pressed(each.link, given.transaction, is_new=not given.is_replay)
+                made.append(each.new_attempt(given.transaction.id))
+                answers[each.place] = PressResult(each.link, given.transaction, is_new=not given.is_replay)
             else:
                 answers[each.place] = given
         await attempts.insert(tx, made)
         return answers
 
-    async def _adopted(self, tx: Tx, new: _New, found: Transaction) -> PressAnswer | None:
+    async def _adopted(self, tx: Tx, new: _NewPayment, found: Transaction) -> PressAnswer | None:
         """The database was restored, and operators have adopted the payment of this attempt: it is this link's from now
         on. None: the customer asks for another amount, so the press is decided anew, after that attempt."""
         adopted = await adopted_payments.find(tx, found.merchant_id, found.id)
@@ -243,10 +247,10 @@ class PressLinks:
         if not is_theirs or adopted is None or adopted.is_undone or found.link_id is not None:
             log.error("payment.adopted_wrongly", transaction=found.id, wanted_by=new.link.merchant_id, link=new.link.id)
             return NotTheAdoptedPayment()
-        await attempts.insert(tx, [new.attempt(found.id)])
+        await attempts.insert(tx, [new.new_attempt(found.id)])
         await attempts.name_link(tx, new.key, found.id)
         named = replace(found, link_id=new.link.id)
-        return Pressed(new.link, named, is_new=False) if found.amount == new.draft.amount else None
+        return PressResult(new.link, named, is_new=False) if found.amount == new.draft.amount else None
 
 
 def decision_on(link: Link, press: Press, opened: Sequence[OpenAttempt], *, is_own_open: bool) -> PressDecision:
@@ -265,11 +269,11 @@ def decision_on(link: Link, press: Press, opened: Sequence[OpenAttempt], *, is_o
     )
 
 
-def _own_open(asked: PressAttempt, number: NumbersAttempts, opened: Sequence[OpenAttempt]) -> str | None:
+def _own_open(attempt: PressAttempt, number: NumbersAttempts, opened: Sequence[OpenAttempt]) -> str | None:
     """The payment that this press has made before, or that this number has open."""
     if number.of_press is not None:
         return number.of_press
-    return next((each.transaction_id for each in opened if each.phone == asked.press.phone), None)
+    return next((each.transaction_id for each in opened if each.phone == attempt.press.phone), None)
 
 
 def _refusal(decision: PressDecision, opened: Sequence[OpenAttempt]) -> Refusal:
@@ -281,11 +285,11 @@ def _refusal(decision: PressDecision, opened: Sequence[OpenAttempt]) -> Refusal:
     return LinkBusy(None if None in left else math.ceil(max(each for each in left if each is not None)))
 
 
-def order_of(
-    link: Link, asked: PressAttempt, ordinal: int, terms: Terms, secret: bytes, *, now: datetime
+def payment_request_of(
+    link: Link, attempt: PressAttempt, ordinal: int, terms: Terms, secret: bytes, *, now: datetime
 ) -> PaymentRequest:
     """The payment of an attempt, or what is wrong with its amount."""
-    press = asked.press
+    press = attempt.press
     fields = Fields({"amount": press.amount if link.amount is None else link.amount})
     most = terms.max_amount(press.channel)
     amount = fields.amount(
@@ -297,7 +301,7 @@ def order_of(
     network_key = network_keys.derive(secret, link.merchant_id, SCOPE, key)
     draft = Transaction(
         merchant_id=link.merchant_id,
-        id=asked.transaction_id,
+        id=attempt.transaction_id,
         reference=terms.reference_of(network_key),
         network_key=network_key,
         type=Type.COLLECTION,

@@ -15,7 +15,7 @@ from malipo.dashboard.forms import Form
 from malipo.db import Conn
 from malipo.errors import Conflict, Invalid, OutcomeUnknown, TooMany
 from malipo.links.link import Link, NoSuchLink, return_address
-from malipo.links.press import LinkClosed, Pressed
+from malipo.links.press import LinkClosed, PressResult
 from malipo.links.press_request import press_of
 from malipo.links.store import customers_attempts, links
 from malipo.links.store.customers_attempts import CustomersAttempt
@@ -68,52 +68,52 @@ async def press(request: PayRequest) -> Response:
     form, page = request.typed, await find(request)
     fields, code = _fields(request, form, page.link), page.link.code
     try:
-        press = press_of(
+        wanted = press_of(
             fields,
             code,
             press_id=_press_id(form),
             address=request.address,
             may_be_second=form.text("mayBeSecond") == "yes",
         )
-        pressed = await request.parts.links.press(press)
+        result = await request.parts.links.press(wanted)
     except Invalid as invalid:
         return answer(request, page, form, problems=_problems(request, fields, invalid), status=HTTPStatus.BAD_REQUEST)
     except LinkClosed as closed:
         page = await find(request)  # It has changed since the page was shown.
-        said = words.why_closed(request.words, page.link, page.merchant.shown_name, code=closed.code)
-        return answer(request, page, form, notice=said, status=HTTPStatus.CONFLICT)
-    except (Conflict, TooMany) as refused:
-        said = words.refusal(request.words, refused, page.merchant.shown_name)
-        is_conflict = isinstance(refused, Conflict)
+        sentence = words.why_closed(request.words, page.link, page.merchant.shown_name, code=closed.code)
+        return answer(request, page, form, notice=sentence, status=HTTPStatus.CONFLICT)
+    except (Conflict, TooMany) as refusal:
+        sentence = words.refusal(request.words, refusal, page.merchant.shown_name)
+        is_conflict = isinstance(refusal, Conflict)
         status = HTTPStatus.CONFLICT if is_conflict else HTTPStatus.TOO_MANY_REQUESTS
-        is_warned = refused.code == "second_number_doubt"
-        return answer(request, page, form, notice=said, is_warned=is_warned, status=status)
+        is_warned = refusal.code == "second_number_doubt"
+        return answer(request, page, form, notice=sentence, is_warned=is_warned, status=status)
     except (OutcomeUnknown, IntakeClosed) as unavailable:
-        said = request.words(words.REFUSED_SENTENCES.get(unavailable.code, words.NOT_NOW))
-        response = answer(request, page, form, notice=said, status=HTTPStatus.SERVICE_UNAVAILABLE)
+        sentence = request.words(words.REFUSED_SENTENCES.get(unavailable.code, words.NOT_NOW))
+        response = answer(request, page, form, notice=sentence, status=HTTPStatus.SERVICE_UNAVAILABLE)
         response.headers["Retry-After"] = str(unavailable.retry_after_seconds)
         return response
-    is_guest = not pressed.is_new and not await _has_begun(request, pressed, press.press_id)
-    if is_guest and pressed.link.amount is None:
+    is_guest = not result.is_new and not await _has_begun(request, result, wanted.press_id)
+    if is_guest and result.link.amount is None:
         # What the other browser has typed is not shown; nor is whether this amount is the same, so that nobody finds
         # it by trying.
-        said = request.words(words.REFUSED_SENTENCES["already_asked"])
-        return answer(request, page, form, notice=said, status=HTTPStatus.CONFLICT)
+        sentence = request.words(words.REFUSED_SENTENCES["already_asked"])
+        return answer(request, page, form, notice=sentence, status=HTTPStatus.CONFLICT)
     response = request.go(f"/pay/{code}")
-    begun = KnownAttempt(pressed.transaction.id, is_guest)
-    set_attempt(response, request.parts.cookies, code, begun, is_secure=request.is_over_tls)
+    attempt = KnownAttempt(result.transaction.id, is_guest)
+    set_attempt(response, request.parts.cookies, code, attempt, is_secure=request.is_over_tls)
     return response
 
 
-async def _has_begun(request: PayRequest, pressed: Pressed, press_id: str | None) -> bool:
+async def _has_begun(request: PayRequest, result: PressResult, press_id: str | None) -> bool:
     """Whether this browser has begun the payment that was there before: by an earlier press of the same page, or by
     its cookie."""
-    known = request.known_attempt(pressed.link.code)
-    if known is not None and known.transaction_id == pressed.transaction.id:
+    known = request.known_attempt(result.link.code)
+    if known is not None and known.transaction_id == result.transaction.id:
         return not known.is_guest
-    key = (pressed.link.merchant_id, pressed.link.id)
+    key = (result.link.merchant_id, result.link.id)
     found = await request.parts.queries.read(
-        lambda connection: customers_attempts.find(connection, key, pressed.transaction.id)
+        lambda connection: customers_attempts.find(connection, key, result.transaction.id)
     )
     return found is not None and press_id is not None and found.press_id == press_id
 
@@ -207,11 +207,11 @@ def answer(
 
 def _about(request: PayRequest, page: Page, scene: Scene) -> dict[str, Any]:
     """What is said of the payment that this browser has begun, and of a link that cannot be paid."""
-    settings, said = request.parts.settings, request.words
+    settings, translate = request.parts.settings, request.words
     code = None if page.is_merchant_active else "merchant_inactive"
     about: dict[str, Any] = {
         "attempt": None,
-        "closed": words.why_closed(said, page.link, page.merchant.shown_name, code=code),
+        "closed": words.why_closed(translate, page.link, page.merchant.shown_name, code=code),
     }
     if (attempt := page.attempt) is None:
         return about
@@ -282,11 +282,11 @@ def _press_id(form: Form) -> str | None:
 
 def _problems(request: PayRequest, fields: Fields, invalid: Invalid) -> dict[str, str]:
     """By field. What a link refuses about an amount has a code and bounds of its own."""
-    said = words.mistakes(request.words, fields)
-    if "buyerPhone" in said:
-        said.pop("channel", None)  # It follows from the number.
-    if said:
-        return said
+    sentences = words.mistakes(request.words, fields)
+    if "buyerPhone" in sentences:
+        sentences.pop("channel", None)  # It follows from the number.
+    if sentences:
+        return sentences
     channel = fields.raw("channel")
     most = request.parts.payments.terms.max_amount(Channel(channel)) if channel else None
     return {"amount": words.beyond_network(request.words, most)}

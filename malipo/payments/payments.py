@@ -23,9 +23,11 @@ class Payments:
         self._signals = signals
         self._derived_keys = DerivedKeys(commits.database, terms)
         tariffs = KnownTariffs()
-        # For whoever writes payments within a commit of its own, such as the attempts of a link.
-        self.act = Initiate(clock=clock, tariffs=tariffs)
-        self._initiate = commits.group("initiate", self.act, fast_path=InitiateByFastPath(tariffs, clock=clock))
+        # For a caller that writes payments in its own transaction, as the presses of links do.
+        self.initiate_in_transaction = Initiate(clock=clock, tariffs=tariffs)
+        self._initiate = commits.group(
+            "initiate", self.initiate_in_transaction, fast_path=InitiateByFastPath(tariffs, clock=clock)
+        )
         self._cancel = commits.group("cancel", Cancel(clock=clock))
 
     def derived_key(self, merchant_id: str, type_: Type, key: str) -> str | None:

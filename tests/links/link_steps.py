@@ -10,7 +10,7 @@ from malipo.app.assemble import Service
 from malipo.links.cancel import LinkCancellation
 from malipo.links.link import LatePayment, Link
 from malipo.links.link_request import link_request_of
-from malipo.links.press import Pressed
+from malipo.links.press import PressResult
 from malipo.links.press_request import Press
 from malipo.links.store import links
 from malipo.networks.connector import Channel, Verdict
@@ -44,7 +44,7 @@ class LinkSteps(PaymentSteps):
         )
         return (await self.service.links.create(order)).link
 
-    async def press(self, link: Link, phone: str = ASHA, **how: Any) -> Pressed:
+    async def press(self, link: Link, phone: str = ASHA, **how: Any) -> PressResult:
         how = {"channel": Channel.MPESA} | how
         return await self.service.links.press(Press(code=link.code, phone=phone, **how))
 

@@ -11,7 +11,7 @@ from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.links import block_number
 from malipo.links.link import Link
-from malipo.links.press import PressAttempt, Pressed, PressLinks
+from malipo.links.press import PressAttempt, PressLinks, PressResult
 from malipo.links.press_request import Press
 from malipo.links.prompt_limits import TooManyPrompts
 from malipo.links.store import prompts
@@ -28,9 +28,11 @@ async def fresh(steps: LinkSteps, number: int) -> list[Link]:
     return [await steps.make() for _ in range(number)]
 
 
-async def pressed(steps: LinkSteps, links: Sequence[Link], phone: str = ASHA, **how: object) -> list[Pressed | Refusal]:
+async def pressed(
+    steps: LinkSteps, links: Sequence[Link], phone: str = ASHA, **how: object
+) -> list[PressResult | Refusal]:
     """One after the other."""
-    found: list[Pressed | Refusal] = []
+    found: list[PressResult | Refusal] = []
     for link in links:
         try:
             found.append(await steps.press(link, phone, **how))
@@ -100,7 +102,7 @@ async def test_a_press_that_is_repeated_is_no_prompt(steps: LinkSteps) -> None:
     links = await fresh(steps, 3)
     await pressed(steps, links)
     again = await pressed(steps, links)
-    assert [isinstance(each, Pressed) and not each.is_new for each in again] == [True] * 3
+    assert [isinstance(each, PressResult) and not each.is_new for each in again] == [True] * 3
 
 
 async def test_what_merchants_ask_by_the_api_neither_counts_nor_is_counted(steps: LinkSteps) -> None:
@@ -141,7 +143,10 @@ async def test_numbers_are_locked_in_one_order_also_where_presses_wait_for_each_
 
     monkeypatch.setattr(prompts, "lock_numbers", noted)
     press = PressLinks(
-        steps.service.payments.act, steps.service.payments.terms, prompt_seconds=60, clock=steps.service.clock
+        steps.service.payments.initiate_in_transaction,
+        steps.service.payments.terms,
+        prompt_seconds=60,
+        clock=steps.service.clock,
     )
     asked = [
         PressAttempt.of(Press(code=link.code, phone=each, channel=Channel.MPESA), clock.now()) for each in (JUMA, ASHA)
@@ -149,7 +154,7 @@ async def test_numbers_are_locked_in_one_order_also_where_presses_wait_for_each_
     async with steps.database.begin() as tx:
         first, second = await press(tx, asked, again=False)
     assert isinstance(first, TooManyPrompts)
-    assert isinstance(second, Pressed)
+    assert isinstance(second, PressResult)
     assert locked == [[ASHA, JUMA]]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from malipo.errors import Refusal
 from malipo.links.link import Link
-from malipo.links.press import Pressed
+from malipo.links.press import PressResult
 from malipo.links.store import links
 from malipo.links.store.links import IS_PAID
 from malipo.networks.connector import Verdict
@@ -54,9 +54,9 @@ class Crowd:
         pressed = await asyncio.gather(
             *(each.press(link, phone) for each, phone in zip(self.desks, phones, strict=True)), return_exceptions=True
         )
-        made = [each for each in pressed if isinstance(each, Pressed) and each.is_new]
+        made = [each for each in pressed if isinstance(each, PressResult) and each.is_new]
         assert link.places is None or len(made) <= link.places, "one at a time"
-        assert [each for each in pressed if not isinstance(each, Pressed | Refusal)] == []
+        assert [each for each in pressed if not isinstance(each, PressResult | Refusal)] == []
 
     async def _send(self, desk: LinkSteps, link: Link) -> None:
         for payment in (await desk.claim()).to_send:

@@ -4,7 +4,7 @@ import pytest
 
 from malipo.errors import Conflict, OutcomeUnknown
 from malipo.links.link import Link, LinkStatus
-from malipo.links.press import PressAttempt, order_of
+from malipo.links.press import PressAttempt, payment_request_of
 from malipo.links.press_request import Press
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type
@@ -35,9 +35,9 @@ async def key_of(shop: LinkSteps, link: Link, ordinal: int = 1, amount: int = 25
         secret = (await installation.get(connection)).key_secret
     press = Press(code=link.code, phone=ASHA, channel=Channel.MPESA, amount=amount)
     asked = PressAttempt.of(press, shop.service.clock())
-    order = order_of(link, asked, ordinal, shop.service.payments.terms, secret, now=shop.service.clock())
-    assert order.draft is not None
-    return order.draft.network_key
+    request = payment_request_of(link, asked, ordinal, shop.service.payments.terms, secret, now=shop.service.clock())
+    assert request.draft is not None
+    return request.draft.network_key
 
 
 async def lose(shop: LinkSteps) -> None:

@@ -41,7 +41,7 @@ FAULTS = (
     ),
     Fault(
         "an attempt has an idempotency key among the merchant's own",
-        "order_of",
+        "payment_request_of",
         "scope=SCOPE,",
         "scope=None,",
         "A merchant's request meets a customer's attempt, and one of the two is not made.",
@@ -49,7 +49,7 @@ FAULTS = (
     ),
     Fault(
         "every attempt of a number at a link has the same network key",
-        "order_of",
+        "payment_request_of",
         "{press.phone}:{ordinal}",
         "{press.phone}",
         "Who has declined once can never pay.",
@@ -57,7 +57,7 @@ FAULTS = (
     ),
     Fault(
         "an attempt of a link has a network key of the link's id",
-        "order_of",
+        "payment_request_of",
         'key = f"{link.code}:',
         'key = f"{link.id}:',
         "After a restore a repeated press has another key, and the customer pays twice.",

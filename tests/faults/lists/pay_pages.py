@@ -73,7 +73,7 @@ FAULTS = (
     Fault(
         "what another browser has typed is shown to whoever types the number",
         "press",
-        "if is_guest and pressed.link.amount is None:",
+        "if is_guest and result.link.amount is None:",
         "if False:",
         "A stranger learns how much somebody pays.",
         _PAGES,

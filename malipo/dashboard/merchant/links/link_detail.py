@@ -47,9 +47,9 @@ async def ask_to_cancel(request: MerchantRequest) -> Response:
 
 async def cancel(request: MerchantRequest) -> Response:
     await request.form()
-    asked = LinkCancellation(request.merchant_id, id_in(request), request.person.email, request.actor)
+    cancellation = LinkCancellation(request.merchant_id, id_in(request), request.person.email, request.actor)
     try:
-        link = await request.parts.links.cancel(asked)
+        link = await request.parts.links.cancel(cancellation)
     except Unavailable:
         return await _page(request, problem=request.words(_IN_DOUBT), status=503)
     except Missing:

@@ -43,11 +43,11 @@ async def make(request: MerchantRequest) -> Response:
     if idempotency.problem_with(key) is not None:
         return await _page(request, typed, new_key())  # Without its key it could be made twice.
     fields = Fields(_values_of(form))
-    order = _order(request, fields, key)
+    link_request = _link_request(request, fields, key)
     if fields.mistakes:
         return await _page(request, typed, key, problems=_problems(request, fields), status=400)
     try:
-        made = await request.parts.links.create(order)
+        made = await request.parts.links.create(link_request)
     except IntakeClosed as closed:
         problem = form_errors.sentence(request.words, closed.code)
         return await _page(request, typed, key, problems={"": problem}, status=503)
@@ -81,7 +81,7 @@ def _end_of(day: str) -> str:
         return day
 
 
-def _order(request: MerchantRequest, fields: Fields, key: str) -> LinkRequest:
+def _link_request(request: MerchantRequest, fields: Fields, key: str) -> LinkRequest:
     parts = request.parts
     return link_request_of(
         fields,
