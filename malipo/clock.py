@@ -3,6 +3,7 @@
 The simulation puts its own time in place of the system's; nothing else does.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -43,6 +44,11 @@ def nanoseconds() -> int:
 def monotonic() -> float:
     """Seconds for measuring how long something takes. Nobody can set them back."""
     return _TimeSource.monotonic()
+
+
+def loop_time() -> float:
+    """Seconds by the clock of the event loop that runs, for deadlines and pauses of its tasks."""
+    return asyncio.get_running_loop().time()
 
 
 def milliseconds(moment: datetime) -> int:

@@ -22,6 +22,7 @@ from malipo.api.http.writer import Cycle
 from malipo.api.parts import ApiParts
 from malipo.api.payments import created_body
 from malipo.api.responses import replayed
+from malipo.clock import loop_time
 from malipo.db import DataError
 from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.http.body_limit import MOST_BODY_BYTES
@@ -131,7 +132,7 @@ class _FastRequest:
         self._wanted = wanted
         self._usual = usual
         self._loop = asyncio.get_running_loop()
-        self._deadline = self._loop.time() + patience_seconds
+        self._deadline = loop_time() + patience_seconds
 
     def authenticate(self, request: AccessRequest) -> None:
         self._parts.authenticate.submit(request, deadline=self._deadline).add_done_callback(self._authenticated)

@@ -11,6 +11,7 @@ import aiohttp
 import msgspec
 
 from malipo import randomness
+from malipo.clock import loop_time
 from malipo.errors import Impossible
 from malipo.settings import Settings
 from malipo.settings.environment import variable
@@ -90,14 +91,14 @@ async def credentials(simulator_url: str, *, has_ended: Callable[[], bool] | Non
     The caller that started the simulator tells whether it has ended, so that a slow start on a busy machine is waited
     for.
     """
-    deadline = asyncio.get_running_loop().time() + _READY_SECONDS
+    deadline = loop_time() + _READY_SECONDS
     async with aiohttp.ClientSession() as http:
         while True:
             try:
                 async with http.get(f"{simulator_url}/api/credentials") as answer:
                     return msgspec.json.decode(await answer.read(), type=dict[str, dict[str, str]])
             except (aiohttp.ClientError, msgspec.MsgspecError) as error:
-                if asyncio.get_running_loop().time() > deadline if has_ended is None else has_ended():
+                if loop_time() > deadline if has_ended is None else has_ended():
                     raise NoSimulator(f"The simulator at {simulator_url} does not answer: {error}") from None
                 await asyncio.sleep(0.05)
 

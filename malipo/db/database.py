@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 
 from malipo import log
+from malipo.clock import loop_time
 from malipo.db.array_types import know_arrays
 from malipo.db.errors import ADDRESS_SETTING, POOLER_REFUSED, AccessRefused, meaning_of
 from malipo.db.pool import Pool
@@ -70,7 +71,7 @@ class Database:
 
     def _log_refusal(self, refusal: AccessRefused) -> None:
         """Log a refusal, which needs an operator. Not each time, because every waiting caller tries again and again."""
-        now = asyncio.get_running_loop().time()
+        now = loop_time()
         if self._refused_at is None or now - self._refused_at >= _REFUSED_AGAIN_SECONDS:
             self._refused_at = now
             log.error("database.refused", message=str(refusal).replace(ADDRESS_SETTING, self._setting))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from malipo import log
-from malipo.clock import Clock
+from malipo.clock import Clock, loop_time
 from malipo.db import ConnectionLost, Database
 
 TOLERANCE_SECONDS = 2.0
@@ -48,13 +48,12 @@ def surest(samples: Iterable[Sample]) -> Sample:
 
 
 async def measure(database: Database, clock: Clock) -> Sample:
-    loop = asyncio.get_running_loop()
     samples = []
     async with asyncio.timeout(_PATIENCE_SECONDS), database.read() as connection:
         for _ in range(_SAMPLES):
-            ours, began = clock(), loop.time()
+            ours, began = clock(), loop_time()
             theirs = await connection.fetchval("SELECT clock_timestamp()")
-            samples.append(sample_of(ours, theirs, took_seconds=loop.time() - began))
+            samples.append(sample_of(ours, theirs, took_seconds=loop_time() - began))
     return surest(samples)
 
 
@@ -96,7 +95,7 @@ class ClockSkew:
         except Exception as error:
             log.error("clock.comparison_broke", error)
         else:
-            self.note(sample, at=asyncio.get_running_loop().time())
+            self.note(sample, at=loop_time())
 
     def note(self, sample: Sample, *, at: float) -> None:
         """Log a skew when it begins, every ten minutes while it lasts, and when it has ended."""

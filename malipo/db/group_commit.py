@@ -140,7 +140,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
         if self._idle:
             self._idle -= 1
             if not self._drains:
-                self._moved_at = loop.time()
+                self._moved_at = clock.loop_time()
             if self._sweeping is None:
                 self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep)
             # A task of its own, so that the commit goes on for the others if a caller is cancelled.
@@ -193,8 +193,8 @@ class GroupCommit(Generic[_Ask, _Answer]):
     def _sweep(self) -> None:
         """Answer queued callers whose deadline has passed. Nothing was tried for them."""
         loop = asyncio.get_running_loop()
-        if self._waiting and loop.time() - self._moved_at > _STUCK_SECONDS:
-            self._waiting = deque(self._still_waiting(self._waiting, loop.time(), "the database is away"))
+        if self._waiting and clock.loop_time() - self._moved_at > _STUCK_SECONDS:
+            self._waiting = deque(self._still_waiting(self._waiting, clock.loop_time(), "the database is away"))
         self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._drains else None
 
     async def _run_by_fast_path(
@@ -215,7 +215,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
             # The statement wrote nothing. A transaction will find the request that caused the error.
             log.debug("group.fast_path_failed", callers=len(quick), reason=type(error).__name__)
             return callers
-        self._moved_at = asyncio.get_running_loop().time()
+        self._moved_at = clock.loop_time()
         for caller, answer in zip(quick, answers, strict=True):
             if answer is not None:
                 caller.give(answer)
@@ -224,8 +224,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
     async def _try_fast_path(
         self, fast_path: FastPath[_Ask, _Answer], callers: list[_Caller[_Ask, _Answer]]
     ) -> Sequence[_Answer | None]:
-        loop = asyncio.get_running_loop()
-        began, seconds = loop.time(), self._seconds_for(callers)
+        began, seconds = clock.loop_time(), self._seconds_for(callers)
         has_begun = False
         try:
             async with asyncio.timeout(seconds), self._read() as connection:
@@ -237,13 +236,12 @@ class GroupCommit(Generic[_Ask, _Answer]):
             in_doubt = has_begun and not isinstance(error, ReadOnly | DiskFull)
             raise ConnectionLost(str(error) or "the database did not answer in time", in_doubt=in_doubt) from error
         if self._observe is not None and (done := sum(answer is not None for answer in answers)):
-            self._observe(done, loop.time() - began)
+            self._observe(done, clock.loop_time() - began)
         return answers
 
     async def _run(self, callers: list[_Caller[_Ask, _Answer]]) -> bool:
         """Commit for these callers, however often the database goes away. Returns whether it answered before all
         deadlines."""
-        loop = asyncio.get_running_loop()
         tries = 0
         while True:
             tries += 1
@@ -253,7 +251,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 for caller in callers:
                     caller.in_doubt |= error.in_doubt
                 pause = randomness.between(0.02, 0.1) * min(tries, 5)
-                callers = self._still_waiting(callers, loop.time() + pause, str(error))
+                callers = self._still_waiting(callers, clock.loop_time() + pause, str(error))
                 if not callers:
                     return False
                 await asyncio.sleep(pause)
@@ -264,7 +262,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 callers[0].fail(error)
                 return True
             else:
-                self._moved_at = loop.time()
+                self._moved_at = clock.loop_time()
                 for caller, answer in zip(callers, answers, strict=True):
                     if caller.in_doubt and isinstance(answer, Unavailable):
                         # This try did nothing, but an earlier one may have been committed.
@@ -278,10 +276,9 @@ class GroupCommit(Generic[_Ask, _Answer]):
 
         While the database is away, callers whose deadline has passed do not wait one after the other.
         """
-        loop = asyncio.get_running_loop()
         has_answered = True
         for caller in callers:
-            if has_answered or self._still_waiting([caller], loop.time(), "the database is away"):
+            if has_answered or self._still_waiting([caller], clock.loop_time(), "the database is away"):
                 has_answered = await self._run([caller])
         return has_answered
 
@@ -304,8 +301,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 tracing.active.commit(self._name, shared_by, callers=len(callers), began=began, error=failure)
 
     async def _try_commit(self, callers: list[_Caller[_Ask, _Answer]]) -> Sequence[_Answer]:
-        loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = clock.loop_time()
         seconds = self._seconds_for(callers)
         again = any(caller.in_doubt for caller in callers)
         has_acted = False
@@ -318,7 +314,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
             # The server hangs. If the act has returned, it hangs inside COMMIT.
             raise ConnectionLost("the database did not answer in time", in_doubt=has_acted) from None
         if self._observe is not None:
-            self._observe(len(callers), loop.time() - began)
+            self._observe(len(callers), clock.loop_time() - began)
         return answers
 
     def _seconds_for(self, callers: list[_Caller[_Ask, _Answer]]) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import asyncpg
 
 from malipo import log
+from malipo.clock import loop_time
 from malipo.db import ConnectionLost, Contention, Database
 from malipo.db.pace import Pace
 
@@ -42,7 +43,7 @@ class Notifier:
     async def _notify(self) -> None:
         while self._topics:
             topics, self._topics, self._waiting = list(self._topics), {}, 0
-            began = asyncio.get_running_loop().time()
+            began = loop_time()
             try:
                 async with asyncio.timeout(_CONNECT_SECONDS), self._database.read() as connection:
                     await connection.execute(

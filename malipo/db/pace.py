@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from malipo.clock import loop_time
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -23,13 +25,12 @@ class Pace:
 
         A caller that comes after the least rest does not wait, and neither does a full turn of `most` callers.
         """
-        loop = asyncio.get_running_loop()
-        since = loop.time() - began_at
+        since = loop_time() - began_at
         if since < self.least_seconds and (most is None or waiting() < most):
             await asyncio.sleep(self.least_seconds - since)
             if (left := self.more_seconds(waiting())) > 0:
                 await asyncio.sleep(left)
-        return loop.time()
+        return loop_time()
 
     def more_seconds(self, waiting: int) -> float:
         """How long to rest beyond the least rest, in which `waiting` callers came: as many come again in the same time.

@@ -11,6 +11,8 @@ from contextlib import suppress
 
 import asyncpg
 
+from malipo.clock import loop_time
+
 # A firewall may drop a connection that was idle for longer, without telling either end.
 _KEPT_SECONDS = 300.0
 # While the server is away, one waiting caller tries to connect this often, and not all of them all the time. They do
@@ -66,7 +68,7 @@ class Pool:
             self._lent.add(connection)  # Handed over directly, so that no later caller can take it.
             turn.set_result(connection)
         else:
-            self._idle.append((connection, asyncio.get_running_loop().time()))
+            self._idle.append((connection, loop_time()))
         if not self._lent:
             self._all_back.set()
 
@@ -89,7 +91,7 @@ class Pool:
     def _idle_one(self) -> asyncpg.Connection | None:
         while self._idle:
             connection, since = self._idle.pop()
-            if not connection.is_closed() and asyncio.get_running_loop().time() - since < _KEPT_SECONDS:
+            if not connection.is_closed() and loop_time() - since < _KEPT_SECONDS:
                 return connection
             _end(connection)
         return None
@@ -110,7 +112,7 @@ class Pool:
 
     async def _connect_or_look(self) -> asyncpg.Connection:
         if self._is_away:
-            now = asyncio.get_running_loop().time()
+            now = loop_time()
             self._look_at = min(max(self._look_at, now) + _LOOK_SECONDS, now + _MOST_LOOK_SECONDS)
             await asyncio.sleep(self._look_at - now)
         try:

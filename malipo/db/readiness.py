@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from malipo.clock import loop_time
 from malipo.db import Contention, Database, DiskFull, ReadOnly
 from malipo.db.errors import AccessRefused, ConnectionLost
 from malipo.db.write_check import WriteCheck
@@ -50,7 +51,7 @@ class ReadinessCheck:
         return Readiness(reason)
 
     def _without_database(self, sentence: str) -> Readiness:
-        now = asyncio.get_running_loop().time()
+        now = loop_time()
         if self._away_since is None:
             self._away_since = now
         away_seconds = now - self._away_since

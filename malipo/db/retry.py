@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 from malipo import log
+from malipo.clock import loop_time
 from malipo.db.database import Database
 from malipo.db.errors import ConnectionLost, Contention, StatementCancelled
 from malipo.db.transaction import Conn, Tx
@@ -28,7 +29,7 @@ _SHORTEST_TRY = 4
 
 def begin_waiting(seconds: float) -> None:
     """Set the deadline of a request that has arrived, or that goes on after a wait of its own, such as a long poll."""
-    _deadline.set(asyncio.get_running_loop().time() + seconds)
+    _deadline.set(loop_time() + seconds)
 
 
 def end_waiting() -> None:
@@ -39,13 +40,13 @@ def end_waiting() -> None:
 def deadline_of(patience_seconds: float) -> float:
     """The deadline by the event loop's clock: of the current request, or without one, of a wait that begins now."""
     deadline = _deadline.get()
-    return asyncio.get_running_loop().time() + patience_seconds if deadline is None else deadline
+    return loop_time() + patience_seconds if deadline is None else deadline
 
 
 def try_seconds(deadline: float, patience_seconds: float) -> float:
     """How long one try may take: half of the patience, so that after a connection that hangs there is time for
     another."""
-    left = deadline - asyncio.get_running_loop().time()
+    left = deadline - loop_time()
     return max(min(left, patience_seconds / 2), patience_seconds / _SHORTEST_TRY, _SHORTEST_TRY_SECONDS)
 
 
@@ -78,7 +79,7 @@ async def read(
                 return await query(connection)
         except (ConnectionLost, TimeoutError) as error:
             _check_timeout(database, error)
-            if asyncio.get_running_loop().time() + _PAUSE_SECONDS > deadline:
+            if loop_time() + _PAUSE_SECONDS > deadline:
                 raise ConnectionLost(str(error) or "no answer in time") from error
             log.debug("database.away", reason=str(error))
             await asyncio.sleep(_PAUSE_SECONDS)
@@ -100,7 +101,7 @@ async def write(
             if error.in_doubt:
                 raise OutcomeUnknown from error
             _check_timeout(database, error)
-            if asyncio.get_running_loop().time() + _PAUSE_SECONDS > deadline:
+            if loop_time() + _PAUSE_SECONDS > deadline:
                 raise Unavailable from error
             await asyncio.sleep(_PAUSE_SECONDS)
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 import asyncpg
 
 from malipo import log
+from malipo.clock import loop_time
 from malipo.db.database import Database
 from malipo.db.errors import ConnectionLost, Contention, StatementCancelled
 from malipo.db.transaction import Conn
@@ -45,9 +46,8 @@ class Standby:
 
     async def read(self, query: Callable[[Conn], Awaitable[Found]], *, is_snapshot: bool, seconds: float) -> Found:
         """The result of the query on the standby. StandbyUnusable if it is away, too late, or may be."""
-        loop = asyncio.get_running_loop()
-        least = self._least_position(loop.time())
-        if least is None or loop.time() < self._left_alone_until:
+        least = self._least_position(loop_time())
+        if least is None or loop_time() < self._left_alone_until:
             raise StandbyUnusable
         try:
             async with (
@@ -61,7 +61,7 @@ class Standby:
         except StatementCancelled:
             raise
         except (ConnectionLost, TimeoutError) as error:
-            self._left_alone_until = loop.time() + _LEFT_ALONE_SECONDS
+            self._left_alone_until = loop_time() + _LEFT_ALONE_SECONDS
             log.warning("standby.away", reason=str(error) or "no answer in time")
             raise StandbyUnusable from error
         except (Contention, asyncpg.PostgresError) as error:
@@ -82,7 +82,7 @@ class Standby:
     async def sample(self) -> None:
         async with asyncio.timeout(_SAMPLE_PATIENCE_SECONDS), self._primary.read() as connection:
             written = await connection.fetchval(_WRITTEN)
-        now = asyncio.get_running_loop().time()
+        now = loop_time()
         self._written.append((now, written))
         # Of those that are old enough to count, the newest is enough.
         while len(self._written) > 1 and self._written[1][0] <= now - self._most_lag_seconds:

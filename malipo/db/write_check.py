@@ -6,8 +6,7 @@ writes a temporary file beside its data: that fails on a full disk, even while t
 still be written. None of these needs a table or a right of its own.
 """
 
-import asyncio
-
+from malipo.clock import loop_time
 from malipo.db import Database, DiskFull, ReadOnly
 from malipo.db.transaction import Conn
 
@@ -29,7 +28,7 @@ class WriteCheck:
         """Raise ReadOnly, DiskFull, or another ConnectionLost if the database takes no write."""
         async with self._database.read() as connection:
             await require_writable(connection)
-        now = asyncio.get_running_loop().time()
+        now = loop_time()
         if self._written_at is None or now - self._written_at >= _EVERY_SECONDS:
             self._written_at = now
             await self._write()

@@ -8,7 +8,7 @@ import asyncio
 from itertools import product
 
 from malipo import log
-from malipo.clock import Clock
+from malipo.clock import Clock, loop_time
 from malipo.db import ConnectionLost, Contention, Database, DiskFull, ReadOnly
 from malipo.db.schema import migrations
 from malipo.db.schema_monitor import BeingUpgraded, SchemaMonitor
@@ -129,7 +129,7 @@ class Collector:
 
     async def _look_rarely(self) -> None:
         """Queries whose cost grows with the installation. The values change slowly, so they may be some minutes old."""
-        now = asyncio.get_running_loop().time()
+        now = loop_time()
         if self._rarely_at is not None and now < self._rarely_at:
             return
         async with self._database.snapshot() as connection:

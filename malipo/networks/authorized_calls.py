@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
+from malipo.clock import loop_time
 from malipo.networks.answers import lost, misconfigured, nothing_sent
 from malipo.networks.connector import Answer, Verdict
 from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent
@@ -69,7 +70,7 @@ class TokenCalls:
         A reply that rejects the token renews it, and the same bytes are sent once more.
         """
         url = self._base + path.lstrip("/")
-        deadline = asyncio.get_running_loop().time() + self._timeout_seconds
+        deadline = loop_time() + self._timeout_seconds
         token, reply = await self._try(method, url, body, most_of_a_body, deadline)
         if isinstance(reply, Answer) or self._wire.refusal(reply) is None:
             return reply
@@ -100,7 +101,7 @@ class TokenCalls:
             url,
             headers=self._wire.headers(token, body),
             body=body,
-            timeout_seconds=max(deadline - asyncio.get_running_loop().time(), 0.001),
+            timeout_seconds=max(deadline - loop_time(), 0.001),
             most_of_a_body=most_of_a_body,
         )
         return token, heard(reply)

@@ -102,11 +102,11 @@ async def _verify_type(
 async def _until_it_ends(
     connector: Connector, instruction: PaymentInstruction, answer: Answer, patience_seconds: float
 ) -> Answer:
-    deadline = asyncio.get_running_loop().time() + patience_seconds
+    deadline = clock.loop_time() + patience_seconds
     instruction = replace(instruction, network_id=answer.network_id)
     while True:
         answer = await connector.query(instruction)
-        if _ends(answer) or asyncio.get_running_loop().time() > deadline:
+        if _ends(answer) or clock.loop_time() > deadline:
             return answer
         await asyncio.sleep(min(_PAUSE_SECONDS, patience_seconds / 10))
 

@@ -1,7 +1,8 @@
 """How many look-ups may go to a network in a minute, where it counts our requests. Each process counts for itself."""
 
-import asyncio
 from collections import deque
+
+from malipo.clock import loop_time
 
 _SPAN_SECONDS = 60
 
@@ -13,7 +14,7 @@ class MinuteLimit:
 
     def take(self) -> bool:
         """Whether one more may go now; it then counts."""
-        now = asyncio.get_running_loop().time()
+        now = loop_time()
         while self._taken and self._taken[0] <= now - _SPAN_SECONDS:
             self._taken.popleft()
         if len(self._taken) >= self._per_minute:

@@ -11,6 +11,7 @@ from datetime import datetime
 import msgspec
 
 from malipo import log
+from malipo.clock import loop_time
 from malipo.networks.connector import Channel, Connector, LooksUpNames, Recipient, Type
 
 CACHE_SECONDS = 60
@@ -46,7 +47,7 @@ class NameLookup:
     def recall(self, whose: str, channel: Channel, phone: str) -> NameAnswer | None:
         """The answer that the same asker got for this number within the last minute."""
         cached = self._cached.get((whose, (channel, phone)))
-        return cached[1] if cached is not None and asyncio.get_running_loop().time() < cached[0] else None
+        return cached[1] if cached is not None and loop_time() < cached[0] else None
 
     async def look_up(self, whose: str, channel: Channel, phone: str, *, now: datetime) -> NameAnswer:
         connector = self._by_channel[channel]
@@ -93,7 +94,7 @@ class NameLookup:
             return Recipient(code="broke")
 
     def _keep(self, whose: str, number: Number, looked: NameAnswer) -> None:
-        now = asyncio.get_running_loop().time()
+        now = loop_time()
         self._cached.pop((whose, number), None)
         self._cached[whose, number] = (now + CACHE_SECONDS, looked)
         if self._cached[next(iter(self._cached))][0] <= now:  # names are personal: none is kept too long

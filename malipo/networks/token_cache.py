@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from malipo.clock import loop_time
+
 # The token, and for how many seconds it is good.
 Token = tuple[str, float]
 
@@ -16,7 +18,7 @@ class TokenCache:
 
     async def get(self) -> str:
         """The value. However many callers there are at once, one fetches; what the fetch raises, all get."""
-        if self._value is not None and asyncio.get_running_loop().time() < self._good_until:
+        if self._value is not None and loop_time() < self._good_until:
             return self._value
         if self._fetching is None:
             # A task of its own: a caller that is cancelled must not cancel it for the others.
@@ -31,7 +33,7 @@ class TokenCache:
 
     async def _renew(self) -> str:
         value, seconds = await self._fetch()
-        self._value, self._good_until = value, asyncio.get_running_loop().time() + seconds
+        self._value, self._good_until = value, loop_time() + seconds
         return value
 
     def _forget(self, fetching: asyncio.Task[str]) -> None:

@@ -5,7 +5,6 @@ has ended. `network_answer/decide.py` decides what it means. A repeated answer c
 payment that we do not have is stored for operators.
 """
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -14,7 +13,7 @@ import msgspec
 from malipo import log
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.clock import Clock
+from malipo.clock import Clock, loop_time
 from malipo.db import Tx
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments import correction_moves, status_writer
@@ -105,7 +104,7 @@ def _with_age(report: Report) -> ReceivedAnswer:
     """The answer with how long ago its query was sent, because what was received since then may be newer."""
     if report.asked_at is None:
         return report.received
-    age_seconds = asyncio.get_running_loop().time() - report.asked_at
+    age_seconds = loop_time() - report.asked_at
     return msgspec.structs.replace(report.received, age_seconds=age_seconds)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from malipo import ids, log
+from malipo.clock import loop_time
 from malipo.db import Database, Tx
 from malipo.db.schema import migrations
 from malipo.restore.high_water_mark import HighWaterMark, SendCount
@@ -97,8 +98,8 @@ class RestoreDetector:
             )
         if first is None or first.server_id != standing.server_id:
             first, self._may_send = standing, False
-            self._first, self._first_at = standing, asyncio.get_running_loop().time()
-        is_time_up = asyncio.get_running_loop().time() - self._first_at >= self._patience_seconds
+            self._first, self._first_at = standing, loop_time()
+        is_time_up = loop_time() - self._first_at >= self._patience_seconds
         if self._high_water_mark is not None and not await self._agrees(
             self._high_water_mark, marks, first, standing, is_time_up=is_time_up
         ):

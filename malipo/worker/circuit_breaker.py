@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Collection, Mapping
 
 from malipo import log
-from malipo.clock import Clock
+from malipo.clock import Clock, loop_time
 from malipo.db import Tx
 from malipo.db.queries import Queries
 from malipo.metrics.process_metrics import Metrics
@@ -33,11 +33,10 @@ class OpenCircuits:
         self._reading = asyncio.Lock()
 
     async def find(self, connector: str) -> Outage | None:
-        loop = asyncio.get_running_loop()
         async with self._reading:
-            if loop.time() >= self._good_until:
+            if loop_time() >= self._good_until:
                 self._found = await self._queries.read(circuit_store.find_down)
-                self._good_until = loop.time() + LOOK_SECONDS / 2
+                self._good_until = loop_time() + LOOK_SECONDS / 2
         return self._found.get(connector)
 
     def forget(self) -> None:

@@ -6,10 +6,10 @@ late. Precedence decides only when a worker looks. Claims and leases are the sam
 dies, or has another clock or another view, the others do its work.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 
+from malipo.clock import loop_time
 from malipo.restore.mark_comparison import Worker
 
 # Work that has waited this long is late: longer than the time between two looks of the first worker.
@@ -28,7 +28,7 @@ class Precedence:
         self,
         needed: Mapping[str, tuple[str, frozenset[str]]],
         *,
-        monotonic: Callable[[], float] = lambda: asyncio.get_running_loop().time(),
+        monotonic: Callable[[], float] = loop_time,
     ) -> None:
         self._needed = needed
         self._monotonic = monotonic

@@ -4,8 +4,7 @@ Open payments come first, then payments that are queried before they are sent af
 ones.
 """
 
-import asyncio
-
+from malipo.clock import loop_time
 from malipo.db import Database
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import asked_first, claims
@@ -73,7 +72,7 @@ class NetworkQuerier:
         return bool(due)
 
     async def _query(self, transaction: Transaction) -> None:
-        asked_at = asyncio.get_running_loop().time()
+        asked_at = loop_time()
         self._calls.mark("asking")
         answer = await self._calls.call(AnswerSource.QUERY, self._connector.query, transaction)
         self._calls.mark("told")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from malipo import log
+from malipo.clock import loop_time
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import Impossible, Unavailable
 from malipo.settings import Settings
@@ -55,7 +56,7 @@ async def run_forever(
     try:
         while True:
             turned()
-            next_at = asyncio.get_running_loop().time() + pause_seconds
+            next_at = loop_time() + pause_seconds
             try:
                 is_more = await _take_step(what, step, seconds=seconds, **where)
                 loops.note_blocked(name, None)
@@ -116,6 +117,6 @@ async def _rest(notifier: asyncio.Event | None, look_seconds: float, *, until: f
             await notifier.wait()
     except TimeoutError:
         pass
-    if (left := until - asyncio.get_running_loop().time()) > 0:
+    if (left := until - loop_time()) > 0:
         await asyncio.sleep(left)
     notifier.clear()  # The next step may miss work that is notified from here on, which needs another step.

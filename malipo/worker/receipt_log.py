@@ -9,6 +9,7 @@ from typing import Any
 
 from malipo import log
 from malipo.app.assemble import Service
+from malipo.clock import loop_time
 from malipo.db import ConnectionLost, Contention, Database, Tx
 from malipo.outbox.store import AnyEvent
 from malipo.receipts.append import append_numbered
@@ -47,8 +48,7 @@ class ReceiptLog:
         )
 
     async def append(self, tx: Tx, events: Sequence[AnyEvent]) -> None:
-        loop = asyncio.get_running_loop()
-        if loop.time() < self._appends_from:
+        if loop_time() < self._appends_from:
             self._is_behind.set()
             return
         try:
@@ -57,7 +57,7 @@ class ReceiptLog:
             raise
         except Exception as error:
             # The numbers of this turn are rolled back with it. The next turn gives them without the log.
-            self._appends_from = loop.time() + _APPEND_PAUSE_SECONDS
+            self._appends_from = loop_time() + _APPEND_PAUSE_SECONDS
             log.error("receipt_log.append_failed", error)
             raise
         if not is_whole:

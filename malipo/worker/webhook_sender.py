@@ -10,7 +10,7 @@ from datetime import datetime
 from itertools import chain
 
 from malipo import ids, log, tracing
-from malipo.clock import Clock
+from malipo.clock import Clock, loop_time
 from malipo.db import Database
 from malipo.encryption import CannotDecrypt
 from malipo.errors import Unavailable
@@ -180,14 +180,13 @@ class WebhookSender:
 
     async def _look(self, now: datetime) -> None:
         """Find endpoints with due deliveries: retries, those of a worker that died, and resends."""
-        loop = asyncio.get_running_loop()
-        if loop.time() < self._look_at:
+        if loop_time() < self._look_at:
             return
-        began = loop.time()
+        began = loop_time()
         self._look_at = began + LOOK_SECONDS
         async with self._database.read() as connection:
             self._waiting |= dict.fromkeys(await delivery_queue.find_waiting(connection, now=now))
-        took = loop.time() - began
+        took = loop_time() - began
         self._look_at = max(self._look_at, began + took / _LOOK_SHARE)
 
     def _take_slots(self) -> dict[str, list[Slot]]:

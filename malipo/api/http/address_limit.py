@@ -5,7 +5,6 @@ proxy often is. A connection that does nothing is closed to make room for anothe
 after it was made or answered: a payment may be on its way.
 """
 
-import asyncio
 import ipaddress
 from collections.abc import Collection
 from operator import attrgetter
@@ -13,6 +12,7 @@ from typing import Protocol
 
 from malipo.accounts.login_attempts import counted_address
 from malipo.api.http.timeouts import STALLED_SECONDS
+from malipo.clock import loop_time
 from malipo.errors import Unavailable
 from malipo.http.client_address import is_among, parsed
 from malipo.settings.parsers import Network
@@ -73,7 +73,7 @@ class AddressLimit:
     def stalled(self, connections: Collection[CountedConnection]) -> CountedConnection | None:
         """The connection to close: the one that has sent half a request and waited longest, else the one idle
         longest."""
-        before = asyncio.get_running_loop().time() - self.stalled_seconds
+        before = loop_time() - self.stalled_seconds
         for since_of in (attrgetter("incomplete_since"), attrgetter("idle_since")):
             waiting = [(since, each) for each in connections if (since := since_of(each)) is not None]
             if waiting and (longest := min(waiting, key=lambda pair: pair[0]))[0] <= before:

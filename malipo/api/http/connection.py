@@ -133,7 +133,7 @@ class ClientConnection(HttpToolsProtocol):
 
     def _wait(self, seconds: float, act: Callable[[], None]) -> None:
         if self._arrival_timer is None:
-            self._limits.incomplete[self] = self.loop.time()
+            self._limits.incomplete[self] = clock.loop_time()
             self._arrival_timer = self.loop.call_later(seconds, act)
 
     def _stop_waiting(self) -> None:
@@ -150,7 +150,7 @@ class ClientConnection(HttpToolsProtocol):
 
     def _begin_pause(self) -> None:
         # One timer for all the pauses of a connection, set anew only when it goes off too early.
-        self._idle_since = self.loop.time()
+        self._idle_since = clock.loop_time()
         if self._idle_timer is None:
             self._idle_timer = self.loop.call_later(self.timeout_keep_alive, self._close_if_idle)
 
@@ -158,10 +158,10 @@ class ClientConnection(HttpToolsProtocol):
         # A head that is incomplete has another timer; a body that the application did not read has this one.
         is_idle = self.cycle.response_complete and not (self._is_in_head and self._bytes)
         ends = self._idle_since + self.timeout_keep_alive
-        if is_idle and ends <= self.loop.time():
+        if is_idle and ends <= clock.loop_time():
             self._close_when_answered()
         else:
-            at = ends if is_idle else self.loop.time() + self.timeout_keep_alive
+            at = ends if is_idle else clock.loop_time() + self.timeout_keep_alive
             self._idle_timer = self.loop.call_at(at, self._close_if_idle)
 
     # How long it may take to read

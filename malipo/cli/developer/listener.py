@@ -84,7 +84,7 @@ class FeedListener:
         return read
 
     async def _ask(self, after: str | None, *, is_waiting: bool) -> FetchedPage | ServiceAway | CursorGone:
-        now = asyncio.get_running_loop().time
+        now = clock.loop_time
         await asyncio.sleep(self._asked_at + _PACE_SECONDS - now())
         self._asked_at = now()
         return await self._feed.read(after, is_waiting=is_waiting)

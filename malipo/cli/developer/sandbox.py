@@ -14,6 +14,7 @@ import msgspec
 
 from malipo import randomness
 from malipo.cli.developer.credentials import Access
+from malipo.clock import loop_time
 from malipo.errors import Forbidden, Impossible, Invalid, Refusal
 from malipo.networks.connector import Type
 from malipo.payments.idempotency import HEADER
@@ -151,9 +152,9 @@ class Sandbox:
 
 async def _within(seconds: float, look: Callable[[], Awaitable[Found]]) -> Found | None:
     """What is found in time."""
-    deadline = asyncio.get_running_loop().time() + seconds
+    deadline = loop_time() + seconds
     while not (found := await look()):
-        if asyncio.get_running_loop().time() > deadline:
+        if loop_time() > deadline:
             return None
         await asyncio.sleep(_LOOK_SECONDS)
     return found

@@ -1,11 +1,11 @@
 """Server-sent events: tell a page that something has changed, so that it fetches itself anew."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from malipo.clock import loop_time
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.payments.listing.transaction_list import find_versions
@@ -38,11 +38,10 @@ class _Stream(StreamingResponse):
 async def _changes(request: MerchantRequest) -> AsyncIterator[str]:
     assert request.session is not None
     parts, merchant_id = request.parts, request.merchant_id
-    loop = asyncio.get_running_loop()
-    until = loop.time() + _SECONDS
+    until = loop_time() + _SECONDS
     seen = (await parts.queries.read(lambda connection: find_versions(connection, [merchant_id]))).get(merchant_id)
     yield "retry: 3000\n\n"
-    while (left := until - loop.time()) > 0:
+    while (left := until - loop_time()) > 0:
         await parts.lists.until_changed(merchant_id, seen, seconds=min(left, _BEAT_SECONDS))
         if parts.lists.is_released:
             return

@@ -12,6 +12,7 @@ from ssl import SSLContext
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
+from malipo.clock import loop_time
 from malipo.networks.http.connection import MOST_OF_A_BODY, ConnectionBroken, HttpResponse, NetworkConnection, in_words
 from malipo.networks.http.dns import DnsCache
 
@@ -59,7 +60,7 @@ class Transport:
             request = written(method, target, headers, body)
         except ValueError:
             raise NotSent("no connection: not an address, or not a header") from None
-        ends_at = asyncio.get_running_loop().time() + timeout_seconds
+        ends_at = loop_time() + timeout_seconds
         seconds = min(_CONNECT_SECONDS, 0.9 * timeout_seconds)
         connection: NetworkConnection | None = None
         try:
