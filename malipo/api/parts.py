@@ -1,6 +1,7 @@
 """The parts that routes use."""
 
-from dataclasses import dataclass, replace
+import dataclasses
+from dataclasses import dataclass
 from typing import Self
 
 from malipo.api.large_answers import LargeAnswers
@@ -70,4 +71,4 @@ class ApiParts:
     def with_queries(self, queries: Queries) -> Self:
         """These parts, with queries on other connections."""
         recipients = RecipientNames.of(self.settings, self.networks, queries, self.clock)
-        return replace(self, queries=queries, recipients=recipients)
+        return dataclasses.replace(self, queries=queries, recipients=recipients)

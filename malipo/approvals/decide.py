@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo.approvals import moved_alone, store
 from malipo.approvals.act_rules import Act
@@ -147,7 +148,7 @@ async def _end(
     tx: Tx, proposal: Proposal, by: str, is_approved: bool, *, now: datetime, is_single_operator: bool = False
 ) -> Proposal:
     await store.end(tx, proposal.id, by=by, is_approved=is_approved, now=now, is_single_operator=is_single_operator)
-    return msgspec.structs.replace(
+    return replace(
         proposal, decided_by=by, decided_at=now, is_approved=is_approved, is_single_operator=is_single_operator
     )
 

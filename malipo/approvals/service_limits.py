@@ -5,7 +5,7 @@ name a larger amount. So the service stores its limits when it starts, and a com
 """
 
 import asyncio
-from dataclasses import replace
+import dataclasses
 from datetime import datetime
 
 import msgspec
@@ -39,7 +39,7 @@ def stricter(settings: Settings, noted: OperatorLimits | None) -> Settings:
     if noted is None:
         return settings
     is_required = REQUIRED in (settings.operator_second_factor, noted.second_factor)
-    return replace(
+    return dataclasses.replace(
         settings,
         booking_approval_amount=min(settings.booking_approval_amount, noted.booking_approval_amount),
         operator_second_factor=REQUIRED if is_required else settings.operator_second_factor,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo import log
 from malipo.cli.command_table import add_command
@@ -47,10 +48,10 @@ class ReloadFile:
         self._write(Reloads())
 
     def begin(self) -> None:
-        self._write(msgspec.structs.replace(self._last, begun=self._last.begun + 1))
+        self._write(replace(self._last, begun=self._last.begun + 1))
 
     def end(self, error: str | None) -> None:
-        self._write(msgspec.structs.replace(self._last, ended=self._last.begun, error=error))
+        self._write(replace(self._last, ended=self._last.begun, error=error))
 
     def close(self) -> None:
         if self._file is not None:

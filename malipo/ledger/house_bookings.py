@@ -13,6 +13,7 @@ from datetime import date, datetime
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo import ids, money
 from malipo.audit_log.actor import SYSTEM_NAME
@@ -135,7 +136,7 @@ async def book(tx: Tx, bookings: Sequence[HouseBooking], *, now: datetime) -> li
     """
     assert all(each.kind not in (HouseBookingKind.UNDO, HouseBookingKind.ROUNDING) for each in bookings)
     await _require_open(tx, bookings)
-    inserted = await store.insert(tx, [msgspec.structs.replace(each, booked_at=now) for each in bookings])
+    inserted = await store.insert(tx, [replace(each, booked_at=now) for each in bookings])
     booked = [each for each in bookings if each.id in inserted]
     await _round(tx, booked, now=now)
     return booked
@@ -159,7 +160,7 @@ async def undo(
         raise Conflict(code=HouseBookingRefusal.IS_UNDO)
     if booking.kind is HouseBookingKind.ROUNDING:
         raise Conflict(code=HouseBookingRefusal.IS_ROUNDING)
-    reverse = msgspec.structs.replace(
+    reverse = replace(
         booking,
         id=ids.mint(ID_PREFIX, now),
         kind=HouseBookingKind.UNDO,

@@ -2,9 +2,9 @@
 of the key must not get more than they were given. The caller has asked an owner for the password.
 """
 
+import dataclasses
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TypedDict
 
@@ -76,9 +76,9 @@ async def change_key(
         raise NoSuchKey
     if seen is not None and seen != code_of(before):
         raise KeyChanged
-    after = replace(before, **changes)
+    after = dataclasses.replace(before, **changes)
     if set(after.permissions) == set(before.permissions):
-        after = replace(after, permissions=before.permissions)  # in whatever order they were sent
+        after = dataclasses.replace(after, permissions=before.permissions)  # in whatever order they were sent
     if added := [each for each in after.permissions if each not in narrowed(before.permissions)]:
         raise PermissionsGrow(added)
     each, daily = after.payout_limit, after.daily_payout_limit

@@ -1,8 +1,8 @@
 """The pay page of a link. Looking has no effect, a press asks one phone once, and what follows is shown at the same
 address."""
 
+import dataclasses
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -176,9 +176,9 @@ def answer(
     link_status = link.status if page.is_merchant_active else None
     scene = shown(link_status, attempt, now=now, prompt_seconds=prompt_seconds, wants_again=wants_again)
     if is_warned:
-        scene = replace(scene, is_warned=True)
+        scene = dataclasses.replace(scene, is_warned=True)
     if page.is_guest and scene.scene is Scene.TAKEN_BACK:
-        scene = replace(scene, scene=Scene.NOT_PAID)
+        scene = dataclasses.replace(scene, scene=Scene.NOT_PAID)
     least, most = _bounds(request, link)
     return render.page(
         request,

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from msgspec import structs
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from malipo.api.responses import success
@@ -86,7 +86,7 @@ def _address(request: PayRequest, receipt: Receipt) -> str:
 def _as_paid(receipt: Receipt, profile: PublicProfile) -> PublicProfile:
     """With the name and TIN of then, as they are proven. Whom to ask is said as it is now."""
     paid = merchant_of(receipt)
-    return structs.replace(profile, registered_name=paid.registered_name or paid.name, name=paid.name, tin=paid.tin)
+    return replace(profile, registered_name=paid.registered_name or paid.name, name=paid.name, tin=paid.tin)
 
 
 def _proof_state(request: PayRequest, receipt: Receipt) -> ProofState:

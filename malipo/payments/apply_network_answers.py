@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo import log
 from malipo.audit_log import store as audit_log
@@ -105,7 +106,7 @@ def _with_age(report: Report) -> ReceivedAnswer:
     if report.asked_at is None:
         return report.received
     age_seconds = loop_time() - report.asked_at
-    return msgspec.structs.replace(report.received, age_seconds=age_seconds)
+    return replace(report.received, age_seconds=age_seconds)
 
 
 def _unknown_callback_of(report: Report, now: datetime) -> UnknownCallback:
@@ -184,7 +185,7 @@ class AnswerEffects:
         if network_id is None or not received.is_trusted or transaction.network_id is not None:
             return transaction
         self._network_ids[key] = network_id
-        return msgspec.structs.replace(transaction, network_id=network_id)
+        return replace(transaction, network_id=network_id)
 
     def _correct(
         self, transaction: Transaction, corrected: Correction | None, received: ReceivedAnswer

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo.errors import Conflict, Invalid, OutcomeUnknown
 from malipo.payments.transaction import Transaction
@@ -68,7 +69,7 @@ class NotTheAdoptedPayment(OutcomeUnknown):
 def refusal_of_repeat(draft: Transaction, found: Transaction, *, is_adopted: bool) -> KeyReused | OutcomeUnknown | None:
     """Why a request is refused that has the network key of an existing payment; None if it repeats that payment. The
     request of that payment was lost, so the payment itself is compared."""
-    wanted = draft if draft.amount else msgspec.structs.replace(draft, amount=found.amount)  # a refund of what is left
+    wanted = draft if draft.amount else replace(draft, amount=found.amount)  # a refund of what is left
     differs = [name for name in ("merchant_id", *_SAME) if getattr(wanted, name) != getattr(found, name)]
     if not differs:
         return None

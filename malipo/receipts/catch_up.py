@@ -5,6 +5,7 @@ events are not kept any more are read themselves; of their corrections only the 
 """
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo import log
 from malipo.db import Database, Tx
@@ -87,7 +88,7 @@ async def _find_old(tx: Tx, merchant: Merchant, behind: Behind) -> list[Fact] | 
         payment = by_id[old.id]
         new_facts += _facts_of(payment, old, merchant)
         if old.correction_count:
-            corrected = msgspec.structs.replace(payment, correction=notices.get(old.id))
+            corrected = replace(payment, correction=notices.get(old.id))
             new_facts += _corrected(corrected, old, merchant)
     return new_facts
 

@@ -1,7 +1,8 @@
 """A delivery: one event to one endpoint, and what an attempt does to its state. Pure."""
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -78,11 +79,13 @@ class Delivery:
         if attempt.is_success:
             # A success counts even if another worker has the claim now: a worker whose lease had ended may still have
             # delivered it.
-            return replace(self, state=DeliveryState.DELIVERED, attempt_count=self.attempt_count + 1, claim_id=None)
+            return dataclasses.replace(
+                self, state=DeliveryState.DELIVERED, attempt_count=self.attempt_count + 1, claim_id=None
+            )
         if attempt.claim_id != self.claim_id:
             return self  # Another worker has claimed it since, and records its own attempt.
         attempt_count = self.attempt_count + 1
         due_at = None if attempt.is_gone or self.is_test else next_try(retry_seconds, attempt_count, attempt.ended_at)
         if due_at is None:
-            return replace(self, state=DeliveryState.EXHAUSTED, attempt_count=attempt_count, claim_id=None)
-        return replace(self, attempt_count=attempt_count, due_at=due_at, claim_id=None)
+            return dataclasses.replace(self, state=DeliveryState.EXHAUSTED, attempt_count=attempt_count, claim_id=None)
+        return dataclasses.replace(self, attempt_count=attempt_count, due_at=due_at, claim_id=None)

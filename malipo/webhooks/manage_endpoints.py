@@ -1,7 +1,7 @@
 """Manages endpoints: registers, changes and deletes them. Their secrets are rotated in `rotate_secrets.py`."""
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from malipo import ids
@@ -70,16 +70,16 @@ async def change(
 ) -> Endpoint:
     """Change the given fields. An endpoint that is switched on again starts without its earlier failures."""
     before = await get_locked(tx, merchant_id, id_)
-    after = replace(
+    after = dataclasses.replace(
         before,
         url=before.url if url is None else url,
         events=before.events if events is None else events,
         is_active=before.is_active if is_active is None else is_active,
     )
     if after.is_active and not before.is_active:
-        after = replace(after, failing_since=None, disabled_at=None, disabled_reason=None)
+        after = dataclasses.replace(after, failing_since=None, disabled_at=None, disabled_reason=None)
     elif before.is_active and not after.is_active:
-        after = replace(after, disabled_at=now, disabled_reason=None)
+        after = dataclasses.replace(after, disabled_at=now, disabled_reason=None)
     await endpoints.update(tx, after)
     await _note(tx, actor, "webhook.changed", after, now, url=after.url, events=after.events, is_active=after.is_active)
     return after

@@ -3,7 +3,7 @@
 Also re-encrypts all secrets when the service's encryption key has changed.
 """
 
-from dataclasses import replace
+import dataclasses
 from datetime import datetime
 
 from malipo.audit_log import store as audit_log
@@ -40,7 +40,7 @@ async def rotate(
     if before.is_rotating(now):
         raise RotationUnderWay
     secret = new_secret()
-    after = replace(
+    after = dataclasses.replace(
         before,
         secret=before.encrypted_keys(now)[0],
         next_secret=encryption.encrypt(secret, owner=id_),
@@ -57,7 +57,7 @@ async def finish_rotation(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, n
     before = await get_locked(tx, merchant_id, id_)
     if before.next_secret is None:
         raise NoRotation
-    after = replace(before, secret=before.next_secret, next_secret=None, rotation_ends_at=None)
+    after = dataclasses.replace(before, secret=before.next_secret, next_secret=None, rotation_ends_at=None)
     await endpoints.update(tx, after)
     await _note(tx, actor, "webhook.rotation_finished", after, now)
     return after

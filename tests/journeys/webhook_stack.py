@@ -5,14 +5,15 @@ Events are made as in production: collections are created and cancelled, through
 
 import asyncio
 import contextlib
+import dataclasses
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from msgspec.structs import replace as replace_struct
+from msgspec.structs import replace
 
 from malipo import clock as clocks
 from malipo import ids
@@ -98,8 +99,8 @@ class WebhookStack:
             asked = order(merchant.id, Type.COLLECTION, 1000)
             assert asked.draft is not None
             now = self.clock()
-            draft = replace_struct(asked.draft, id=ids.mint("txn_", now), created_at=now)
-            return (await self.service.payments.initiate(replace_struct(asked, draft=draft))).transaction
+            draft = replace(asked.draft, id=ids.mint("txn_", now), created_at=now)
+            return (await self.service.payments.initiate(replace(asked, draft=draft))).transaction
 
         return list(await asyncio.gather(*(one() for _ in range(number))))
 
@@ -130,7 +131,10 @@ class WebhookStack:
         stop = asyncio.Event()
         async with Database.opened(self.database_url, size=10, connect_seconds=PATIENCE_SECONDS) as database:
             service = assemble(
-                replace(self.settings, **settings), database, clock=self.clock, webhook_client=webhook_client
+                dataclasses.replace(self.settings, **settings),
+                database,
+                clock=self.clock,
+                webhook_client=webhook_client,
             )
             running = asyncio.ensure_future(
                 work(service, self.database_url, stop, finish_seconds=0, lease_seconds=lease_seconds, mark=mark)
@@ -200,7 +204,9 @@ async def webhook_stack(
     read_settings = read(variables)
     async with Database.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
         # The test chooses the patience of the workers; the service that creates payments has plenty.
-        patient = replace(read_settings, database_patience_seconds=120, webhook_timeout_seconds=answer_seconds)
+        patient = dataclasses.replace(
+            read_settings, database_patience_seconds=120, webhook_timeout_seconds=answer_seconds
+        )
         service = assemble(patient, database, clock=clock)
         yield WebhookStack(database, via or database_url, variables, read_settings, clock, service)
         await service.finish()

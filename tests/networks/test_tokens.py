@@ -4,13 +4,13 @@ How a token is asked for, byte for byte, is in the folder of each network.
 """
 
 import asyncio
+import dataclasses
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
-from msgspec.structs import replace as change
+from msgspec.structs import replace
 
 from malipo.networks.connector import Verdict
 from malipo.networks.http.client import HttpClient
@@ -217,7 +217,7 @@ def test_every_network_with_a_token_has_its_rows() -> None:
 async def make_many(call: Call, server: ScriptedServer, http_client: HttpClient, *, number: int) -> None:
     """So many payments at once, each with a key of its own; each has its own bytes and its own answer."""
     connector = call.connect(server.port, http_client)
-    orders = [change(call.order, key=f"0K3ABCDEFGHJ{n:04}") for n in range(number)]
+    orders = [replace(call.order, key=f"0K3ABCDEFGHJ{n:04}") for n in range(number)]
     for answer in await asyncio.gather(*(call.make(connector, order) for order in orders)):
         call.outcome.check(answer)
     assert len({each.body for each in server.on(call.line)}) == number
@@ -226,7 +226,7 @@ async def make_many(call: Call, server: ScriptedServer, http_client: HttpClient,
 def echo(call: Call, request: Request) -> Reply:
     """The good reply, in the name of whoever asked."""
     keys = re.findall(rb"0K3ABCDEFGHJ[0-9]{4}", request.body)
-    return replace(call.reply, sent=call.reply.sent.replace(call.order.key.encode(), keys[0]))
+    return dataclasses.replace(call.reply, sent=call.reply.sent.replace(call.order.key.encode(), keys[0]))
 
 
 def other_headers(request: Request) -> list[tuple[str, str]]:
@@ -254,7 +254,7 @@ async def test_thirty_payments_at_once_ask_for_one_token(
     server: ScriptedServer, http_client: HttpClient, entry: Entry
 ) -> None:
     call = PAYMENTS[entry]
-    server.expect(entry.line, replace(entry.given, delay_seconds=0.05))
+    server.expect(entry.line, dataclasses.replace(entry.given, delay_seconds=0.05))
     server.always(call.line, lambda request: echo(call, request))
     await make_many(call, server, http_client, number=30)
 
@@ -264,7 +264,7 @@ async def test_a_caller_who_gives_up_takes_no_token_from_the_others(
     server: ScriptedServer, http_client: HttpClient, entry: Entry
 ) -> None:
     call, gate = PAYMENTS[entry], asyncio.Event()
-    server.expect(entry.line, replace(entry.given, held_by=gate))
+    server.expect(entry.line, dataclasses.replace(entry.given, held_by=gate))
     server.expect(call.line, call.reply)
     connector = call.connect(server.port, http_client)
     impatient = asyncio.create_task(call.make(connector))
@@ -390,7 +390,7 @@ async def test_a_crowd_whose_token_ended_renews_it_once(
     server: ScriptedServer, http_client: HttpClient, entry: Entry
 ) -> None:
     call = PAYMENTS[entry]
-    server.expect(entry.line, entry.given, replace(entry.next_given, delay_seconds=0.05))
+    server.expect(entry.line, entry.given, dataclasses.replace(entry.next_given, delay_seconds=0.05))
     server.always(
         call.line,
         lambda request: echo(call, request) if entry.bearer(request) == entry.tokens[1] else entry.ended,

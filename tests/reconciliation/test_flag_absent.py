@@ -1,10 +1,10 @@
 """Absence: what is not in a statement says something only where complete statements cover its time."""
 
-from dataclasses import replace
+import dataclasses
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from msgspec.structs import replace as replace_struct
+from msgspec.structs import replace
 
 from malipo import clock
 from malipo.network_statements.profile import built_in, decode
@@ -213,7 +213,7 @@ async def test_an_aggregators_own_statement_has_what_it_carried_on_every_channel
     for each in (paid, absent):
         await carried_by(statements, each, "azampay")
     assert (await statements.take()).without_carrier_statement == 2
-    other = replace(statements, channel=Channel.TIGO_PESA, files=7)
+    other = dataclasses.replace(statements, channel=Channel.TIGO_PESA, files=7)
     await other.load(other.write(line_of(paid, "AZ1")), account="azampay")
     done = await statements.match()
     assert (done.matched, done.without_carrier_statement) == (1, 0)
@@ -246,7 +246,7 @@ async def test_what_was_wrongly_ours_only_before_is_resolved_and_its_proposal_wi
 
 
 def test_a_saved_layout_can_be_an_aggregators() -> None:
-    saved = replace_struct(built_in()["generic"], name="azampay-portal", channels=tuple(Channel), carrier="azampay")
+    saved = replace(built_in()["generic"], name="azampay-portal", channels=tuple(Channel), carrier="azampay")
     assert decode("azampay-portal", encode(saved)).carrier == "azampay"
     file = a_file(0, 24, profile="azampay-portal", channel=Channel.HALOPESA)
     assert carrier_of(file, {"azampay-portal": saved}) == "azampay"

@@ -1,7 +1,7 @@
 """Asks how a file that no profile fits is to be read: guesses, shows ten lines, and saves the profile."""
 
+import dataclasses
 import sys
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def ask_for_profile(path: Path, channel: Channel, *, account: str) -> StatementP
     if not (carrier := carrier_named(account)):
         asked = f"Whose account is it: the network's own (no), or an aggregator's ({', '.join(aggregators())})"
         carrier = carrier_named(terminal.ask(asked).strip().lower())
-    return profile_of(replace(found, carrier=carrier), channel, name=name)
+    return profile_of(dataclasses.replace(found, carrier=carrier), channel, name=name)
 
 
 def _complete(found: Guess) -> Guess:
@@ -66,7 +66,7 @@ def _complete(found: Guess) -> Guess:
         if field not in columns:
             columns[field] = _column(_NAMES[field], len(found.header))
     format_ = found.time_format or terminal.ask(f"How is the time written ({', '.join(TIME_FORMATS)})").strip()
-    return replace(found, columns=columns, sign=sign, time_format=format_)
+    return dataclasses.replace(found, columns=columns, sign=sign, time_format=format_)
 
 
 def _column(what: str, columns: int) -> int:

@@ -1,9 +1,10 @@
 """`malipo statements layout`: set what the words of its status column mean, and whose account it is of."""
 
 import argparse
+import dataclasses
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -94,9 +95,9 @@ def ask_for_words(words: Sequence[UnknownWord]) -> StatusWordChoices:
             continue
         answer = terminal.ask(f"Did the money of rows with {unknown.word!r} move (yes, no)").strip().lower()
         if answer in _YES:
-            choices = replace(choices, moved=(*choices.moved, unknown.word))
+            choices = dataclasses.replace(choices, moved=(*choices.moved, unknown.word))
         elif answer in _NO:
-            choices = replace(choices, not_moved=(*choices.not_moved, unknown.word))
+            choices = dataclasses.replace(choices, not_moved=(*choices.not_moved, unknown.word))
         else:
             raise Invalid("Say yes or no. Nothing was imported.")
     return choices

@@ -4,9 +4,9 @@ The idempotency key is generated with the form and sent with it: a double click,
 again are the same request, and make the same payment.
 """
 
+import dataclasses
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace as with_changes
 from datetime import datetime
 from typing import NamedTuple
 
@@ -258,7 +258,7 @@ async def _look(connection: Conn, wanted: PaymentRequest, draft: Transaction, *,
         return _Look(made, submitted, quote, same)
     assert draft.created_by is not None, "a form is somebody's"
     allowance = await single_payout.find_allowance(connection, draft.merchant_id, draft.created_by, now=now)
-    quote = with_changes(quote, needs_approval=not allowance.is_enough_for(draft.amount))
+    quote = dataclasses.replace(quote, needs_approval=not allowance.is_enough_for(draft.amount))
     awaiting = await batch_items.find_awaiting(connection, draft.merchant_id, [draft.phone])
     return _Look(made, submitted, quote, same, awaiting.get((draft.phone, draft.amount)), allowance.limit)
 

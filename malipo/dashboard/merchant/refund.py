@@ -4,8 +4,8 @@ Its idempotency key comes with the form, as for a new payment. Whatever has chan
 collection decides: then nothing is refunded, and the collection's page shows why.
 """
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import replace as with_changes
 from datetime import datetime
 from typing import NamedTuple
 
@@ -122,7 +122,7 @@ async def _decide(
         return _form(request, known, typed, wanted.key, problems={"amount": _problem_of(request, amount, known)})
     draft = replace(draft, amount=amount)
     quote = quote_of(draft, fee_of(amount, known.bands), known.wallet)
-    quote = with_changes(quote, needs_approval=not known.allowance.is_enough_for(amount))
+    quote = dataclasses.replace(quote, needs_approval=not known.allowance.is_enough_for(amount))
     if quote.leaves > quote.wallet.spendable:
         return _form(request, known, typed, wanted.key, problems={"amount": too_little(request, quote)})
     if not is_meant:

@@ -1,6 +1,7 @@
 """One request of the browser of a merchant's person."""
 
-from dataclasses import dataclass, replace
+import dataclasses
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
@@ -72,7 +73,7 @@ class MerchantRequest(BrowserRequest):
         return self.session
 
     def without_session(self) -> Self:
-        return replace(self, session=None, awaited=AwaitedApprovals())
+        return dataclasses.replace(self, session=None, awaited=AwaitedApprovals())
 
     @property
     def frame(self) -> dict[str, Any]:

@@ -4,14 +4,15 @@ Tables map rows to entries. An entry holds its sentence in English with its valu
 it. Text of a network or a receiver is small print, and never translated.
 """
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from itertools import chain, groupby
 from urllib.parse import urlsplit
 
-from msgspec.structs import replace as replace_struct
+from msgspec.structs import replace
 
 from malipo import money
 from malipo.ledger.accounts import Account, Move, Step
@@ -285,11 +286,11 @@ def _after(transaction: Transaction, standing: Correction, move: Move) -> Correc
     gets = -move.change_of(Account.SUSPENSE)
     match move.target if move.source is Account.SUSPENSE else move.source:
         case Account.FLOAT:
-            return replace_struct(standing, is_paid=(gets < 0) == (transaction.type is Type.COLLECTION))
+            return replace(standing, is_paid=(gets < 0) == (transaction.type is Type.COLLECTION))
         case Account.WALLET:
-            return replace_struct(standing, credited=standing.credited + gets)
+            return replace(standing, credited=standing.credited + gets)
         case Account.LOSSES:
-            return replace_struct(standing, borne=standing.borne + gets)
+            return replace(standing, borne=standing.borne + gets)
     return standing
 
 
@@ -305,7 +306,7 @@ def _moved(transaction: Transaction, each: BookedMove, network: str, standing: C
     )
     if each.balance_after is None:
         return entry
-    return replace(entry, detail=_WALLET_AFTER, detail_values={"amount": money.display(each.balance_after)})
+    return dataclasses.replace(entry, detail=_WALLET_AFTER, detail_values={"amount": money.display(each.balance_after)})
 
 
 def _tries(attempts: Sequence[DeliveryAttempt]) -> Iterator[TimelineEntry]:
@@ -345,7 +346,7 @@ def _folded(entries: Sequence[TimelineEntry]) -> list[TimelineEntry]:
     for entry in entries:
         last = folded[-1] if folded else None
         if last is not None and entry.kind is TimelineKind.NETWORK and _says(last) == _says(entry):
-            folded[-1] = replace(last, times=last.times + 1, until=entry.at)
+            folded[-1] = dataclasses.replace(last, times=last.times + 1, until=entry.at)
         else:
             folded.append(entry)
     return folded

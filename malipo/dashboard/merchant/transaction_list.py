@@ -1,8 +1,9 @@
 """The list of transactions: every filter of the API, keyset pagination, no totals."""
 
+import dataclasses
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from urllib.parse import urlencode
 
@@ -50,7 +51,7 @@ def asked_in(query: Mapping[str, str]) -> TransactionListQuery:
     is_refund = KINDS.get(typed.get("type", ""))
     kind = {} if is_refund is None else {"type": Type.DISBURSEMENT.value}
     fields = Fields(typed | days | kind)
-    wanted = replace(filter_in(fields, search_of=search_input.term_of), is_refund=is_refund)
+    wanted = dataclasses.replace(filter_in(fields, search_of=search_input.term_of), is_refund=is_refund)
     fields.check_range(wanted.first, wanted.last)
     return TransactionListQuery(typed, wanted, fields)
 
@@ -95,7 +96,7 @@ async def _page(
     request: MerchantRequest, wanted: TransactionFilter, before: str | None, after: str | None
 ) -> TransactionPage:
     if wanted.is_exact:
-        return await _page_of_exact(request, replace(wanted, before=before))
+        return await _page_of_exact(request, dataclasses.replace(wanted, before=before))
     name = _whole_name(wanted)
     if name is not None:
         # A whole reference or id is looked up at once, however old it is.
@@ -129,10 +130,10 @@ async def meant(request: MerchantRequest, asked: TransactionListQuery) -> Transa
     wanted, typed = asked.wanted, asked.typed.get("search", "")
     if not typed or _whole_name(wanted) is not None:
         return wanted
-    without = replace(wanted, search=None)
+    without = dataclasses.replace(wanted, search=None)
     amount = search_input.amount_in(typed)
     if amount is not None:
-        return replace(without, amount=amount)
+        return dataclasses.replace(without, amount=amount)
 
     async def has(connection: Conn, each: TransactionFilter) -> bool:
         if each.is_exact:
@@ -151,7 +152,7 @@ async def meant(request: MerchantRequest, asked: TransactionListQuery) -> Transa
 
 
 def _narrowed(without: TransactionFilter, by: TransactionFilter) -> TransactionFilter:
-    return replace(
+    return dataclasses.replace(
         without,
         search=by.search,
         order_reference=by.order_reference,

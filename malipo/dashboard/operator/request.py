@@ -1,6 +1,7 @@
 """One request of an operator's browser."""
 
-from dataclasses import dataclass, field, replace
+import dataclasses
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
@@ -73,7 +74,7 @@ class OperatorRequest(BrowserRequest):
         return self.session
 
     def without_session(self) -> Self:
-        return replace(self, session=None, resets=[])
+        return dataclasses.replace(self, session=None, resets=[])
 
     @property
     def frame(self) -> dict[str, Any]:

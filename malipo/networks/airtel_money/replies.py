@@ -6,7 +6,7 @@ then the older result code.
 
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from malipo.networks.airtel_money import codes
 from malipo.networks.answers import misconfigured, nothing_sent
@@ -103,12 +103,12 @@ def _of_code(table: Table, reply: Reply, fields: dict[str, Any], *, has_alert: b
     answer = answer_of(NETWORK, table, code, detail)
     if code not in table and has_alert:
         alert = f"{NETWORK} answers with what we do not know: {code} {detail}".strip()
-        return msgspec.structs.replace(answer, alert=alert)
+        return replace(answer, alert=alert)
     if answer.verdict is not Verdict.CONFIRMED:
         return answer
     if _status(fields).get("success") is not True:
         return Answer(verdict=Verdict.UNKNOWN, code=code, detail=detail)
-    return msgspec.structs.replace(answer, provider_reference=_receipt(_transaction(fields)))
+    return replace(answer, provider_reference=_receipt(_transaction(fields)))
 
 
 def _is_anothers(fields: dict[str, Any], instruction: PaymentInstruction) -> bool:
@@ -123,12 +123,12 @@ def of_letters(transaction: dict[str, Any], name: str, response: str = "") -> An
         return None
     answer = answer_of(NETWORK, codes.LETTERS, letters, text_of(transaction.get("message")))
     if answer.verdict is Verdict.CONFIRMED:
-        return msgspec.structs.replace(answer, provider_reference=_receipt(transaction))
+        return replace(answer, provider_reference=_receipt(transaction))
     reason = codes.REASONS.get(text_of(transaction.get("code")) or response)
     if answer.verdict is not Verdict.REFUSED or reason is None or reason.failure_code is None:
         return answer
     alert = f"{NETWORK}: {reason.says} ({letters} {answer.detail})." if reason.has_alert else answer.alert
-    return msgspec.structs.replace(answer, failure_code=reason.failure_code, alert=alert)
+    return replace(answer, failure_code=reason.failure_code, alert=alert)
 
 
 def _transaction(fields: dict[str, Any]) -> dict[str, Any]:

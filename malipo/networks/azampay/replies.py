@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from malipo import clock
 from malipo.networks.answers import misconfigured, nothing_sent
@@ -78,7 +78,7 @@ def of_status(fields: Mapping[str, Any], status: object) -> Answer:
     failure_code = None if is_paid else reason_in(answer.detail)
     is_short = failure_code is FailureCode.INSUFFICIENT_FUNDS
     references = (fields.get("fspReferenceId"), fields.get("mnoreference"), fields.get("pgReferenceId"))
-    return msgspec.structs.replace(
+    return replace(
         answer,
         provider_reference=receipt_of(*references) if is_paid else None,
         failure_code=failure_code,

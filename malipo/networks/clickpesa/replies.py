@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.clickpesa import codes
@@ -115,7 +116,7 @@ def with_particulars(answer: Answer, fields: Mapping[str, Any]) -> Answer:
     if not answer.verdict.is_definite:
         return answer
     is_paid, amount = answer.verdict is Verdict.CONFIRMED, _amount(fields)
-    return msgspec.structs.replace(
+    return replace(
         answer,
         provider_reference=receipt_of(fields.get("paymentReference"), fields.get("id")) if is_paid else None,
         failure_code=None if is_paid else reason_in(answer.detail),

@@ -1,6 +1,6 @@
 """HaloPesa's callbacks, in XML: the result of a push. They are unsigned; only one with the type FIN is final. Pure."""
 
-import msgspec
+from msgspec.structs import replace
 
 from malipo.networks.code_meanings import Table, answer_of
 from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, FailureCode, Verdict
@@ -18,14 +18,14 @@ def read(callback: Callback, results: Table) -> CallbackReport | None:
     detail = text_of(fields.get("message"))
     answer = answer_of(NETWORK, results, code, detail)
     if answer.failure_code is FailureCode.REJECTED and not answer.refuses_us:
-        answer = msgspec.structs.replace(answer, failure_code=reason_in(detail))
+        answer = replace(answer, failure_code=reason_in(detail))
     if fields.get("response_type", "").upper() != "FIN":
         # Not final, whatever the code.
         verdict = Verdict.WAITING if code in results else Verdict.UNKNOWN
         answer = Answer(verdict=verdict, code=code, detail=detail)
     is_paid = answer.verdict is Verdict.CONFIRMED
     receipt = receipt_of(fields.get("addition_data")) if is_paid else None
-    answer = msgspec.structs.replace(answer, amount=amount_of(fields.get("amount")), provider_reference=receipt)
+    answer = replace(answer, amount=amount_of(fields.get("amount")), provider_reference=receipt)
     return CallbackReport(key=key, answer=answer, is_signed=False)
 
 

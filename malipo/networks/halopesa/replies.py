@@ -1,6 +1,6 @@
 """Parses HaloPesa's reply to a push. Pure."""
 
-import msgspec
+from msgspec.structs import replace
 
 from malipo.networks.code_meanings import answer_of
 from malipo.networks.connector import Answer, PaymentInstruction, Verdict
@@ -20,4 +20,4 @@ def of_push(reply: Reply, instruction: PaymentInstruction) -> Answer:
     code, detail = text_of(fields.get("response_code")), text_of(fields.get("message"))
     answer = answer_of(NETWORK, codes.REPLIES, code or f"HTTP {reply.status}", detail)
     # A page without any code is not theirs: a fault.
-    return msgspec.structs.replace(answer, is_fault=not code)
+    return replace(answer, is_fault=not code)

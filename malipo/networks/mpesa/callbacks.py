@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo.networks.code_meanings import answer_of
 from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, Verdict
@@ -26,7 +27,7 @@ def _answer(fields: dict[str, Any]) -> Answer | None:
     answer = answer_of(NETWORK, codes.CALLBACKS, code, detail)
     if answer.verdict is not Verdict.CONFIRMED:
         return answer
-    return msgspec.structs.replace(answer, provider_reference=receipt_of(fields.get("input_TransactionID")))
+    return replace(answer, provider_reference=receipt_of(fields.get("input_TransactionID")))
 
 
 def acknowledge(callback: Callback, report: CallbackReport | None) -> Acknowledgement:

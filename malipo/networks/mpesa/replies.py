@@ -5,7 +5,7 @@ Verdicts are read from the code, not from the HTTP status: 401 stands for "wrong
 
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 
 from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.code_meanings import answer_of
@@ -36,7 +36,7 @@ def of_payment(reply: Reply, instruction: PaymentInstruction) -> Answer:
         return answer
     receipt = receipt_of(fields.get("output_TransactionID"))
     verdict = Verdict.WAITING if receipt is None else Verdict.CONFIRMED
-    return msgspec.structs.replace(answer, verdict=verdict, provider_reference=receipt)
+    return replace(answer, verdict=verdict, provider_reference=receipt)
 
 
 def of_query(reply: Reply) -> Answer:
@@ -56,7 +56,7 @@ def of_query(reply: Reply) -> Answer:
     if is_true(fields.get("output_Reversed")):
         return answer_of(NETWORK, codes.WORDS, "reversed", detail, shown="Reversed")
     receipt = receipt_of(fields.get("output_OriginalTransactionID"), fields.get("output_TransactionID"))
-    return msgspec.structs.replace(answer, provider_reference=receipt)
+    return replace(answer, provider_reference=receipt)
 
 
 def of_no_session(reply: Reply) -> Answer:

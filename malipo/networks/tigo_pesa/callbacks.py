@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo.networks.code_meanings import answer_of
 from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, Verdict
@@ -35,7 +36,7 @@ def _answer(fields: dict[str, Any]) -> Answer | None:
     detail, amount = text_of(fields.get("Description")), amount_of(fields.get("Amount"))
     answer = answer_of(NETWORK, codes.CALLBACKS, status, detail)
     is_paid = answer.verdict is Verdict.CONFIRMED
-    return msgspec.structs.replace(
+    return replace(
         answer,
         provider_reference=receipt_of(fields.get("MFSTransactionID")) if is_paid else None,
         failure_code=None if is_paid else reason_in(detail),

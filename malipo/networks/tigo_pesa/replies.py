@@ -3,7 +3,7 @@
 A reference is ours with the biller's code before it: the connector knows it.
 """
 
-import msgspec
+from msgspec.structs import replace
 
 from malipo.networks.answers import misconfigured, nothing_sent
 from malipo.networks.code_meanings import Table, answer_of
@@ -53,9 +53,9 @@ def of_payout(reply: Reply, reference: str) -> Answer:
     shown = text_of(status) or f"HTTP {reply.status}"
     answer = answer_of(NETWORK, codes.PAYOUTS, _plain(status), detail, shown=shown)
     if answer.verdict is Verdict.CONFIRMED:
-        return msgspec.structs.replace(answer, provider_reference=receipt_of(fields.get("txnid")))
+        return replace(answer, provider_reference=receipt_of(fields.get("txnid")))
     # A page without any status is not theirs: a fault.
-    return msgspec.structs.replace(answer, is_fault=not status)
+    return replace(answer, is_fault=not status)
 
 
 def of_query(reply: Reply, reference: str, results: Table) -> Answer:
@@ -79,7 +79,7 @@ def of_query(reply: Reply, reference: str, results: Table) -> Answer:
     amount, is_paid = amount_of(fields.get("amount")), answer.verdict is Verdict.CONFIRMED
     receipt = receipt_of(fields.get("txnid")) if is_paid else None
     lacks = is_paid and amount is None
-    return msgspec.structs.replace(answer, amount=amount, lacks_amount=lacks, provider_reference=receipt)
+    return replace(answer, amount=amount, lacks_amount=lacks, provider_reference=receipt)
 
 
 def _plain(code: str) -> str:

@@ -1,6 +1,6 @@
 """Applies a resolution of a case: ends an open payment, or corrects one that has ended."""
 
-from dataclasses import replace
+import dataclasses
 from datetime import datetime
 from typing import Any
 
@@ -56,7 +56,7 @@ async def apply(
         resolved = ResolutionResult(transaction, outcome, is_done=True)
     details = audit_details(resolved.transaction, proposal) | {"proposed_by": proposal.requested_by}
     await audit_log.append(tx, actor, "payment.resolved", now=now, **details, **audit_log.alone(is_alone))
-    return replace(resolved, is_alone=is_alone)
+    return dataclasses.replace(resolved, is_alone=is_alone)
 
 
 async def withdraw(tx: Tx, transaction: Transaction, *, now: datetime) -> Transaction:

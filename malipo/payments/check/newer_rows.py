@@ -4,8 +4,8 @@ After a rollback to this version the database keeps those rows. A new step, acco
 migration, so nothing is searched while the database has no migration that this version lacks.
 """
 
+import dataclasses
 from collections.abc import Collection
-from dataclasses import replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -64,7 +64,8 @@ async def mark(
         return found
     newer = await _find_newer(connection, {_id_in(each) for each in found if _may_be_newer(each)}, within)
     marked = [
-        replace(each, newer_schema=schema) if _may_be_newer(each) and _id_in(each) in newer else each for each in found
+        dataclasses.replace(each, newer_schema=schema) if _may_be_newer(each) and _id_in(each) in newer else each
+        for each in found
     ]
     return marked + (await _list_words(connection, schema, within) if lists_words else [])
 

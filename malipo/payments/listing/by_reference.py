@@ -4,7 +4,7 @@ An index has these payments in the order of their ids: the total and the ids of 
 rows.
 """
 
-from dataclasses import replace
+import dataclasses
 
 from malipo.db import Conn
 from malipo.db.where_clause import Conditions
@@ -19,7 +19,7 @@ async def page(
     made = None
     if wanted.idempotency_key is not None:
         made = await idempotency_keys.find_transaction_ids(connection, merchant_id, wanted.idempotency_key)
-    everything = _where(merchant_id, replace(wanted, before=None), made)
+    everything = _where(merchant_id, dataclasses.replace(wanted, before=None), made)
     total = int(
         await connection.fetchval(f"SELECT count(*) FROM transactions t WHERE {everything}", *everything.values)
     )

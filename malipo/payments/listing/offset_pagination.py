@@ -1,7 +1,8 @@
 """Offset pagination, for the API: totals and numbered pages by the rollups. Filters and ranges of time, no search."""
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from malipo import ids
 from malipo.db import Conn
@@ -36,7 +37,7 @@ class MatchCount:
 async def page(
     connection: Conn, merchant_id: str, wanted: TransactionFilter, *, offset: int, limit: int
 ) -> tuple[int, list[Transaction]]:
-    counts = await count(connection, merchant_id, replace(wanted, before=None))
+    counts = await count(connection, merchant_id, dataclasses.replace(wanted, before=None))
     total = counts.total
     if wanted.before is not None:
         counts = await count(connection, merchant_id, wanted)

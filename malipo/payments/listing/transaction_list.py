@@ -6,7 +6,7 @@ with few matches, is found by the rollups; a search uses n-grams.
 
 from collections.abc import Collection, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from malipo.db import Conn
 from malipo.payments.listing import by_reference, offset_pagination
@@ -33,9 +33,7 @@ async def with_corrections(connection: Conn, merchant_id: str, found: Sequence[T
     ids = [each.id for each in found]
     told = await transactions.find_corrections(connection, merchant_id, ids)
     refunds = await transactions.find_refunds(connection, merchant_id, ids)
-    return [
-        msgspec.structs.replace(each, correction=told.get(each.id), refunds=refunds.get(each.id, ())) for each in found
-    ]
+    return [replace(each, correction=told.get(each.id), refunds=refunds.get(each.id, ())) for each in found]
 
 
 async def find_versions(connection: Conn, merchant_ids: Collection[str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Search: transactions with a term in reference, phone or name, by n-grams and by reading the backlog."""
 
-from dataclasses import replace
+import dataclasses
 
 from malipo.db import Conn, Row
 from malipo.db.where_clause import Conditions
@@ -15,7 +15,7 @@ async def page(
     connection: Conn, merchant_id: str, wanted: TransactionFilter, term: str, *, offset: int, limit: int
 ) -> tuple[int, list[Transaction]]:
     await _plan_for_the_term(connection)
-    matching, values = _matching(merchant_id, replace(wanted, before=None), term)
+    matching, values = _matching(merchant_id, dataclasses.replace(wanted, before=None), term)
     row = await connection.fetchrow(
         f"""
         WITH {matching}
@@ -63,7 +63,7 @@ SUMS = "SELECT t.type, t.status, count(*) AS count, sum(t.amount) AS amount"
 async def sums(connection: Conn, merchant_id: str, wanted: TransactionFilter, term: str) -> list[Row]:
     """The number and the sum of the matches of each type and status."""
     await _plan_for_the_term(connection)
-    matching, values = _matching(merchant_id, replace(wanted, before=None), term)
+    matching, values = _matching(merchant_id, dataclasses.replace(wanted, before=None), term)
     return await connection.fetch(
         f"""
         WITH {matching}

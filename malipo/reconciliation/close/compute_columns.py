@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo import money
 from malipo.db import Tx
@@ -167,7 +168,7 @@ async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Colle
     files = await balances.find_accounts(tx, end_of(day))
     readings = await balances.find_readings(tx, begin_of(day), end_of(day), files)
     channels = [
-        msgspec.structs.replace(
+        replace(
             each,
             open=sums.get(each.channel, {}),
             items=tuple(items.get(each.channel, ())),

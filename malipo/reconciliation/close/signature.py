@@ -6,14 +6,15 @@ They are Ed25519 signatures: the public key verifies a close elsewhere, and cann
 import msgspec
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from msgspec.structs import replace
 
 from malipo import clock
 from malipo.reconciliation.close.closed_day import ClosedDay
 
 
 def signed(closed: ClosedDay, key_id: str, key: Ed25519PrivateKey) -> ClosedDay:
-    closed = msgspec.structs.replace(closed, key_id=key_id)
-    return msgspec.structs.replace(closed, signature=key.sign(message_of(closed)))
+    closed = replace(closed, key_id=key_id)
+    return replace(closed, signature=key.sign(message_of(closed)))
 
 
 def is_signed(closed: ClosedDay, key: Ed25519PublicKey) -> bool:

@@ -9,6 +9,7 @@ from datetime import date, datetime
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 MOST_ITEMS = 500  # the largest of a channel; the others are only summed
 
@@ -141,7 +142,7 @@ class ChannelClose(msgspec.Struct, frozen=True, kw_only=True):
             *(ColumnRow(each, statement.changes.get(each, 0), self.ledger.changes.get(each, 0)) for each in ChangeKind),
             ColumnRow("closing", statement.closing, self.ledger.closing),
         ]
-        return rows if self.statement else [msgspec.structs.replace(row, statement=None) for row in rows]
+        return rows if self.statement else [replace(row, statement=None) for row in rows]
 
     @property
     def adds_up(self) -> bool:

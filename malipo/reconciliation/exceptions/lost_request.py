@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo import phone
 from malipo.db import Tx
@@ -138,7 +139,7 @@ async def _with_key(
     derived = network_keys.derive(standing.key_secret, lost.merchant_id, lost.type, lost.idempotency_key)
     if has_line_key and derived != lost.network_key:
         raise Invalid(code=AdoptRefusal.OTHER_KEY, header=idempotency.HEADER, key=lost.network_key)
-    return msgspec.structs.replace(lost, network_key=derived, is_repeat_recognized=True)
+    return replace(lost, network_key=derived, is_repeat_recognized=True)
 
 
 async def _as_refund(
@@ -171,7 +172,7 @@ async def _as_refund(
                     return None  # It is a payout: the merchant did not have this collection's money.
                 raise refusal
             is_recognized = lost.idempotency_key is not None
-            return msgspec.structs.replace(
+            return replace(
                 lost,
                 network_key=key,
                 collection_id=collection.id,

@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo import ids
 from malipo.approvals import decide, moved_alone
@@ -278,7 +279,7 @@ async def lock_for_approval(
     line_ids = [each.line_id for each in waiting.lines]
     await evidence.set_counted(tx, line_ids)
     # The network may have confirmed some lines of the list since it was made.
-    proposal = msgspec.structs.replace(waiting.proposal, amount=waiting.amount)
+    proposal = replace(waiting.proposal, amount=waiting.amount)
     await proposals.set_amount(tx, proposal.id, proposal.amount)
     if not is_single_operator:
         await _require_other(tx, waiting.answerable, proposal, ImportApprovalRefusal.AUTHOR, actor=actor, now=now)
@@ -333,7 +334,7 @@ async def end_list_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
 def code_of(waiting: WaitingList) -> str:
     """The code of the list that an approver is shown: each line, and its effect on which payment. The sum is the list's
     own, because the proposal's may be counted again before the next matching."""
-    proposal = msgspec.structs.replace(waiting.proposal, amount=waiting.amount)
+    proposal = replace(waiting.proposal, amount=waiting.amount)
     return decide.code_of(proposal, waiting.lines, waiting.sums, waiting.authors)
 
 

@@ -1,15 +1,16 @@
 """/dashboard: figures that say what they count, what needs attention, first steps, and the latest payments."""
 
+import dataclasses
 import json
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from html import unescape
 from typing import Any
 
 import pytest
-from msgspec.structs import replace as changed
+from msgspec.structs import replace
 from starlette.requests import Request
 
 from malipo import clock, ids
@@ -60,7 +61,7 @@ class Shop:
             "server": ("pay.example", 80),
             "client": ("127.0.0.1", 1),
         }
-        parts = replace(PageParts.of(self.service), clock=lambda: now)
+        parts = dataclasses.replace(PageParts.of(self.service), clock=lambda: now)
         response = await overview.show(
             MerchantRequest(parts=parts, http=Request(scope), words=ENGLISH, address="127.0.0.1", session=self.session)
         )
@@ -77,8 +78,8 @@ class Shop:
     async def pay(self, type_: Type, *, at: datetime = NOW, **values: Any) -> Transaction:
         asked = order(self.merchant.id, type_, 1000)
         assert asked.draft is not None
-        draft = changed(asked.draft, created_at=at, id=ids.mint("txn_", at), **values)
-        return (await self.service.payments.initiate(changed(asked, draft=draft))).transaction
+        draft = replace(asked.draft, created_at=at, id=ids.mint("txn_", at), **values)
+        return (await self.service.payments.initiate(replace(asked, draft=draft))).transaction
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ async def surfer(running: Running, shop: Shop) -> AsyncIterator[Surfer]:
 def figures(seen: Seen) -> dict[str, str]:
     """Each figure by what it is called, with what it says it counts."""
     found = re.findall(r'<section class="card figure(?: till)?"[^>]*>(.*?)</section>', seen.text, re.DOTALL)
-    parts = [replace(seen, text=each).words.strip() for each in found]
+    parts = [dataclasses.replace(seen, text=each).words.strip() for each in found]
     return {name: part for part in parts for name in [part.split(" TZS")[0]]}
 
 
@@ -203,7 +204,7 @@ async def test_the_latest_ten_payments_stand_newest_first(shop: Shop) -> None:
 
 
 async def test_nothing_of_another_merchant_is_shown(shop: Shop, service: Service, database: Database) -> None:
-    other = replace(shop, merchant=await make_merchant(database, wallet=77_777))
+    other = dataclasses.replace(shop, merchant=await make_merchant(database, wallet=77_777))
     await other.pay(Type.DISBURSEMENT, amount=11_111, name="Somebody Else", at=NOW - timedelta(hours=5))
     await other.total(TODAY, Type.COLLECTION, Channel.MPESA, Total(completed=3, amount=33_333))
     await shop.pay(Type.COLLECTION)
@@ -214,7 +215,7 @@ async def test_nothing_of_another_merchant_is_shown(shop: Shop, service: Service
 async def test_payouts_that_take_long_and_deliveries_that_failed_are_found(shop: Shop) -> None:
     slow = await shop.pay(Type.DISBURSEMENT, at=NOW - timedelta(hours=3))
     await shop.pay(Type.DISBURSEMENT, at=NOW - timedelta(hours=3))  # not sent yet
-    past = replace(shop.service, clock=lambda: NOW - timedelta(hours=2))
+    past = dataclasses.replace(shop.service, clock=lambda: NOW - timedelta(hours=2))
     change = StatusChange(merchant_id=shop.merchant.id, transaction_id=slow.id, cause=Cause.SUBMITTED)
     await change_status(past, change)
     async with shop.service.queries.database.begin() as tx:

@@ -1,8 +1,8 @@
 """What happened to a payment, in words: each row held against a grid written by hand, and rows together in their order."""
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace as change
 from datetime import UTC, datetime, timedelta
 from string import Formatter
 from typing import Any
@@ -162,7 +162,7 @@ def test_a_debt_is_told_from_its_beginning_to_its_end() -> None:
 
 def test_what_is_credited_in_the_moment_of_the_news_stands_after_it() -> None:
     book = Book(replace(whole(Type.COLLECTION, Status.FAILED), fee=30)).hear(is_paid=True).decide(is_paid=True)
-    book.booked = [change(each, created_at=NOW) for each in book.booked]
+    book.booked = [dataclasses.replace(each, created_at=NOW) for each in book.booked]
     assert [words for _, words in book.told()] == [
         "M-Pesa now says that the customer has paid: TZS 970 belongs in your wallet.",
         "Cleared up: TZS 970 added to the wallet.",
@@ -254,14 +254,18 @@ def test_a_networks_own_words_are_small_print() -> None:
 def test_a_try_at_a_server_is_told_with_what_it_answered(
     changes: dict[str, Any], tone: str, words: str, small: str
 ) -> None:
-    [entry] = [each for each in timeline(whole(), [], [], [change(TRY, **changes)]) if each.kind == "webhook"]
+    [entry] = [
+        each for each in timeline(whole(), [], [], [dataclasses.replace(TRY, **changes)]) if each.kind == "webhook"
+    ]
     assert (entry.tone, said(entry), entry.small_print) == (tone, words, small)
 
 
 def test_a_delivery_that_is_not_done_says_when_it_is_tried_next() -> None:
     later = NOW + timedelta(minutes=5)
     tries = [
-        change(TRY, state="PENDING", due_at=later, http_status=500, attempted_at=NOW + timedelta(seconds=n))
+        dataclasses.replace(
+            TRY, state="PENDING", due_at=later, http_status=500, attempted_at=NOW + timedelta(seconds=n)
+        )
         for n in (1, 2)
     ]
     told = [each for each in timeline(whole(), [], [], tries) if each.kind == "webhook"]
@@ -270,7 +274,7 @@ def test_a_delivery_that_is_not_done_says_when_it_is_tried_next() -> None:
 
 
 def test_a_delivery_that_was_never_tried_is_only_announced() -> None:
-    untried = change(TRY, state="PENDING", attempted_at=None, duration_ms=None, http_status=None)
+    untried = dataclasses.replace(TRY, state="PENDING", attempted_at=None, duration_ms=None, http_status=None)
     [entry] = [each for each in timeline(whole(), [], [], [untried]) if each.kind == "webhook"]
     assert said(entry) == "Your server duka.example will be told: payment.completed."
 
@@ -278,7 +282,7 @@ def test_a_delivery_that_was_never_tried_is_only_announced() -> None:
 def test_a_delivery_that_was_given_up_says_so_after_its_last_try() -> None:
     told = [
         each
-        for each in timeline(whole(), [], [], [change(TRY, state="EXHAUSTED", http_status=500)])
+        for each in timeline(whole(), [], [], [dataclasses.replace(TRY, state="EXHAUSTED", http_status=500)])
         if each.kind == "webhook"
     ]
     assert [said(each) for each in told] == [
@@ -304,7 +308,7 @@ def test_a_reply_in_the_millisecond_of_its_sending_stands_after_it() -> None:
 def test_the_oldest_comes_first_whatever_it_is() -> None:
     early = heard(AnswerSource.QUERY, Verdict.UNKNOWN, at=NOW - timedelta(milliseconds=500))
     late = booked(Step.CONTRADICTION, Account.FLOAT, Account.SUSPENSE, at=NOW + timedelta(hours=1))
-    entries = timeline(whole(), [early], [late], [change(TRY, attempted_at=NOW + timedelta(seconds=3))])
+    entries = timeline(whole(), [early], [late], [dataclasses.replace(TRY, attempted_at=NOW + timedelta(seconds=3))])
     assert [each.at for each in entries] == sorted(each.at for each in entries)
     assert [each.kind for each in entries] == ["status", "status", "network", "status", "webhook", "money"]
 

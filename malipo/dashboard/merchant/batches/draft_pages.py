@@ -5,11 +5,12 @@ changed since, in another window, it is shown again and nothing is made.
 """
 
 import asyncio
+import dataclasses
 import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from http import HTTPStatus
@@ -415,7 +416,7 @@ async def _look(request: MerchantRequest) -> DraftPreview:
     seen = await parts.queries.read_snapshot(lambda connection: look(connection, draft, lines, left_out, parts.clock()))
     # Looked for last: where its own lines await approval, its batch is found.
     made = await parts.queries.read(lambda connection: batches.find_by_key(connection, request.merchant_id, draft.key))
-    return seen if made is None else replace(seen, draft=with_batch(draft, made.batch.id))
+    return seen if made is None else dataclasses.replace(seen, draft=with_batch(draft, made.batch.id))
 
 
 async def _lock(tx: Tx, request: MerchantRequest) -> Draft:

@@ -1,7 +1,7 @@
 """The columns of an unknown layout: as they were guessed, and as an operator has corrected them. Pure."""
 
+import dataclasses
 from collections.abc import Mapping
-from dataclasses import replace
 
 from malipo.dashboard.language import Translator
 from malipo.network_statements.cell_values import DECIMAL_MARKS, TIME_FORMATS
@@ -80,7 +80,7 @@ def corrected(found: Guess, values: Mapping[str, str]) -> Guess:
         moved, not_moved = DONE, FAILED
     decimal_mark = values.get(DECIMAL_MARK, "")
     time_format = values.get(TIME_FORMAT, "")
-    return replace(
+    return dataclasses.replace(
         found,
         columns=columns,
         sign=_sign(columns),

@@ -6,12 +6,12 @@ answered meanwhile.
 """
 
 import asyncio
+import dataclasses
 from collections.abc import Callable
-from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
@@ -207,13 +207,13 @@ async def save_layout(request: OperatorRequest) -> Response:
         errors = {} if seen.profile is None else {"name": column_mapping.name_mistake(request.words)}
         return await _page(request, status=HTTPStatus.BAD_REQUEST, values=values | {"name": name}, errors=errors)
     carrier = seen.mapped.carrier or carrier_named(about.account)
-    profile = profile_of(replace(seen.mapped, carrier=carrier), about.channel, name=name)
+    profile = profile_of(dataclasses.replace(seen.mapped, carrier=carrier), about.channel, name=name)
 
     async def act(tx: Tx) -> None:
         await save_if_new(tx, profile, actor=request.actor, now=request.parts.clock())
 
     await request.parts.queries.write(act)
-    changed = msgspec.structs.replace(about, profile=name)
+    changed = replace(about, profile=name)
     await asyncio.to_thread(files.change, upload, changed)
     return request.go(f"{NEW}/{upload}", "layout-saved")
 
