@@ -153,7 +153,7 @@ async def wrong_line_counts(connection: Conn, within: KeyRange = EVERYTHING) -> 
     things = f"""
         SELECT m.merchant_id, m.statement_line >> {TREE.bits(0)} AS bucket, CASE {cell} END AS cell, 1 AS count
         FROM rollup_positions k JOIN moves m ON m.merchant_id = k.merchant_id AND m.statement_line <= k.position
-        WHERE k.rollup = '{Rollup.STATEMENT}' AND {within.holds("k.merchant_id")}
+        WHERE k.rollup = 'statement' AND {within.holds("k.merchant_id")}
     """
     wrong = await rollup_check.check(connection, Rollup.STATEMENT, things, within)
     return [LedgerFinding("statement lines counted", each.where, each.stored, each.computed) for each in wrong]

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.ledger.accounts import HOUSE, Step
+from malipo.ledger.accounts import HOUSE
 
 COLUMNS = """
     id, kind, channel, account, source, target, amount, cents, reference, file_id, line_id, reverses, value_date,
@@ -41,7 +41,7 @@ async def insert(tx: Tx, bookings: Sequence[msgspec.Struct]) -> set[str]:
             ON CONFLICT DO NOTHING RETURNING *
         ), moved AS (
             INSERT INTO moves (merchant_id, cause_id, step, move_number, source, target, channel, amount, created_at)
-            SELECT '{HOUSE}', id, '{Step.BOOKING}', 1, source, target,
+            SELECT '{HOUSE}', id, 'booking', 1, source, target,
                    CASE WHEN 'float' IN (source, target) THEN channel END, amount, booked_at
             FROM booked
         )

@@ -7,7 +7,6 @@ there. Each query takes a range of keys: all payments, or one piece.
 from malipo.db.key_range import KeyRange
 from malipo.outbox.event import IS_END
 from malipo.payments.rollups.categories import TREE
-from malipo.rollups.store import Rollup
 
 # Step, number of the move, source, target, amount, and when it is due.
 _DUE_MOVES = (
@@ -73,7 +72,7 @@ def uncounted(within: KeyRange) -> str:
         {_unnumbered_ends()}
         UNION ALL
         SELECT e.merchant_id, e.transaction_id
-        FROM feeds f LEFT JOIN rollup_positions m ON m.merchant_id = f.merchant_id AND m.rollup = '{Rollup.PAYMENTS}'
+        FROM feeds f LEFT JOIN rollup_positions m ON m.merchant_id = f.merchant_id AND m.rollup = 'payments'
         CROSS JOIN LATERAL generate_series(coalesce(m.position, 0) + 1, f.last_number) AS place
         JOIN events e ON e.merchant_id = f.merchant_id AND e.feed_number = place
         WHERE e.{IS_END} AND {within.touches("f.merchant_id")}

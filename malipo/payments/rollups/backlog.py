@@ -18,7 +18,7 @@ UNCOUNTED = f"""
         SELECT e.transaction_id
         FROM generate_series(
             coalesce((SELECT position FROM rollup_positions
-                      WHERE merchant_id = $1 AND rollup = '{Rollup.PAYMENTS}'), 0) + 1,
+                      WHERE merchant_id = $1 AND rollup = 'payments'), 0) + 1,
             (SELECT last_number FROM feeds WHERE merchant_id = $1)
         ) AS place JOIN events e ON e.merchant_id = $1 AND e.feed_number = place
         WHERE e.{IS_END}

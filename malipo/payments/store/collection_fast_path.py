@@ -12,10 +12,8 @@ import msgspec
 
 from malipo.db import Conn
 from malipo.merchants.store.api_keys import is_good_sql
-from malipo.outbox.event import Event
 from malipo.payments.fees import Band
 from malipo.payments.store import dispatches
-from malipo.payments.transaction import Status, Type
 from malipo.restore.store import installation
 
 _encode = msgspec.json.Encoder().encode
@@ -65,11 +63,11 @@ def bands_text(bands: Sequence[Band]) -> str:
     return ";".join(lines)
 
 
-_BANDS = f"""
+_BANDS = """
     (SELECT coalesce(string_agg(concat_ws(',', from_amount, fixed_fee, basis_points, min_fee,
                                           coalesce(max_fee::text, '')), ';' ORDER BY from_amount), '')
      FROM tariffs t
-     WHERE t.merchant_id = basis.merchant_id AND t.type = '{Type.COLLECTION}' AND t.channel = basis.channel)
+     WHERE t.merchant_id = basis.merchant_id AND t.type = 'COLLECTION' AND t.channel = basis.channel)
 """
 
 # PostgreSQL looks `(x IN (…)) IS TRUE` up in a hash table. Without IS TRUE it would plan a join, which compares each
@@ -89,7 +87,7 @@ _CREATE = f"""
              WHERE {is_good_sql("k", "m", "$3")} AND basis.bands = {_BANDS} AND NOT {installation.TAKES_NO_PAYMENTS}),
          claimed AS (
              INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)
-             SELECT merchant_id, '{Type.COLLECTION}', key, decode(request_hash, 'base64'), id FROM new
+             SELECT merchant_id, 'COLLECTION', key, decode(request_hash, 'base64'), id FROM new
              WHERE (basis IN (SELECT number FROM fitting)) IS TRUE
              ORDER BY merchant_id, key
              ON CONFLICT DO NOTHING
@@ -98,14 +96,14 @@ _CREATE = f"""
              INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
                                        phone, name, description, metadata, search_text, created_at, created_by,
                                        order_reference)
-             SELECT merchant_id, id, reference, network_key, '{Type.COLLECTION}', channel, '{Status.PENDING}', amount,
+             SELECT merchant_id, id, reference, network_key, 'COLLECTION', channel, 'PENDING', amount,
                     fee, phone, name, description, metadata, search_text, created_at, created_by, order_reference
              FROM new WHERE (id IN (SELECT transaction_id FROM claimed)) IS TRUE
              RETURNING merchant_id, id, channel, type, batch_id, phone, amount, refund_of, network_key),
          queued AS ({dispatches.insert_dispatches_sql("created", "true")}),
          told AS (
              INSERT INTO events (id, merchant_id, transaction_id, event, body, created_at, ordinal)
-             SELECT event_id, merchant_id, id, '{Event.PAYMENT_PENDING}', body, created_at, 1
+             SELECT event_id, merchant_id, id, 'payment.pending', body, created_at, 1
              FROM new WHERE (id IN (SELECT id FROM created)) IS TRUE)
     SELECT id FROM created
 """

@@ -215,8 +215,8 @@ def insert_dispatches_sql(created: str, is_derived: str) -> str:
                CASE WHEN held.yes OR paid.yes THEN now() + interval '100 years' ELSE now() END,
                held.yes OR paid.yes OR lost.since IS NOT NULL,
                CASE WHEN paid.yes THEN {installation.EPOCH_BEGAN_AT} ELSE lost.since END, batch_id,
-               CASE WHEN paid.yes THEN '{ReviewReason.RESTORED}'
-                    WHEN held.yes THEN '{ReviewReason.RESEMBLES_ADOPTED}' END
+               CASE WHEN paid.yes THEN 'restored'
+                    WHEN held.yes THEN 'resembles_adopted' END
         FROM {created}
         LEFT JOIN LATERAL (SELECT coalesce(
             CASE WHEN NOT {installation.is_released("channel", "type")} THEN {installation.LOST_SINCE} END,
@@ -246,9 +246,9 @@ async def release_resembling_adopted(tx: Tx, key: Key) -> None:
     """Let a payout be sent: operators decided that it is not the adopted payment which it resembles. In the week after
     a restore its network is still queried first."""
     await tx.execute(
-        f"""
+        """
         UPDATE dispatches SET attention = NULL, due_at = now(), is_asked_first = sent_at IS NOT NULL
-        WHERE merchant_id = $1 AND transaction_id = $2 AND attention = '{ReviewReason.RESEMBLES_ADOPTED}'
+        WHERE merchant_id = $1 AND transaction_id = $2 AND attention = 'resembles_adopted'
         """,
         *key,
     )

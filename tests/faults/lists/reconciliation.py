@@ -283,8 +283,8 @@ FAULTS = (
     Fault(
         "open items of a close are in another order than signed ones",
         "_order_of_subjects",
-        "THEN '{ItemKind.PAYMENT}' ELSE",
-        "THEN '{ItemKind.BOOKING}' ELSE",
+        "THEN 'payment' ELSE",
+        "THEN 'booking' ELSE",
         "A day that is computed anew after a restore has another hash than the one that was signed.",
         ("reconciliation/close/test_signed_bytes.py",),
     ),

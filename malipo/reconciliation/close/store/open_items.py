@@ -25,7 +25,7 @@ class _Subject(NamedTuple):
     id: str  # of the payment, the booking, the line or the file
 
 
-_PAYMENT = f"CASE {_WHOSE} WHEN '{HOUSE}' THEN '{ItemKind.BOOKING}' ELSE '{ItemKind.PAYMENT}' END"
+_PAYMENT = f"CASE {_WHOSE} WHEN '{HOUSE}' THEN 'booking' ELSE 'payment' END"
 _IS_SUMMED_LINE = f"({SUMMED} OR w.kind = 'sweep' OR w.kind = 'fee' AND w.amount < 0)"
 _SUBJECTS = (
     # A line that matches a payment is about it, also if it was counted before it did, or was withdrawn since.
@@ -38,7 +38,7 @@ _SUBJECTS = (
         owner="e.account",
         id="coalesce(l.file_id, w.file_id)",
     ),
-    _Subject("e.line_id IS NOT NULL", f"'{ItemKind.LINE}'", owner="''", id="e.line_id::text"),
+    _Subject("e.line_id IS NOT NULL", "'line'", owner="''", id="e.line_id::text"),
     _Subject("e.cause_id IS NOT NULL", _PAYMENT, owner=_WHOSE, id=_WHICH),
 )
 _OF_ACCOUNT = _Subject("true", "e.what", owner="e.account", id="''")
@@ -64,7 +64,7 @@ _SAME_SUBJECT = """
 
 def _order_of_subjects(of: str) -> str:
     """Signed closes have their items in this order, and the digest of a day its entries: it never changes."""
-    kind = f"CASE {of}.subject_kind WHEN '{ItemKind.BOOKING}' THEN '{ItemKind.PAYMENT}' ELSE {of}.subject_kind END"
+    kind = f"CASE {of}.subject_kind WHEN 'booking' THEN 'payment' ELSE {of}.subject_kind END"
     return f"""({kind}) COLLATE "C", ({of}.subject_owner || ' ' || {of}.subject_id) COLLATE "C" """
 
 
@@ -119,35 +119,35 @@ async def build_open_items(
         UPDATE close_open o SET reason = CASE
             WHEN o.what = 'rounding' AND abs(o.amount) <= 1 + (
                 SELECT count(*) FROM open_statement_lines q JOIN statement_lines l ON l.id = q.line_id
-                WHERE l.channel = o.channel AND l.account = o.account AND l.cents <> 0) THEN '{OpenReason.ROUNDING}'
+                WHERE l.channel = o.channel AND l.account = o.account AND l.cents <> 0) THEN 'rounding'
             WHEN o.what IN ('balance', 'late', 'rounding') THEN NULL
-            WHEN ({_IN_STATEMENTS}) = ({_IN_LEDGER}) THEN '{OpenReason.TIMING}'
-            WHEN o.exception_id IS NOT NULL THEN '{OpenReason.EXCEPTION}'
+            WHEN ({_IN_STATEMENTS}) = ({_IN_LEDGER}) THEN 'timing'
+            WHEN o.exception_id IS NOT NULL THEN 'exception'
             WHEN o.has_line THEN NULL
             WHEN o.what = 'payment'
                  AND {carrier_of_payment_sql("o.merchant_id", "o.cause_id")} <> ALL($3::text[] || lower(o.channel))
-                THEN '{OpenReason.OTHER_CARRIER}'
-            WHEN o.what = 'payment' AND o.happened_at >= $1 THEN '{OpenReason.EXPECTED}'
-            WHEN o.what = 'booking' AND o.line_id IS NULL AND o.happened_at >= $2 THEN '{OpenReason.TRANSFER}' END
+                THEN 'other_carrier'
+            WHEN o.what = 'payment' AND o.happened_at >= $1 THEN 'expected'
+            WHEN o.what = 'booking' AND o.line_id IS NULL AND o.happened_at >= $2 THEN 'transfer' END
         """,
         expected_since,
         transfers_since,
         list(stated),
     )
     await tx.execute(
-        f"""
+        """
         UPDATE close_open
-        SET reason = CASE WHEN is_accepted THEN '{OpenReason.ACCEPTED}' ELSE '{OpenReason.UNEXPLAINED}' END
+        SET reason = CASE WHEN is_accepted THEN 'accepted' ELSE 'unexplained' END
         WHERE reason IS NULL
         """
     )
 
 
 _IN_STATEMENTS = f"""
-    CASE WHEN o.subject_kind IN ('{ItemKind.PAYMENT}', '{ItemKind.BOOKING}') THEN
+    CASE WHEN o.subject_kind IN ('payment', 'booking') THEN
              (SELECT coalesce(sum(l.amount), 0) FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
               WHERE m.merchant_id = o.merchant_id AND m.transaction_id = o.cause_id AND m.role <> 'fee')
-         WHEN o.subject_kind = '{ItemKind.LINE}'
+         WHEN o.subject_kind = 'line'
              THEN coalesce((SELECT l.amount FROM statement_lines l WHERE l.id = o.line_id), 0)
          ELSE (SELECT coalesce(sum(days.amount), 0) FROM (
                    SELECT {SHILLINGS} AS amount FROM statement_lines l
@@ -156,27 +156,27 @@ _IN_STATEMENTS = f"""
                    GROUP BY {clock.day_sql("l.moved_at")}) AS days) END
 """
 _IN_LEDGER = f"""
-    CASE WHEN o.subject_kind = '{ItemKind.BOOKING}' THEN
+    CASE WHEN o.subject_kind = 'booking' THEN
              (SELECT coalesce(sum({_CHANGE_OF_FLOAT}), 0) FROM house_bookings b
               WHERE o.cause_id IN (b.id, b.reverses))
-         WHEN o.subject_kind = '{ItemKind.PAYMENT}' THEN
+         WHEN o.subject_kind = 'payment' THEN
              (SELECT coalesce(sum({_CHANGE_OF_FLOAT}), 0) FROM moves b
               WHERE b.merchant_id = o.merchant_id AND b.cause_id = o.cause_id)
-         WHEN o.subject_kind = '{ItemKind.LINE}' THEN
+         WHEN o.subject_kind = 'line' THEN
              (SELECT coalesce(sum({_CHANGE_OF_FLOAT}), 0) FROM house_bookings b WHERE b.line_id = o.line_id)
          ELSE (SELECT coalesce(sum({_CHANGE_OF_FLOAT}), 0) FROM house_bookings b
                LEFT JOIN house_bookings u ON u.id = b.reverses LEFT JOIN statement_lines l ON l.id = b.line_id
                WHERE coalesce(b.file_id, l.file_id) = o.file_id AND b.account = o.account
                  AND CASE WHEN l.id IS NOT NULL THEN o.subject_kind = l.kind
-                          WHEN coalesce(u.kind, b.kind) = 'sweep' THEN o.subject_kind = '{ItemKind.SWEEP}'
-                          ELSE o.subject_kind = '{ItemKind.FEE}' END) END
+                          WHEN coalesce(u.kind, b.kind) = 'sweep' THEN o.subject_kind = 'sweep'
+                          ELSE o.subject_kind = 'fee' END) END
 """
 
 
 async def set_without_statement(tx: Tx, channels: list[str]) -> None:
     """Give unexplained items of channels without a statement that reason."""
     await tx.execute(
-        f"UPDATE close_open SET reason = '{OpenReason.NO_STATEMENT}' WHERE channel = ANY($1) AND reason = $2",
+        "UPDATE close_open SET reason = 'no_statement' WHERE channel = ANY($1) AND reason = $2",
         channels,
         OpenReason.UNEXPLAINED,
     )
@@ -204,13 +204,13 @@ async def find_items(tx: Tx) -> dict[str, list[OpenItem]]:
                {clock.day_sql("o.happened_at")} AS day
         FROM (SELECT *, row_number() OVER (
                   PARTITION BY channel
-                  ORDER BY reason = '{OpenReason.UNEXPLAINED}' DESC, abs(amount) DESC, {_order_of_subjects("s")}
+                  ORDER BY reason = 'unexplained' DESC, abs(amount) DESC, {_order_of_subjects("s")}
               ) AS place
               FROM close_open s) o
         LEFT JOIN statement_lines l ON l.id = o.line_id
         LEFT JOIN transactions t ON t.merchant_id = o.merchant_id AND t.id = o.cause_id
         LEFT JOIN house_bookings b ON b.id = o.cause_id
-        LEFT JOIN statement_files f ON f.id = o.file_id AND o.subject_kind IN ('{ItemKind.FEE}', '{ItemKind.SWEEP}')
+        LEFT JOIN statement_files f ON f.id = o.file_id AND o.subject_kind IN ('fee', 'sweep')
         WHERE o.place <= $1 ORDER BY o.channel, o.place
         """,
         MOST_ITEMS,
@@ -232,7 +232,7 @@ async def keep(tx: Tx, day: date) -> None:
         SELECT $1::date, row_number() OVER (
                    ORDER BY e.channel, {_order_of_subjects("e")}, e.what, e.line_id, e.since, e.happened_at, e.amount),
                e.channel, e.account, e.what, e.line_id, e.file_id, e.merchant_id, e.cause_id, e.amount, e.happened_at,
-               e.since, CASE WHEN o.reason = '{OpenReason.UNEXPLAINED}' THEN coalesce(e.accepted_on, $1::date)
+               e.since, CASE WHEN o.reason = 'unexplained' THEN coalesce(e.accepted_on, $1::date)
                              ELSE e.accepted_on END
         FROM close_subjects e JOIN close_open o ON {_SAME_SUBJECT}
         """,

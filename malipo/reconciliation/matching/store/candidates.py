@@ -16,7 +16,7 @@ from malipo.reconciliation.matching.store.told_by_network import (
     is_receipt_told_by_people,
     keys_of,
 )
-from malipo.reconciliation.matching.stronger_claims import Claim, KeyTeller, stronger_claims_sql
+from malipo.reconciliation.matching.stronger_claims import stronger_claims_sql
 
 _TABLE = """
     CREATE TEMPORARY TABLE candidates (
@@ -71,15 +71,12 @@ _CANDIDATES = f"""
 """
 
 # Whose key a line `l` has.
-_KEY_TOLD_BY = (
-    f"CASE WHEN {is_own('l')} THEN '{KeyTeller.NETWORK}' WHEN {is_key_added('l')} THEN '{KeyTeller.COPY}' "
-    f"ELSE '{KeyTeller.OPERATORS}' END"
-)
+_KEY_TOLD_BY = f"CASE WHEN {is_own('l')} THEN 'network' WHEN {is_key_added('l')} THEN 'copy' ELSE 'operators' END"
 # By what a line fits a payment.
-_CLAIM = f"""
-    CASE WHEN NOT f.by_receipt THEN '{Claim.KEY}'
-         WHEN f.by_key THEN CASE WHEN f.is_told_by_people THEN '{Claim.KEY_TYPED}' ELSE '{Claim.KEY_RECEIPT}' END
-         ELSE CASE WHEN f.is_told_by_people THEN '{Claim.TYPED}' ELSE '{Claim.RECEIPT}' END END
+_CLAIM = """
+    CASE WHEN NOT f.by_receipt THEN 'key'
+         WHEN f.by_key THEN CASE WHEN f.is_told_by_people THEN 'key_typed' ELSE 'key_receipt' END
+         ELSE CASE WHEN f.is_told_by_people THEN 'typed' ELSE 'receipt' END END
 """
 _DROP_WEAKER = f"""
     WITH fitting AS MATERIALIZED (
