@@ -8,8 +8,9 @@ import msgspec
 from malipo.db import Conn
 from malipo.reconciliation.imports.store.withdrawals import DAY_OF_LINE, HEIR, UNTOLD
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, ChargeSum, summed, untold
-from malipo.reconciliation.statements.store.statements import AUTHORS
+from malipo.reconciliation.statements.store.statements import authors_sql
 
+_AUTHORS = authors_sql("f")
 # Fees and sweeps of the file that another file has too: they become that file's, of the kind that it calls them. A line
 # that two files have has a copy of each.
 _GIVEN = f"""
@@ -53,7 +54,7 @@ async def sum_lines_of_heirs(connection: Conn, file_id: str) -> list[ChargeSum]:
               AND {IS_SUMMED} AND NOT {IS_PAYMENT}
         )
         SELECT b.file_id, l.channel, l.account, b.kind, b.day, sum(l.amount * 100 + l.cents)::bigint AS cents,
-               f.imported_by, count(*) AS lines, {untold("b.kind", without="$1")} AS untold, {AUTHORS} AS authors
+               f.imported_by, count(*) AS lines, {untold("b.kind", without="$1")} AS untold, {_AUTHORS} AS authors
         FROM booked b JOIN statement_lines l ON l.id = b.id JOIN statement_files f ON f.id = b.file_id
         WHERE l.amount <> 0 GROUP BY 1, 2, 3, 4, 5, f.imported_by, f.authors ORDER BY 1, 4, 5
         """,

@@ -17,7 +17,9 @@ from malipo.reconciliation.matching.exception import (
     FoundException,
 )
 from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of
-from malipo.reconciliation.statements.store.statements import AUTHORS, FETCHED_BY
+from malipo.reconciliation.statements.store.statements import FETCHED_BY, authors_sql
+
+_AUTHORS = authors_sql("f")
 
 
 # Lines that are booked as sums. Incoming money is never booked as a fee: it may be a payment whose remark says "fees".
@@ -159,7 +161,7 @@ async def sum_lines(connection: Conn, file_id: str | None = None) -> list[Charge
                sum(l.amount * 100 + l.cents)::bigint AS cents, f.imported_by, count(*) AS lines,
                {untold("l.kind")} AS untold,
                coalesce(sum(l.amount) FILTER (WHERE l.amount > 0), 0)::bigint AS money_in,
-               coalesce(-sum(l.amount) FILTER (WHERE l.amount < 0), 0)::bigint AS money_out, {AUTHORS} AS authors
+               coalesce(-sum(l.amount) FILTER (WHERE l.amount < 0), 0)::bigint AS money_out, {_AUTHORS} AS authors
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id
         WHERE {IS_SUMMED} AND ($1::text IS NULL OR l.file_id = $1)
@@ -230,8 +232,7 @@ _IS_BOOKED = f"""
     AND NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = l.id)
     AND NOT EXISTS (SELECT FROM statement_matches s WHERE s.line_id = l.id)
 """
-_BOOKED_BY = "l.id, l.receipt, l.file_id, l.channel, l.account, l.kind, l.key"
-_BOOKED = _BOOKED_BY.replace("l.id", "l.id AS line_id")
+_BOOKED = "l.id AS line_id, l.receipt, l.file_id, l.channel, l.account, l.kind"
 _DAY_OF_LINE = clock.day_sql("l.moved_at")
 
 
@@ -312,7 +313,7 @@ async def find_booked_of_payments(tx: Tx, *, layouts: Sequence[str], accounts: S
                 SELECT coalesce(max(queued_at) FILTER (WHERE is_absence_checked), min(queued_at)) - interval '1 hour'
                 FROM matched_files)
         )
-        SELECT {_BOOKED}, {_DAY_OF_LINE} AS day, array_agg(DISTINCT t.id) AS payments
+        SELECT {_BOOKED}, l.key, {_DAY_OF_LINE} AS day, array_agg(DISTINCT t.id) AS payments
         FROM moved JOIN transactions t ON t.merchant_id = moved.merchant_id AND t.id = moved.cause_id
         JOIN accounts a ON a.is_shared OR a.channel = t.channel
         CROSS JOIN LATERAL (
@@ -321,7 +322,7 @@ async def find_booked_of_payments(tx: Tx, *, layouts: Sequence[str], accounts: S
               AND l.amount = {SIGNED} AND l.cents = 0 OFFSET 0
         ) l
         WHERE t.provider_reference <> '' AND NOT {_HAS_OTHER} AND {_IS_BOOKED} AND NOT {_HAS_PAYMENT_LINE}
-        GROUP BY {_BOOKED_BY}, l.moved_at ORDER BY 1
+        GROUP BY l.id, l.receipt, l.file_id, l.channel, l.account, l.kind, l.key, l.moved_at ORDER BY 1
         """,
         list(layouts),
         list(accounts),
@@ -335,8 +336,8 @@ async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts
     rows = await tx.fetch(
         f"""
         WITH {_ACCOUNTS}
-        SELECT DISTINCT {_BOOKED.replace("l.key", "k.key")}, {_DAY_OF_LINE} AS day, ARRAY[]::text[] AS payments,
-               l.amount, f.id AS told_in, f.imported_by AS told_by, {AUTHORS} AS authors
+        SELECT DISTINCT {_BOOKED}, k.key, {_DAY_OF_LINE} AS day, ARRAY[]::text[] AS payments,
+               l.amount, f.id AS told_in, f.imported_by AS told_by, {_AUTHORS} AS authors
         FROM statement_line_copies k JOIN statement_lines l ON l.id = k.line_id
         JOIN statement_files f ON f.id = k.file_id AND f.withdrawn_at IS NULL
         JOIN accounts a ON a.channel = l.channel AND a.account = l.account

@@ -15,8 +15,9 @@ from malipo.reconciliation.matching.store.told_by_network import (
     is_own_reversal,
     is_receipt_told_by_people,
 )
-from malipo.reconciliation.statements.store.statements import AUTHORS, FETCHED_BY
+from malipo.reconciliation.statements.store.statements import FETCHED_BY, authors_sql
 
+_AUTHORS = authors_sql("f")
 _NOT_MATCHED = "The line is no longer matched with the payment."
 
 
@@ -80,7 +81,7 @@ _IS_NAMED_ALONE = f"""
     (m.role = 'payment' AND m.how = 'key' AND {is_key_added("l")} AND EXISTS (
         SELECT FROM ({_COMPLETED_ALONE}) r
         WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id
-          AND r.requested_by = ANY (array_append({AUTHORS}, f.imported_by))))
+          AND r.requested_by = ANY (array_append({_AUTHORS}, f.imported_by))))
 """
 # Whether reporting the line would end or contradict its payment: a payment's line does if the payment counts as unpaid.
 # A reversal always has an effect: it takes a payment back, or keeps the payment's line from being reported. So has a
@@ -202,7 +203,7 @@ _NAMED_BY = f"""
          WHEN {_is_told_by_worker("x", "y")} THEN {_TYPISTS}
          WHEN x.how = 'operator' THEN ARRAY[x.matched_by]
          ELSE {_TYPISTS} || (
-             SELECT array_append({AUTHORS.replace("f.", "g.")}, g.imported_by) FROM statement_files g
+             SELECT array_append({authors_sql("g")}, g.imported_by) FROM statement_files g
              WHERE g.id = {_teller("x", "y", rather_by="f.imported_by")}) END
 """
 # An operator who matched a line alone answers for the match, also of another operator's file.
@@ -210,7 +211,7 @@ _WAITING = f"""
     m.line_id, f.id AS file_id, CASE WHEN m.how = 'operator' THEN m.matched_by
         WHEN x.how = 'operator' AND {_IS_BY_LINE} THEN x.matched_by ELSE f.imported_by END AS imported_by,
     m.role, l.receipt, l.amount, l.moved_at, t.reference, t.type, t.status,
-    {_IS_PAID} AS is_paid, t.amount AS payment_amount, {AUTHORS} AS authors, {_NAMED_BY} AS named_by,
+    {_IS_PAID} AS is_paid, t.amount AS payment_amount, {_AUTHORS} AS authors, {_NAMED_BY} AS named_by,
     coalesce((SELECT k.word FROM statement_line_copies k WHERE k.line_id = l.id AND k.file_id = f.id), l.word) AS word
 """
 _JOINED = f"""
@@ -286,7 +287,7 @@ async def find_what_is_told(connection: Conn, line_id: int) -> list[FactSource]:
             SELECT l.file_id, l.kind, l.key, l.phone, l.linked, l.details FROM statement_lines l
             WHERE l.id = $1 AND NOT EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = $1)
         )
-        SELECT t.fact, f.imported_by, {AUTHORS} AS authors
+        SELECT t.fact, f.imported_by, {_AUTHORS} AS authors
         FROM statement_lines l CROSS JOIN copies c
         CROSS JOIN LATERAL (
             VALUES ('kind', c.kind, l.kind), ('key', {ending_sql("c.key")}, {ending_sql("l.key")}),

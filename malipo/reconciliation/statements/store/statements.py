@@ -19,8 +19,9 @@ FILE = """
 """
 
 
-# The names of the layout authors of a file `f`.
-AUTHORS = "ARRAY(SELECT DISTINCT a ->> 'by' FROM jsonb_array_elements(f.authors) a ORDER BY 1)"
+def authors_sql(file: str) -> str:
+    """The names of the layout authors of a statement file, by its alias in the query."""
+    return f"ARRAY(SELECT DISTINCT a ->> 'by' FROM jsonb_array_elements({file}.authors) a ORDER BY 1)"
 
 
 class SavedLayout(NamedTuple):
