@@ -13,7 +13,6 @@ from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.matching import match_statements as matching
-from malipo.reconciliation.matching.exception import Findings
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.reconciliation.matching.report_evidence import report_evidence
 from malipo.reconciliation.matching.store import matching as store
@@ -98,7 +97,7 @@ async def match_only(statements: Statements) -> None:
     await queue_only(statements)
     async with statements.database.begin() as tx:
         await store.lock(tx)
-        await matching.match_lines(tx, {}, matching.MatchingResult(), approval_amount=1_000_000, now=clock.now())
+        await matching.match_lines(tx, {}, approval_amount=1_000_000, now=clock.now())
 
 
 async def evidence_dies(statements: Statements) -> None:
@@ -110,9 +109,7 @@ async def evidence_dies(statements: Statements) -> None:
 
 async def evidence_done(statements: Statements) -> None:
     await match_only(statements)
-    await report_evidence(
-        statements.database, statements.apply_answers(), Findings(), approval_amount=1_000_000, now=clock.now()
-    )
+    await report_evidence(statements.database, statements.apply_answers(), approval_amount=1_000_000, now=clock.now())
 
 
 async def nothing(statements: Statements) -> None:

@@ -21,7 +21,7 @@ from malipo.reconciliation.exceptions.adopt_payment import adopt, undo_adoption
 from malipo.reconciliation.exceptions.refusals import BookRefusal, MatchRefusal
 from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
 from malipo.reconciliation.matching.payment_times import NEAR
-from malipo.reconciliation.matching.report_evidence import ReportResult, report
+from malipo.reconciliation.matching.report_evidence import report
 from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, payments
 
 BOOKED_TO = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
@@ -60,7 +60,7 @@ async def match(tx: Tx, decided: DecidedAction, apply_answers: ApplyNetworkAnswe
     await matching.match_reversals(tx, now=decided.now)
     await evidence.set_counted(tx, reversals)  # The operators saw that these reversals take the line back.
     found = await evidence.find_unreported(tx, limit=1, line_ids=[line_id])
-    await report(tx, apply_answers, found, ReportResult(), now=decided.now)
+    await report(tx, apply_answers, found, now=decided.now)
     await absence.check_again(tx, line_id)
     rest = decided.exception.moved_cents - signed * 100
     return await _book(tx, decided, rest, Account.SUSPENSE) if rest else None
@@ -112,7 +112,7 @@ async def adopt_line(
         await matching.match_reversals(tx, now=decided.now)
         await evidence.set_counted(tx, reversals)  # The operators saw that these reversals take the line back.
         found = await evidence.find_unreported(tx, limit=len(reversals), line_ids=reversals)
-        await report(tx, apply_answers, found, ReportResult(), now=decided.now)
+        await report(tx, apply_answers, found, now=decided.now)
     await absence.check_again(tx, line_id)
     return payment
 

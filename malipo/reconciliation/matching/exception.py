@@ -93,6 +93,14 @@ class Findings:
     def add(self, found: Sequence[FoundException]) -> None:
         self.count += len(found)
         self.kinds.update(each.kind for each in found)
+        self._add_first(found)
+
+    def merge(self, other: "Findings") -> None:
+        self.count += other.count
+        self.kinds.update(other.kinds)
+        self._add_first(other.first)
+
+    def _add_first(self, found: Sequence[FoundException]) -> None:
         self.first += found[: max(self.MOST - len(self.first), 0)]
 
 

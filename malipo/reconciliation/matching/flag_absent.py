@@ -21,20 +21,20 @@ from malipo.reconciliation.statements.statement_file import StatementFile
 _Group = tuple[str, tuple[Channel, ...]]
 
 
-class UndecidedPayments(NamedTuple):
-    """Payments that no statement shows, and of which it is not known whether they are absent."""
+class AbsenceResult(NamedTuple):
+    """The exceptions of absent payments, and how many payments no statement shows that may be absent or not."""
 
+    exceptions: Findings
     waiting: int = 0  # no complete statement covers them yet
     uncarried: int = 0  # no statement exists of the connector that carried them
 
 
-async def flag_absent(
-    tx: Tx, profiles: Mapping[str, StatementProfile], found: Findings, *, now: datetime
-) -> UndecidedPayments:
+async def flag_absent(tx: Tx, profiles: Mapping[str, StatementProfile], *, now: datetime) -> AbsenceResult:
     """Find absent payments, and store an exception for each. The caller has taken the lock of matching."""
+    found = Findings()
     unchecked = await store.find_unchecked(tx)
     if not unchecked:
-        return UndecidedPayments()
+        return AbsenceResult(found)
     files = await store.find_files(tx)
     covered = _covered(files, profiles, await store.find_sure_accounts(tx))
     stated = carriers_of(files, profiles)
@@ -54,7 +54,8 @@ async def flag_absent(
     async for absent in store.find(tx):
         found.add(await exceptions.insert(tx, [_exception_of(each, now) for each in absent], now=now))
     await store.set_checked(tx, [file.id for file in unchecked])
-    return UndecidedPayments(*await store.count_undecided(tx))
+    waiting, uncarried = await store.count_undecided(tx)
+    return AbsenceResult(found, waiting, uncarried)
 
 
 def _group_of(file: StatementFile, profiles: Mapping[str, StatementProfile]) -> _Group:

@@ -5,7 +5,7 @@ if a process dies in between, nothing is lost, and the next run completes it. On
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -86,29 +86,32 @@ class MatchingResult(MatchingCounts, kw_only=True):
 async def match_statements(
     database: Database, apply_answers: ApplyNetworkAnswers, *, approval_amount: int, clock: Clock
 ) -> MatchingResult:
-    now, done = clock(), MatchingResult()
+    now = clock()
     async with database.begin() as tx:
         await matching.lock(tx)
-        done.files = await matching.queue_new_files(tx, now=now)
+        files = await matching.queue_new_files(tx, now=now)
     async with database.begin() as tx:
         await matching.lock(tx)
-        await match_lines(tx, await all_profiles(tx), done, approval_amount=approval_amount, now=now)
+        result = await match_lines(tx, await all_profiles(tx), approval_amount=approval_amount, now=now)
+    result.files = files
     await take_told_keys(database)
-    reported = await report_evidence(database, apply_answers, done.exceptions, approval_amount=approval_amount, now=now)
-    done.completed, done.contradicted = reported.completed, reported.contradicted
-    done.awaiting_approval += reported.awaiting_approval
+    reported = await report_evidence(database, apply_answers, approval_amount=approval_amount, now=now)
+    result.completed, result.contradicted = reported.completed, reported.contradicted
+    result.awaiting_approval += reported.awaiting_approval
+    result.exceptions.merge(reported.exceptions)
     async with database.begin() as tx:
         await matching.lock(tx)
         # Operators may have named the carrier of a layout since the first step.
-        absent = await flag_absent(tx, await all_profiles(tx), done.exceptions, now=now)
-        done.waiting, done.without_carrier_statement = absent
-        done.resolved = await resolve_obsolete(tx, now=now)
-    return done
+        absent = await flag_absent(tx, await all_profiles(tx), now=now)
+        result.waiting, result.without_carrier_statement = absent.waiting, absent.uncarried
+        result.exceptions.merge(absent.exceptions)
+        result.resolved = await resolve_obsolete(tx, now=now)
+    return result
 
 
 async def match_lines(
-    tx: Tx, profiles: Mapping[str, StatementProfile], done: MatchingResult, *, approval_amount: int, now: datetime
-) -> None:
+    tx: Tx, profiles: Mapping[str, StatementProfile], *, approval_amount: int, now: datetime
+) -> MatchingResult:
     """Match or book every line in the queue; the others become exceptions. The caller has taken the lock of
     matching. The order of the steps is the rule: each works on the lines that the steps before it have left."""
     aggregators = Aggregators(
@@ -126,10 +129,24 @@ async def match_lines(
         now=now,
     )
     await _fill_candidates(tx, aggregators, unbooked, now=now)
-    await _match(tx, done, now=now)
-    done.exceptions.add(await _wrong_charges(tx, now=now))
-    await _report_possible_payments(tx, aggregators, unbooked, done, now=now)
-    await _book_rest(tx, done, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
+    matched = await _match(tx, now=now)
+    findings = Findings()
+    findings.add(await _wrong_charges(tx, now=now))
+    findings.add(await _report_possible_payments(tx, aggregators, unbooked, now=now))
+    booked = await book_lines(tx, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
+    async for lines in unmatched_lines.find(tx):  # Every line that is left becomes an exception.
+        findings.add(await exceptions.insert(tx, [exception_of(each, now) for each in lines], now=now))
+    return MatchingResult(
+        matched=matched.payments,
+        reversals=matched.reversals,
+        fees=matched.fees,
+        transfers=booked.transfers,
+        booked_fees=booked.fees,
+        booked_sweeps=booked.sweeps,
+        awaiting_approval=booked.awaiting_approval,
+        bookings_awaiting_approval=booked.awaiting_approval,
+        exceptions=findings,
+    )
 
 
 async def _release_contradicted(tx: Tx, aggregators: Aggregators, *, now: datetime) -> None:
@@ -166,35 +183,32 @@ async def _fill_candidates(tx: Tx, aggregators: Aggregators, unbooked: Sequence[
         )
 
 
-async def _match(tx: Tx, done: MatchingResult, *, now: datetime) -> None:
+class _MatchedLines(NamedTuple):
+    """How many lines were matched, by what they are of a payment."""
+
+    payments: int
+    reversals: int
+    fees: int
+
+
+async def _match(tx: Tx, *, now: datetime) -> _MatchedLines:
     """Match lines with payments, then reversals with those lines, then fees with either."""
-    done.matched = await matching.match_payments(tx, now=now)
+    matched = await matching.match_payments(tx, now=now)
     await evidence.give_up_matches(tx, await displaced_matches.find_displaced_reversals(tx), now=now)
-    done.reversals = await matching.match_reversals(tx, now=now)
-    done.fees = await matching.attach_fees(tx, now=now)
+    reversals = await matching.match_reversals(tx, now=now)
+    return _MatchedLines(matched, reversals, await matching.attach_fees(tx, now=now))
 
 
 async def _report_possible_payments(
-    tx: Tx, aggregators: Aggregators, unbooked: Sequence[BookedLine], done: MatchingResult, *, now: datetime
-) -> None:
+    tx: Tx, aggregators: Aggregators, unbooked: Sequence[BookedLine], *, now: datetime
+) -> list[FoundException]:
     """Report lines that may be payments which we do not have, before the next step could book them by their words."""
     possible = [
         *await find_possible_payments(tx, layouts=aggregators.layouts, accounts=aggregators.accounts),
         *await booked_lines.find_still_open(tx, [each.line_id for each in unbooked]),
     ]
     found = [each.as_exception(ExceptionKind.THEIRS_ONLY, now=now) for each in possible]
-    done.exceptions.add(await exceptions.insert(tx, found, now=now))
-
-
-async def _book_rest(
-    tx: Tx, done: MatchingResult, *, approval_amount: int, first_open_day: date | None, now: datetime
-) -> None:
-    """Book fees, sweeps and transfers. Every line that is left becomes an exception."""
-    booked = await book_lines(tx, approval_amount=approval_amount, first_open_day=first_open_day, now=now)
-    done.booked_fees, done.booked_sweeps, done.transfers = booked.fees, booked.sweeps, booked.transfers
-    done.awaiting_approval = done.bookings_awaiting_approval = booked.awaiting_approval
-    async for lines in unmatched_lines.find(tx):
-        done.exceptions.add(await exceptions.insert(tx, [exception_of(each, now) for each in lines], now=now))
+    return await exceptions.insert(tx, found, now=now)
 
 
 async def _find_named_otherwise(tx: Tx, aggregators: Aggregators, *, now: datetime) -> list[int]:

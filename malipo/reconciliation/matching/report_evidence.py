@@ -39,11 +39,17 @@ class ReportResult:
     awaiting_approval: int = 0  # wait for a second operator
     exceptions: Findings = field(default_factory=Findings)
 
+    def merge(self, other: "ReportResult") -> None:
+        self.completed += other.completed
+        self.contradicted += other.contradicted
+        self.awaiting_approval += other.awaiting_approval
+        self.exceptions.merge(other.exceptions)
+
 
 async def report_evidence(
-    database: Database, apply_answers: ApplyNetworkAnswers, found: Findings, *, approval_amount: int, now: datetime
+    database: Database, apply_answers: ApplyNetworkAnswers, *, approval_amount: int, now: datetime
 ) -> ReportResult:
-    done = ReportResult(exceptions=found)
+    result = ReportResult()
     async with database.begin() as tx:
         await matching.lock(tx)
         await store.note_contradicted(tx)
@@ -56,11 +62,11 @@ async def report_evidence(
             if await store.find_effects(tx, [each.line_id for each in unreported]):
                 # The sum of a file counts, so all lines are sorted at once, also those of later commits.
                 waiting = await import_approval.decide_which_lines_wait(tx, approval_amount=approval_amount, now=now)
-                await _set_waiting(tx, apply_answers, waiting, done, now=now)
+                result.merge(await _set_waiting(tx, apply_answers, waiting, now=now))
                 unreported = await store.find_unreported(tx, limit=_BATCH)
-            await report(tx, apply_answers, unreported, done, now=now)
+            result.merge(await report(tx, apply_answers, unreported, now=now))
         if not unreported:
-            return done
+            return result
 
 
 async def approve_import(
@@ -78,7 +84,7 @@ async def approve_import(
         tx, file_id, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator
     )
     for first in range(0, len(found), _BATCH):
-        await report(tx, apply_answers, found[first : first + _BATCH], ReportResult(), now=now)
+        await report(tx, apply_answers, found[first : first + _BATCH], now=now)
     sums = await booked_lines.sum_lines(tx, file_id)
     await book_sums(tx, sums, first_open_day=await closed_days.first_open_day(tx), now=now)
     await resolve_obsolete(tx, now=now)
@@ -86,37 +92,41 @@ async def approve_import(
 
 
 async def _set_waiting(
-    tx: Tx, apply_answers: ApplyNetworkAnswers, line_ids: Sequence[int], done: ReportResult, *, now: datetime
-) -> None:
+    tx: Tx, apply_answers: ApplyNetworkAnswers, line_ids: Sequence[int], *, now: datetime
+) -> ReportResult:
     """Let these lines wait: their networks are queried, and each line is an exception meanwhile."""
+    result = ReportResult()
     for first in range(0, len(line_ids), _BATCH):
         ids_of_batch = line_ids[first : first + _BATCH]
         found = await store.find_unreported(tx, limit=_BATCH, line_ids=ids_of_batch)
         await apply_answers(
             tx, [_report_of(each, is_hint=True) for each in found if each.role == "payment"], again=False
         )
-        done.awaiting_approval += len(found)
-        done.exceptions.add(await exceptions.insert(tx, [_exception_of(each, now) for each in found], now=now))
+        result.awaiting_approval += len(found)
+        result.exceptions.add(await exceptions.insert(tx, [_exception_of(each, now) for each in found], now=now))
+    return result
 
 
 async def report(
-    tx: Tx, apply_answers: ApplyNetworkAnswers, found: Sequence[Evidence], done: ReportResult, *, now: datetime
-) -> None:
+    tx: Tx, apply_answers: ApplyNetworkAnswers, found: Sequence[Evidence], *, now: datetime
+) -> ReportResult:
     """Report these lines to their payments, and mark them as reported."""
+    result = ReportResult()
     if not found:
-        return
+        return result
     # If a line's reversal is known, only the reversal is reported.
-    told = [each for each in found if not each.is_taken_back]
-    results = await apply_answers(tx, [_report_of(each) for each in told], again=False)
+    to_report = [each for each in found if not each.is_taken_back]
+    answers = await apply_answers(tx, [_report_of(each) for each in to_report], again=False)
     await store.set_reported(tx, [each.line_id for each in found])
     differing = []
-    for each, result in zip(told, results, strict=True):
-        assert result is not None, "a match is with a payment that we have"
-        done.completed += not result.before.is_final and result.transaction.status is Status.COMPLETED
-        done.contradicted += result.is_contradiction
-        if is_different(each, result):
+    for each, answer in zip(to_report, answers, strict=True):
+        assert answer is not None, "a match is with a payment that we have"
+        result.completed += not answer.before.is_final and answer.transaction.status is Status.COMPLETED
+        result.contradicted += answer.is_contradiction
+        if is_different(each, answer):
             differing.append(_exception_of(each, now))
-    done.exceptions.add(await exceptions.insert(tx, differing, now=now))
+    result.exceptions.add(await exceptions.insert(tx, differing, now=now))
+    return result
 
 
 def is_different(evidence: Evidence, result: AnswerResult) -> bool:

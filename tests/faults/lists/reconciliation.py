@@ -199,7 +199,7 @@ FAULTS = (
     Fault(
         "an adopted line is not taken back by its reversal at once",
         "adopt_line",
-        "await report(tx, apply_answers, found, ReportResult(), now=decided.now)",
+        "await report(tx, apply_answers, found, now=decided.now)",
         "del apply_answers",
         "A merchant spends what the network has taken back.",
         ("reconciliation/test_adopt_payment.py",),
@@ -372,8 +372,8 @@ FAULTS = (
     Fault(
         "a line whose reversal is there completes its payment",
         "report",
-        "told = [each for each in found if not each.is_taken_back]",
-        "told = list(found)",
+        "to_report = [each for each in found if not each.is_taken_back]",
+        "to_report = list(found)",
         "A payment that was taken back is called paid for a moment, and the merchant is notified twice.",
         ("reconciliation/test_match_statements.py", "reconciliation/test_one_statement.py"),
     ),
