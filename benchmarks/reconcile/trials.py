@@ -25,7 +25,7 @@ from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.reconciliation.imports.import_statement import import_statement
+from malipo.reconciliation.imports.import_statement import StatementImport, import_statement
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.settings import Settings
 
@@ -132,12 +132,13 @@ class _Trial:
         async with database.begin() as tx:
             done = await import_statement(
                 tx,
-                self._path,
-                channel=Channel.MPESA,
-                account="",
-                profile=built_in()["mpesa-account"],
-                accepts_problems=False,
-                is_new_account=True,
+                StatementImport(
+                    self._path,
+                    channel=Channel.MPESA,
+                    account="",
+                    profile=built_in()["mpesa-account"],
+                    is_new_account=True,
+                ),
                 actor=Actor("benchmark", "benchmark"),
                 now=clock.now(),
             )

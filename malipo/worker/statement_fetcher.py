@@ -29,7 +29,7 @@ from malipo.reconciliation.imports.fetch_statement import (
     fetchable_accounts,
     missing_days,
 )
-from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, StatementImport, import_statement
 from malipo.reconciliation.matching.matching_summary import match_and_note
 from malipo.reconciliation.statements.store import statements
 from malipo.reconciliation.statements.store.statements import FETCHED_BY
@@ -134,11 +134,12 @@ class StatementFetcher:
             async with self._database.begin() as tx:
                 return await import_statement(
                     tx,
-                    path,
-                    channel=account.channel,
-                    account=account.account,
-                    profile=account.profile,
-                    accepts_problems=False,
+                    StatementImport(
+                        path,
+                        channel=account.channel,
+                        account=account.account,
+                        profile=account.profile,
+                    ),
                     actor=_ACTOR,
                     now=now,
                 )

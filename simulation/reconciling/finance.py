@@ -18,7 +18,7 @@ from malipo.errors import Conflict, Impossible, Refusal
 from malipo.networks.connector import Channel
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, StatementImport, import_statement
 from malipo.reconciliation.imports.refuse_conflicting_file import AgainstAnother, NothingKnown
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from malipo.reconciliation.matching import import_approval
@@ -211,12 +211,13 @@ class Finance:
     async def _take(self, tx: Tx, *, path: Path, account: NetworkAccount, is_new_account: bool) -> ImportResult:
         return await import_statement(
             tx,
-            path,
-            channel=account.channel,
-            account=account.name,
-            profile=await choose_profile(tx, path, account.channel),
-            accepts_problems=False,
-            is_new_account=is_new_account,
+            StatementImport(
+                path,
+                channel=account.channel,
+                account=account.name,
+                profile=await choose_profile(tx, path, account.channel),
+                is_new_account=is_new_account,
+            ),
             actor=_OPERATOR,
             now=clock.now(),
         )

@@ -53,7 +53,7 @@ SAFEGUARDS = (
     Safeguard(
         "unknown-file-doubted",
         "A file of which nothing is known is refused, unless operators say that the account is new.",
-        (InFunction(import_statement._refuse_doubted, "if not is_new_account:", "if False:"),),
+        (InFunction(import_statement._refuse_doubted, "if not request.is_new_account:", "if False:"),),
         note="hardly simulated: an operator must give the first file of a run to another network, in a table that "
         "the operator made; of seeds 1 to 60 only 23 draws that, and it does not notice",
     ),

@@ -15,7 +15,7 @@ from malipo.networks.connector import Channel
 from malipo.operators import store
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
-from malipo.reconciliation.imports.import_statement import import_statement
+from malipo.reconciliation.imports.import_statement import StatementImport, import_statement
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.settings import Settings
 from tests.browser.sample_trade import Shop
@@ -141,12 +141,13 @@ async def _import(database: Database, path: Path, channel: Channel) -> None:
     async with database.begin() as tx:
         await import_statement(
             tx,
-            path,
-            channel=channel,
-            account="",
-            profile=built_in()["generic"],
-            accepts_problems=False,
-            is_new_account=True,
+            StatementImport(
+                path,
+                channel=channel,
+                account="",
+                profile=built_in()["generic"],
+                is_new_account=True,
+            ),
             actor=NOBODY,
             now=clock.now(),
         )

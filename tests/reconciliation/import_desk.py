@@ -10,7 +10,7 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.network_statements.profile import built_in
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, StatementImport, import_statement
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.import_approval import WaitingList
 from malipo.reconciliation.matching.match_statements import MatchingResult
@@ -36,12 +36,13 @@ class ImportDesk:
         async with self.database.begin() as tx:
             return await import_statement(
                 tx,
-                path,
-                channel=self.statements.channel,
-                account=account,
-                profile=built_in()["generic"],
-                accepts_problems=False,
-                is_new_account=True,
+                StatementImport(
+                    path,
+                    channel=self.statements.channel,
+                    account=account,
+                    profile=built_in()["generic"],
+                    is_new_account=True,
+                ),
                 actor=by,
                 now=clock.now(),
             )

@@ -19,7 +19,7 @@ from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.check import transactions as payments_check
 from malipo.payments.dispatch import AnswerSource, Rules
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, StatementImport, import_statement
 from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.match_statements import MatchingResult, match_statements
 from malipo.reconciliation.matching.store import exceptions
@@ -134,12 +134,14 @@ class Statements:
         async with self.database.begin() as tx:
             return await import_statement(
                 tx,
-                path,
-                channel=self.channel,
-                account=self.account if account is None else account,
-                profile=built_in()["generic"],
-                accepts_problems=accepts_problems,
-                is_new_account=is_new_account,
+                StatementImport(
+                    path,
+                    channel=self.channel,
+                    account=self.account if account is None else account,
+                    profile=built_in()["generic"],
+                    accepts_problems=accepts_problems,
+                    is_new_account=is_new_account,
+                ),
                 actor=by,
                 now=clock.now(),
             )

@@ -19,7 +19,7 @@ from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import Networks, connect
 from malipo.networks.statement_source import CannotFetch
 from malipo.reconciliation.imports.fetch_statement import account_of, fetch_file, fetchable_accounts, require_over
-from malipo.reconciliation.imports.import_statement import DoesNotAddUp, ImportResult, import_statement
+from malipo.reconciliation.imports.import_statement import DoesNotAddUp, ImportResult, StatementImport, import_statement
 from malipo.settings.environment import read as read_settings
 from tests.conftest import NOBODY
 from tests.simulator.processes import Process
@@ -58,12 +58,13 @@ async def imported(database: Database, path: Path, channel: Channel, profile: st
     async with database.begin() as tx:
         return await import_statement(
             tx,
-            path,
-            channel=channel,
-            account=account,
-            profile=built_in()[profile],
-            accepts_problems=False,
-            is_new_account=True,
+            StatementImport(
+                path,
+                channel=channel,
+                account=account,
+                profile=built_in()[profile],
+                is_new_account=True,
+            ),
             actor=NOBODY,
             now=clock.now(),
         )

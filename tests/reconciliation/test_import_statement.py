@@ -16,7 +16,13 @@ from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
-from malipo.reconciliation.imports.import_statement import BadLines, DoesNotAddUp, ImportResult, import_statement
+from malipo.reconciliation.imports.import_statement import (
+    BadLines,
+    DoesNotAddUp,
+    ImportResult,
+    StatementImport,
+    import_statement,
+)
 from malipo.words.say import say
 from tests.conftest import NOBODY
 
@@ -54,15 +60,17 @@ async def imported(
     async with database.begin() as tx:
         return await import_statement(
             tx,
-            path,
-            channel=Channel.TIGO_PESA,
-            account=account,
-            profile=built_in()["generic"],
-            accepts_problems=accepts_problems,
-            is_new_account=is_new_account,
+            StatementImport(
+                path,
+                channel=Channel.TIGO_PESA,
+                account=account,
+                profile=built_in()["generic"],
+                accepts_problems=accepts_problems,
+                is_new_account=is_new_account,
+                progress=progress,
+            ),
             actor=NOBODY,
             now=clock.now(),
-            progress=progress,
         )
 
 

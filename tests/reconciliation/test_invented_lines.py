@@ -17,7 +17,7 @@ from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.cases.resolve import propose
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.imports.import_statement import import_statement
+from malipo.reconciliation.imports.import_statement import StatementImport, import_statement
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from malipo.reconciliation.matching.exception import Action, ExceptionState
 from malipo.reconciliation.matching.store import matching
@@ -630,12 +630,13 @@ async def test_naming_an_aggregator_and_taking_it_back_hides_no_absent_payment(d
     async with desk.database.begin() as tx:
         await import_statement(
             tx,
-            path,
-            channel=desk.statements.channel,
-            account="",
-            profile=await find_profile(tx, "till"),
-            accepts_problems=False,
-            is_new_account=True,
+            StatementImport(
+                path,
+                channel=desk.statements.channel,
+                account="",
+                profile=await find_profile(tx, "till"),
+                is_new_account=True,
+            ),
             actor=JUMA,
             now=clock.now(),
         )

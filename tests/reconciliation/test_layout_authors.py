@@ -16,7 +16,7 @@ from malipo.errors import Conflict, Forbidden, Invalid
 from malipo.network_statements.profile import StatementProfile, built_in
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Transaction
-from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, StatementImport, import_statement
 from malipo.reconciliation.matching.import_approval import WaitingList, code_of
 from malipo.reconciliation.matching.set_carrier import set_carrier
 from malipo.reconciliation.statements.choose_profile import find_profile, save_if_new, save_status_words
@@ -78,12 +78,13 @@ async def bring(
     async with desk.database.begin() as tx:
         done = await import_statement(
             tx,
-            path,
-            channel=channel or desk.statements.channel,
-            account="",
-            profile=await find_profile(tx, profile),
-            accepts_problems=False,
-            is_new_account=True,
+            StatementImport(
+                path,
+                channel=channel or desk.statements.channel,
+                account="",
+                profile=await find_profile(tx, profile),
+                is_new_account=True,
+            ),
             actor=by,
             now=clock.now(),
         )

@@ -10,7 +10,7 @@ from malipo import clock
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel, Type
 from malipo.payments.transaction import Transaction
-from malipo.reconciliation.imports.import_statement import DoesNotAddUp, import_statement
+from malipo.reconciliation.imports.import_statement import DoesNotAddUp, StatementImport, import_statement
 from malipo.reconciliation.matching.store import charges
 from malipo.reconciliation.matching.store.charges import Charge
 from malipo_simulator.behaviour import Outcome, PaymentKind
@@ -84,12 +84,13 @@ async def load(statements: Statements, statement: AccountStatement) -> None:
     async with statements.database.begin() as tx:
         await import_statement(
             tx,
-            path,
-            channel=Channel.MPESA,
-            account="",
-            profile=built_in()["mpesa-account"],
-            accepts_problems=False,
-            is_new_account=True,
+            StatementImport(
+                path,
+                channel=Channel.MPESA,
+                account="",
+                profile=built_in()["mpesa-account"],
+                is_new_account=True,
+            ),
             actor=NOBODY,
             now=clock.now(),
         )

@@ -20,7 +20,7 @@ from malipo.networks import conformance
 from malipo.networks.connector import Channel, Type
 from malipo.networks.statement_source import CannotFetch, FetchedLine
 from malipo.reconciliation.imports.fetch_statement import day_bounds, fetch_file, fetchable_accounts, missing_days
-from malipo.reconciliation.imports.import_statement import import_statement
+from malipo.reconciliation.imports.import_statement import StatementImport, import_statement
 from malipo.reconciliation.statements.store import statements
 from malipo.settings.environment import read as read_settings
 from malipo.worker.statement_fetcher import StatementFetcher
@@ -108,12 +108,14 @@ async def test_an_operators_file_of_the_day_keeps_nobody_from_fetching_it(
         async with database.begin() as tx:
             await import_statement(
                 tx,
-                path,
-                channel=account.channel,
-                account=account.account,
-                profile=account.profile,
-                accepts_problems=True,
-                is_new_account=True,
+                StatementImport(
+                    path,
+                    channel=account.channel,
+                    account=account.account,
+                    profile=account.profile,
+                    accepts_problems=True,
+                    is_new_account=True,
+                ),
                 actor=Actor("operator asha", "till"),
                 now=service.clock(),
             )

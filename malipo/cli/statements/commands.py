@@ -20,6 +20,7 @@ from malipo.network_statements.profile import StatementProfile
 from malipo.networks.connector import Channel
 from malipo.reconciliation.imports.import_statement import (
     ImportResult,
+    StatementImport,
     UnknownStatuses,
     find_same_elsewhere,
     import_statement,
@@ -101,16 +102,18 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
                 await save_status_words(tx, profile.name, **words, actor=actor, now=now)
             done = await import_statement(
                 tx,
-                path,
-                channel=channel,
-                account=arguments.account,
-                profile=choices.of(profile, by=actor.name),
-                accepts_problems=arguments.accept_problems,
-                is_new_account=arguments.new_account,
+                StatementImport(
+                    path,
+                    channel=channel,
+                    account=arguments.account,
+                    profile=choices.of(profile, by=actor.name),
+                    accepts_problems=arguments.accept_problems,
+                    is_new_account=arguments.new_account,
+                    period=period,
+                    progress=bar.show,
+                ),
                 actor=actor,
                 now=now,
-                period=period,
-                progress=bar.show,
             )
             return done, actor
 

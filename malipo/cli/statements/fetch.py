@@ -19,7 +19,7 @@ from malipo.networks.connector import Channel
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
 from malipo.reconciliation.imports.fetch_statement import FetchableAccount, account_of, fetch_file, require_over
-from malipo.reconciliation.imports.import_statement import ImportResult, import_statement
+from malipo.reconciliation.imports.import_statement import ImportResult, StatementImport, import_statement
 from malipo.settings import Settings
 
 
@@ -48,11 +48,12 @@ def _fetch(arguments: argparse.Namespace, settings: Settings) -> int:
         async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[ImportResult, Actor]:
             done = await import_statement(
                 tx,
-                path,
-                channel=account.channel,
-                account=account.account,
-                profile=account.profile,
-                accepts_problems=False,
+                StatementImport(
+                    path,
+                    channel=account.channel,
+                    account=account.account,
+                    profile=account.profile,
+                ),
                 actor=actor,
                 now=now,
             )

@@ -7,6 +7,7 @@ known files is refused before anything of it is booked (`refuse_conflicting_file
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -95,24 +96,31 @@ class ImportResult(msgspec.Struct, frozen=True):
     elsewhere: StatementFile | None = None  # an operator's file of another account that has most of its lines
 
 
-async def import_statement(
-    tx: Tx,
-    path: Path,
-    *,
-    channel: Channel,
-    account: str,
-    profile: StatementProfile,
-    accepts_problems: bool,
-    is_new_account: bool = False,  # the operator confirms that the account is new, so no line is known here
-    actor: Actor,
-    now: datetime,
-    period: Period | None = None,  # by the operator, for a file that states none
-    progress: Callable[[int], None] = lambda lines: None,  # called with the number of lines read so far
-) -> ImportResult:
+def _no_report(lines: int) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class StatementImport:
+    """A file to import, and what the importer says of it."""
+
+    path: Path
+    _: KW_ONLY
+    channel: Channel
+    account: str
+    profile: StatementProfile
+    accepts_problems: bool = False
+    is_new_account: bool = False  # the operator confirms that the account is new, so no line is known here
+    period: Period | None = None  # by the operator, for a file that states none
+    progress: Callable[[int], None] = _no_report  # called with the number of lines read so far
+
+
+async def import_statement(tx: Tx, request: StatementImport, *, actor: Actor, now: datetime) -> ImportResult:
+    path, channel, profile = request.path, request.channel, request.profile
     carrier_by = await store.share_profile(tx, profile.name)
     sha256 = _sha256(path)
     await store.lock_content(tx, sha256)
-    account = _known_name(account, await store.find_accounts(tx, channel))
+    account = _known_name(request.account, await store.find_accounts(tx, channel))
     await store.lock_channel(tx, channel)
     # Keeps days from being closed meanwhile, so that a line is either in the close of its day or comes after it.
     await first_open_day(tx)
@@ -122,14 +130,14 @@ async def import_statement(
         return ImportResult(same, is_repeat=True)
     if same is None:
         await store.insert_file(tx, file)
-    reading, file = await _store_lines(tx, same or file, lambda: _FileReading(path, profile, period, progress))
+    reading, file = await _store_lines(tx, same or file, lambda: _FileReading(request))
     file = msgspec.structs.replace(file, authors=_authors(file, reading, carrier_by=carrier_by, actor=actor))
     before = await store.find_before(tx, file)
     if gaps := gaps_beside(file, before, await store.find_after(tx, file)):
         file = msgspec.structs.replace(file, problems=(*file.problems, *gaps))
-    if file.problems and not accepts_problems:
+    if file.problems and not request.accepts_problems:
         raise DoesNotAddUp(code=ImportRefusal.DOES_NOT_ADD_UP, name=path.name, problems=file.problems)
-    elsewhere = None if same is not None else await _refuse_doubted(tx, file, profile, is_new_account=is_new_account)
+    elsewhere = None if same is not None else await _refuse_doubted(tx, file, request)
     await store.update_file(tx, file)
     if not file.problems and same is None:
         await note_closing(tx, channel, account, file.closing, ends_at=file.ends_at, actor=actor, now=now)
@@ -171,15 +179,13 @@ def _unread_file(
     )
 
 
-async def _refuse_doubted(
-    tx: Tx, file: StatementFile, profile: StatementProfile, *, is_new_account: bool
-) -> StatementFile | None:
+async def _refuse_doubted(tx: Tx, file: StatementFile, request: StatementImport) -> StatementFile | None:
     """Refuse a file that contradicts others, or seems to be another account's. If the worker fetched the lines of an
     operator's file as another account's, that file is returned instead: malipo proposes to withdraw it."""
     elsewhere = await refuse_conflicting_file.refuse_content_of_another(tx, file)
     await refuse_conflicting_file.refuse_contradiction(tx, file)
-    if not is_new_account:
-        await refuse_conflicting_file.refuse_stranger(tx, file, profile)
+    if not request.is_new_account:
+        await refuse_conflicting_file.refuse_stranger(tx, file, request.profile)
     return elsewhere
 
 
@@ -284,14 +290,12 @@ def _sha256(path: Path) -> bytes:
 class _FileReading:
     """The reading of a file, once."""
 
-    def __init__(
-        self, path: Path, profile: StatementProfile, period: Period | None, progress: Callable[[int], None]
-    ) -> None:
-        self._name = path.name
-        self.statement = read_statement(path, profile)
-        self.heading = with_period(self.statement.heading, period)
+    def __init__(self, request: StatementImport) -> None:
+        self._name = request.path.name
+        self.statement = read_statement(request.path, request.profile)
+        self.heading = with_period(self.statement.heading, request.period)
         self.chain = Chain()
-        self._progress = progress
+        self._progress = request.progress
         self._bad: list[BadLine] = []
 
     def lines(self) -> Iterator[StatementLine]:

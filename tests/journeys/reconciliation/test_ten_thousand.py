@@ -25,7 +25,7 @@ from malipo.operators.store import insert_operator
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
-from malipo.reconciliation.imports.import_statement import import_statement
+from malipo.reconciliation.imports.import_statement import StatementImport, import_statement
 from malipo.reconciliation.matching.exception import Action, ExceptionState
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.reconciliation.statements.choose_profile import choose_profile
@@ -175,12 +175,13 @@ async def _import(full_stack: FullStack, folder: Path, days: list[date]) -> tupl
             async with full_stack.database.begin() as tx:
                 done = await import_statement(
                     tx,
-                    path,
-                    channel=Channel(channel),
-                    account=account,
-                    profile=await choose_profile(tx, path, Channel(channel)),
-                    accepts_problems=False,
-                    is_new_account=True,
+                    StatementImport(
+                        path,
+                        channel=Channel(channel),
+                        account=account,
+                        profile=await choose_profile(tx, path, Channel(channel)),
+                        is_new_account=True,
+                    ),
                     actor=ASHA,
                     now=clock.now(),
                 )

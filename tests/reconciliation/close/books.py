@@ -23,7 +23,7 @@ from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.signed_content import ChannelClose, DayClose, OpenReason
 from malipo.reconciliation.close.store.closes import ProposedClose
-from malipo.reconciliation.imports.import_statement import import_statement
+from malipo.reconciliation.imports.import_statement import StatementImport, import_statement
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from tests.conftest import NOBODY, SECRET_KEY, make_merchant
 
@@ -142,12 +142,14 @@ class Books:
         async with self.database.begin() as tx:
             done = await import_statement(
                 tx,
-                path,
-                channel=channel,
-                account=account,
-                profile=built_in()["generic"],
-                accepts_problems=accepts_problems,
-                is_new_account=True,
+                StatementImport(
+                    path,
+                    channel=channel,
+                    account=account,
+                    profile=built_in()["generic"],
+                    accepts_problems=accepts_problems,
+                    is_new_account=True,
+                ),
                 actor=NOBODY,
                 now=LATER + timedelta(seconds=self.imports),
             )

@@ -18,6 +18,7 @@ from malipo.reconciliation.imports.import_statement import (
     BadLines,
     DoesNotAddUp,
     ImportResult,
+    StatementImport,
     UnknownStatuses,
     import_statement,
 )
@@ -113,13 +114,15 @@ async def _import(
     async with database.begin() as tx:
         return await import_statement(
             tx,
-            path,
-            channel=about.channel,
-            account=about.account,
-            profile=profile,
-            accepts_problems=accepts_problems,
-            is_new_account=is_new_account,
+            StatementImport(
+                path,
+                channel=about.channel,
+                account=about.account,
+                profile=profile,
+                accepts_problems=accepts_problems,
+                is_new_account=is_new_account,
+                period=period_of(about.begins, about.ends),
+            ),
             actor=actor,
             now=clock(),
-            period=period_of(about.begins, about.ends),
         )
