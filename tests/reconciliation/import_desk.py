@@ -7,21 +7,26 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.approvals import store as approvals
+from malipo.approvals.act_rules import COUNTED
 from malipo.audit_log.actor import Actor
 from malipo.network_statements.profile import built_in
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.imports.import_statement import ImportResult, StatementImport, import_statement
+from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.import_approval import WaitingList
 from malipo.reconciliation.matching.match_statements import MatchingResult
 from malipo.reconciliation.matching.report_evidence import approve_import
 from tests.journeys import database_facts
+from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements, line_of
 from tests.reconciliation.statement_days import statements as statements
 
 COLLECTION = Type.COLLECTION
 MILLIONS = 8_000_000
+WITHIN_LIMIT = 300_000  # an operator may move it alone
 WHY = "The network's portal has no such line"
 
 
@@ -85,3 +90,27 @@ async def fees(desk: ImportDesk) -> int:
 
 def fee(amount: int, receipt: str = "F1", details: str = "Transaction fee") -> Entry:
     return Entry(receipt, -amount, clock.now() - timedelta(hours=1), details)
+
+
+async def import_lines(desk: ImportDesk, by: Actor, *entries: Entry, amount: int = 1_000_000, **how: Any) -> str:
+    """Import a file without balances, as the worker fetches them, and match it. Returns its id."""
+    ends = clock.now() + timedelta(days=3 + desk.statements.files)
+    options: dict[str, Any] = {"has_balances": False, "ends": ends} | how
+    file = (await desk.bring(desk.statements.write(*entries, **options), by)).file
+    await desk.statements.match(amount)
+    return file.id
+
+
+async def withdraw_import(desk: ImportDesk, file_id: str) -> None:
+    """By two operators."""
+    acts = WithdrawStatements(1_000_000)
+    async with desk.database.begin() as tx:
+        await acts.propose_withdrawal(tx, file_id, reason=WHY, actor=JUMA, now=clock.now())
+    async with desk.database.begin() as tx:
+        await acts.approve(tx, file_id, actor=NEEMA, now=clock.now())
+    await desk.statements.match()
+
+
+async def moved_alone(desk: ImportDesk, by: Actor = ASHA) -> int:
+    async with desk.database.read() as connection:
+        return await approvals.sum_moved_alone(connection, by.name, since=clock.now() - COUNTED)

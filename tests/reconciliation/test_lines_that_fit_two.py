@@ -14,11 +14,18 @@ from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.payments.payment_steps import steps as steps
-from tests.reconciliation.import_desk import MILLIONS, ImportDesk, failed
+from tests.reconciliation.import_desk import (
+    MILLIONS,
+    WITHIN_LIMIT,
+    ImportDesk,
+    failed,
+    import_lines,
+    moved_alone,
+    withdraw_import,
+)
 from tests.reconciliation.import_desk import desk as desk
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, line_of, reversal_of
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_invented_lines import SOME, bring, moved_alone, withdraw
 
 RECEIPT = "QREAL12345"
 
@@ -40,53 +47,53 @@ async def matched(desk: ImportDesk) -> dict[tuple[str, str], str]:
     return {(receipt, role): payment for receipt, payment, role in await desk.statements.matches()}
 
 
-@pytest.mark.parametrize("amount", [1000, SOME])
+@pytest.mark.parametrize("amount", [1000, WITHIN_LIMIT])
 @pytest.mark.parametrize("is_typed_first", [True, False])
 async def test_a_typed_receipt_does_not_keep_the_networks_line_from_the_payment_that_it_names(
     desk: ImportDesk, amount: int, is_typed_first: bool
 ) -> None:
-    right, before = await failed(desk, SOME), await desk.wallet()
+    right, before = await failed(desk, WITHIN_LIMIT), await desk.wallet()
     other = await desk.statements.steps.processing(Type.COLLECTION, amount)
     if is_typed_first:
         await complete(desk, other, RECEIPT)
-    await bring(desk, WORKER, line_of(right, RECEIPT))
+    await import_lines(desk, WORKER, line_of(right, RECEIPT))
     if not is_typed_first:
         await complete(desk, other, RECEIPT)
         await desk.statements.match()
     assert await matched(desk) == {(RECEIPT, "payment"): right.id}
-    assert (await desk.wallet(), await moved_alone(desk)) == (before + SOME + amount, amount)
+    assert (await desk.wallet(), await moved_alone(desk)) == (before + WITHIN_LIMIT + amount, amount)
     await desk.statements.check_ledger()
 
 
 async def test_a_receipt_that_a_payment_has_from_an_operators_line_is_like_a_typed_one(desk: ImportDesk) -> None:
     """Asha's line names an open payment, and completes it. The network's copy of that line names another."""
-    right, before = await failed(desk, SOME), await desk.wallet()
-    other = await desk.statements.steps.processing(Type.COLLECTION, SOME)
+    right, before = await failed(desk, WITHIN_LIMIT), await desk.wallet()
+    other = await desk.statements.steps.processing(Type.COLLECTION, WITHIN_LIMIT)
     line = line_of(right, RECEIPT)
-    await bring(desk, ASHA, replace(line, key=other.network_key))
-    assert (await desk.statements.status(other), await moved_alone(desk)) == (Status.COMPLETED, SOME)
-    await bring(desk, WORKER, line)
+    await import_lines(desk, ASHA, replace(line, key=other.network_key))
+    assert (await desk.statements.status(other), await moved_alone(desk)) == (Status.COMPLETED, WITHIN_LIMIT)
+    await import_lines(desk, WORKER, line)
     assert await matched(desk) == {(RECEIPT, "payment"): right.id}
-    assert await desk.wallet() == before + 2 * SOME
+    assert await desk.wallet() == before + 2 * WITHIN_LIMIT
     await desk.statements.check_ledger()
 
 
 async def test_a_receipt_that_the_network_has_told_still_doubts_the_key_of_its_line(desk: ImportDesk) -> None:
     """The network contradicts itself: operators decide."""
-    right = await failed(desk, SOME)
-    await desk.statements.completed(Type.COLLECTION, SOME, receipt=RECEIPT)
-    await bring(desk, WORKER, line_of(right, RECEIPT))
-    assert (await matched(desk), await desk.statements.kinds()) == ({}, [("twice", SOME)])
+    right = await failed(desk, WITHIN_LIMIT)
+    await desk.statements.completed(Type.COLLECTION, WITHIN_LIMIT, receipt=RECEIPT)
+    await import_lines(desk, WORKER, line_of(right, RECEIPT))
+    assert (await matched(desk), await desk.statements.kinds()) == ({}, [("twice", WITHIN_LIMIT)])
 
 
-@pytest.mark.parametrize(("amount", "kinds"), [(SOME, [("twice", SOME)]), (1000, [])])
+@pytest.mark.parametrize(("amount", "kinds"), [(WITHIN_LIMIT, [("twice", WITHIN_LIMIT)]), (1000, [])])
 async def test_a_typed_receipt_of_the_same_amount_doubts_the_key_that_only_an_operators_file_has(
     desk: ImportDesk, amount: int, kinds: list[tuple[str, int]]
 ) -> None:
     """Two operators say two things, and the network nothing."""
-    right = await failed(desk, SOME)
+    right = await failed(desk, WITHIN_LIMIT)
     await complete(desk, await desk.statements.steps.processing(Type.COLLECTION, amount), RECEIPT)
-    await bring(desk, JUMA, line_of(right, RECEIPT))
+    await import_lines(desk, JUMA, line_of(right, RECEIPT))
     assert await desk.statements.kinds() == kinds
 
 
@@ -101,7 +108,7 @@ async def test_a_key_that_only_a_copy_adds_does_not_keep_the_networks_line_from_
     line = line_of(payment, key="")
     files = [(WORKER, (line, reversal_of(line))), (ASHA, (replace(line, key=other.network_key),))]
     for by, entries in files if is_fetched_first else files[::-1]:
-        await bring(desk, by, *entries)
+        await import_lines(desk, by, *entries)
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id, (f"{RECEIPT}R", "reversal"): payment.id}
     assert (await desk.statements.float_change(), await moved_alone(desk)) == (amount, 0)
     await desk.statements.check_ledger()
@@ -112,12 +119,12 @@ async def test_the_copy_is_withdrawn_and_imported_again(desk: ImportDesk) -> Non
     other = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     line = line_of(payment, key="")
     copy = replace(line, key=other.network_key)
-    file_id = await bring(desk, ASHA, copy)
+    file_id = await import_lines(desk, ASHA, copy)
     assert await desk.statements.kinds() == [("twice", MILLIONS)], "the network has said nothing of it yet"
-    await bring(desk, WORKER, line)
-    await withdraw(desk, file_id)
+    await import_lines(desk, WORKER, line)
+    await withdraw_import(desk, file_id)
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
-    await bring(desk, ASHA, copy)
+    await import_lines(desk, ASHA, copy)
     assert (await matched(desk), await desk.statements.kinds()) == ({(RECEIPT, "payment"): payment.id}, [])
 
 
@@ -129,24 +136,24 @@ async def test_the_network_tells_the_receipt_of_the_line_after_a_copy_has_named_
     other = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     line = line_of(payment, RECEIPT, key="")
     if is_fetched_first:
-        await bring(desk, WORKER, line, reversal_of(line))
-    await bring(desk, ASHA, replace(line, key=other.network_key))
+        await import_lines(desk, WORKER, line, reversal_of(line))
+    await import_lines(desk, ASHA, replace(line, key=other.network_key))
     assert (await matched(desk))[RECEIPT, "payment"] == other.id
     await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
     await desk.statements.match()
     if not is_fetched_first:
-        await bring(desk, WORKER, line, reversal_of(line))
+        await import_lines(desk, WORKER, line, reversal_of(line))
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id, (f"{RECEIPT}R", "reversal"): payment.id}
     assert (await desk.waiting(), await desk.statements.float_change()) == ([], MILLIONS)
     await desk.statements.check_ledger()
 
 
-async def test_nor_does_a_key_that_a_copy_adds_keep_the_place_of_an_invented_line(desk: ImportDesk) -> None:
+async def test_nor_does_a_key_that_a_copy_adds_keep_the_place_of_an_forged_line(desk: ImportDesk) -> None:
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt=RECEIPT)
     other = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     line = line_of(payment, key="")
-    await bring(desk, ASHA, line_of(payment, "INVENTED1"), replace(line, key=other.network_key))
-    await bring(desk, WORKER, line)
+    await import_lines(desk, ASHA, line_of(payment, "FORGED1"), replace(line, key=other.network_key))
+    await import_lines(desk, WORKER, line)
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
 
 
@@ -154,10 +161,10 @@ async def test_nor_after_what_the_copy_adds_was_rejected(desk: ImportDesk) -> No
     payment = await desk.statements.steps.send(Type.COLLECTION, MILLIONS)
     other, before = await failed(desk), await desk.wallet()
     line = line_of(payment, RECEIPT, key="")
-    file_id = await bring(desk, ASHA, replace(line, key=other.network_key))
+    file_id = await import_lines(desk, ASHA, replace(line, key=other.network_key))
     await desk.reject(file_id)
     await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
-    await bring(desk, WORKER, line)
+    await import_lines(desk, WORKER, line)
     assert (await matched(desk), await desk.statements.kinds()) == ({(RECEIPT, "payment"): payment.id}, [])
     assert await desk.wallet() == before + MILLIONS
     await desk.statements.check_ledger()
@@ -168,22 +175,22 @@ async def test_a_key_that_was_rejected_does_not_name_the_payment_again_when_the_
 ) -> None:
     other, before = await failed(desk), await desk.wallet()
     line = line_of(other, RECEIPT, key="")
-    await desk.reject(await bring(desk, ASHA, replace(line, key=other.network_key)))
-    await bring(desk, WORKER, line)
+    await desk.reject(await import_lines(desk, ASHA, replace(line, key=other.network_key)))
+    await import_lines(desk, WORKER, line)
     assert (await matched(desk), await desk.waiting(), await desk.wallet()) == ({}, [], before)
 
 
 async def test_a_key_that_a_copy_adds_names_the_payment_where_nothing_says_otherwise(desk: ImportDesk) -> None:
     """Juma's honest file has the keys that the network's own lacks: what it does counts for Juma."""
-    payment, before = await failed(desk, SOME), await desk.wallet()
+    payment, before = await failed(desk, WITHIN_LIMIT), await desk.wallet()
     line = line_of(payment, RECEIPT, key="")
-    await bring(desk, WORKER, line)
-    await bring(desk, JUMA, replace(line, key=payment.network_key))
+    await import_lines(desk, WORKER, line)
+    await import_lines(desk, JUMA, replace(line, key=payment.network_key))
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
-    assert (await desk.wallet(), await moved_alone(desk, JUMA)) == (before + SOME, SOME)
+    assert (await desk.wallet(), await moved_alone(desk, JUMA)) == (before + WITHIN_LIMIT, WITHIN_LIMIT)
 
 
-@pytest.mark.parametrize(("paid", "amount"), [(MILLIONS, 1_000), (SOME, SOME)])
+@pytest.mark.parametrize(("paid", "amount"), [(MILLIONS, 1_000), (WITHIN_LIMIT, WITHIN_LIMIT)])
 async def test_a_typed_receipt_does_not_keep_a_line_without_a_key_from_the_payment_with_the_networks_receipt(
     desk: ImportDesk, paid: int, amount: int
 ) -> None:
@@ -192,7 +199,7 @@ async def test_a_typed_receipt_does_not_keep_a_line_without_a_key_from_the_payme
     other = await desk.statements.steps.processing(Type.COLLECTION, amount)
     await complete(desk, other, RECEIPT)
     line = line_of(right, key="", phone="")
-    await bring(desk, WORKER, line, reversal_of(line))
+    await import_lines(desk, WORKER, line, reversal_of(line))
     assert await matched(desk) == {(RECEIPT, "payment"): right.id, (f"{RECEIPT}R", "reversal"): right.id}
     assert await desk.statements.float_change() == amount
 
@@ -202,27 +209,31 @@ async def test_the_network_tells_the_receipt_after_a_copy_has_completed_another_
     desk: ImportDesk, status: Status
 ) -> None:
     """That one has the receipt from the line, and the network has told it to the right one."""
-    payment = await desk.statements.steps.send(Type.COLLECTION, SOME)
+    payment = await desk.statements.steps.send(Type.COLLECTION, WITHIN_LIMIT)
     is_failed = status is Status.FAILED
-    other = await failed(desk, SOME) if is_failed else await desk.statements.steps.processing(Type.COLLECTION, SOME)
+    other = (
+        await failed(desk, WITHIN_LIMIT)
+        if is_failed
+        else await desk.statements.steps.processing(Type.COLLECTION, WITHIN_LIMIT)
+    )
     line = line_of(payment, RECEIPT, key="", phone="")
-    await bring(desk, WORKER, line)
-    await bring(desk, ASHA, replace(line, key=other.network_key))
+    await import_lines(desk, WORKER, line)
+    await import_lines(desk, ASHA, replace(line, key=other.network_key))
     assert (await matched(desk))[RECEIPT, "payment"] == other.id
     await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
     await desk.statements.match()
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
 
 
-async def test_an_invented_line_does_not_keep_its_place_by_any_key_that_a_copy_adds_to_the_networks(
+async def test_an_forged_line_does_not_keep_its_place_by_any_key_that_a_copy_adds_to_the_networks(
     desk: ImportDesk,
 ) -> None:
-    """One file has both: the invented line, a little earlier, and a copy of the network's with a key that is nobody's."""
+    """One file has both: the forged line, a little earlier, and a copy of the network's with a key that is nobody's."""
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS, receipt=RECEIPT)
     line = line_of(payment, key="", phone="")
-    invented = replace(line, at=line.at - timedelta(minutes=2), key=payment.network_key)
-    await bring(desk, ASHA, invented, replace(line, key="JUNK1"))
-    await bring(desk, WORKER, line)
+    forged = replace(line, at=line.at - timedelta(minutes=2), key=payment.network_key)
+    await import_lines(desk, ASHA, forged, replace(line, key="JUNK1"))
+    await import_lines(desk, WORKER, line)
     async with desk.database.read() as connection:
         [at] = await connection.fetch(
             "SELECT l.moved_at FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id"
@@ -234,12 +245,12 @@ async def test_the_network_tells_the_receipt_after_an_operator_has_typed_it_for_
     desk: ImportDesk,
 ) -> None:
     """The line became that one's. It goes to the payment of which it is, and its reversal too."""
-    payment = await desk.statements.steps.send(Type.COLLECTION, SOME)
-    other = await desk.statements.steps.processing(Type.COLLECTION, SOME)
+    payment = await desk.statements.steps.send(Type.COLLECTION, WITHIN_LIMIT)
+    other = await desk.statements.steps.processing(Type.COLLECTION, WITHIN_LIMIT)
     await complete(desk, other, RECEIPT)
     line = line_of(payment, RECEIPT, key="", phone="")
-    await bring(desk, WORKER, line)
+    await import_lines(desk, WORKER, line)
     assert (await matched(desk))[RECEIPT, "payment"] == other.id
     await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
-    await bring(desk, WORKER, line, reversal_of(line))
+    await import_lines(desk, WORKER, line, reversal_of(line))
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id, (f"{RECEIPT}R", "reversal"): payment.id}

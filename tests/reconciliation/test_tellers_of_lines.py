@@ -20,11 +20,10 @@ from malipo.reconciliation.statements.store.statements import FETCHED_BY
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.exception_desk import REASON, ExceptionDesk
-from tests.reconciliation.import_desk import MILLIONS, ImportDesk, failed
+from tests.reconciliation.import_desk import MILLIONS, ImportDesk, failed, import_lines
 from tests.reconciliation.import_desk import desk as desk
 from tests.reconciliation.statement_days import ASHA, JUMA, WORKER, Entry, line_of
 from tests.reconciliation.statement_days import statements as statements
-from tests.reconciliation.test_invented_lines import bring as bring_lines
 from tests.reconciliation.test_layout_authors import bring, honest, say
 
 SUSPENSE = {"account": "suspense"}
@@ -147,7 +146,7 @@ async def test_who_told_the_line_of_a_payment_does_not_approve_what_another_says
 ) -> None:
     """Asha's line waits, and is an exception. Juma reads it, and proposes that the payment was paid."""
     payment, before = await failed(desk), await desk.wallet()
-    await bring_lines(desk, ASHA, line_of(payment, "QSTRANGE78"))
+    await import_lines(desk, ASHA, line_of(payment, "QSTRANGE78"))
     await desk.statements.match()
     [exception] = await desk.statements.open_exceptions()
     exceptions = ExceptionDesk(desk.database)
@@ -186,8 +185,8 @@ async def test_who_told_only_the_words_of_a_line_does_not_approve_the_match(desk
 async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk: ImportDesk) -> None:
     """Nothing is fetched, and there is no third one. What Juma's own file tells, he need not believe Asha."""
     payment, line = await failed(desk), a_line(receipt="QREAL12345")
-    await bring_lines(desk, ASHA, line)
-    await bring_lines(desk, JUMA, line, line_of(await desk.statements.completed(amount=1000)))
+    await import_lines(desk, ASHA, line)
+    await import_lines(desk, JUMA, line, line_of(await desk.statements.completed(amount=1000)))
     exception = await found(desk)
     exceptions = ExceptionDesk(desk.database)
     await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=JUMA)

@@ -7,7 +7,7 @@ _ACTIONS = ("reconciliation/test_action_moves.py",)
 _CLOSE = ("reconciliation/close/test_close_day.py",)
 _APPROVAL = ("reconciliation/test_import_approval.py",)
 _FILES = ("reconciliation/test_one_operators_files.py",)
-_INVENTED = ("reconciliation/test_invented_lines.py",)
+_FORGED_LINES = ("reconciliation/test_forged_lines.py",)
 _FIT_TWO = ("reconciliation/test_lines_that_fit_two.py",)
 
 FAULTS = (
@@ -34,7 +34,7 @@ FAULTS = (
           AND (r.is_counted OR r.is_reported OR {is_own_reversal("b")}))""",
         " AND r.role = 'reversal')",
         "One operator's invented line keeps a payment that was paid from being credited.",
-        _INVENTED,
+        _FORGED_LINES,
     ),
     Fault(
         "a line is not told again when its reversal is gone",
@@ -42,7 +42,7 @@ FAULTS = (
         "SET is_reported = false,",
         "SET is_reported = true,",
         "A payment that was paid stays uncredited after the invented reversal was found out.",
-        _INVENTED,
+        _FORGED_LINES,
     ),
     Fault(
         "whoever says whose a line is does not answer for its reversal",
@@ -50,7 +50,7 @@ FAULTS = (
         'AND (x.line_id IS NULL OR x.is_counted OR {_is_told_by_worker("x", "y")} OR {_is_by_two("x")})',
         "",
         "One operator names a payment on the line of another, and the network's reversal of that line takes it back.",
-        _INVENTED,
+        _FORGED_LINES,
     ),
     Fault(
         "what an operator's copy takes out of a booking is not counted",
@@ -58,7 +58,7 @@ FAULTS = (
         "await _count(tx, brought, approval_amount=approval_amount, now=now)",
         "brought",
         "One operator's copy of a fee that names a payout reverses its booking, whatever its amount.",
-        _INVENTED,
+        _FORGED_LINES,
     ),
     Fault(
         "a layout that is another carrier's has no absent payments",
@@ -66,7 +66,7 @@ FAULTS = (
         "await absence.check_layout_again(tx, name)",
         "pass",
         "One operator names an aggregator, takes it back, and absent payments are never called so again.",
-        _INVENTED,
+        _FORGED_LINES,
     ),
     Fault(
         "a line that was rejected is matched again",
@@ -210,7 +210,7 @@ FAULTS = (
         "_pair([each for each in lines if each.is_own], transfers)",
         "_pair([], transfers)",
         "An invented line keeps the network's own from its booking.",
-        ("reconciliation/test_book_lines.py", "reconciliation/test_invented_lines.py"),
+        ("reconciliation/test_book_lines.py", "reconciliation/test_forged_lines.py"),
     ),
     Fault(
         "an account that one operator makes up counts",
@@ -218,7 +218,7 @@ FAULTS = (
         "if (file.channel, file.account) in sure:",
         "if sure is not None:",
         "No payment of the channel is called absent any more.",
-        ("reconciliation/test_invented_lines.py",),
+        ("reconciliation/test_forged_lines.py",),
     ),
     Fault(
         "a line that only one operator brought may be an absent payment's",
@@ -226,7 +226,7 @@ FAULTS = (
         'WHERE o.channel = ANY($1) AND {is_in_sure_file("l")}',
         "WHERE o.channel = ANY($1)",
         "An invented line hides that the network never paid.",
-        ("reconciliation/test_invented_lines.py",),
+        ("reconciliation/test_forged_lines.py",),
     ),
     Fault(
         "cents that are booked back are added",
@@ -342,7 +342,7 @@ FAULTS = (
         "found |= {line.imported_by, *line.authors, *line.named_by}",
         "found |= {line.imported_by, *line.authors}",
         "One operator alone has a payout taken back.",
-        _INVENTED,
+        _FORGED_LINES,
     ),
     Fault(
         "a reversal counts for who brings it only",
@@ -350,7 +350,7 @@ FAULTS = (
         "shares=_shares_of(lines),",
         "shares={},",
         "One operator has payouts taken back on the amount of another.",
-        _INVENTED,
+        _FORGED_LINES,
     ),
     Fault(
         "a typed receipt doubts the key of the network's own line",
@@ -367,7 +367,7 @@ FAULTS = (
         "await store.note_named_alone(tx)",
         "pass",
         "One operator explains a payment that nobody made by the money of a stranger.",
-        _INVENTED,
+        _FORGED_LINES,
     ),
     Fault(
         "a line whose reversal is there completes its payment",
