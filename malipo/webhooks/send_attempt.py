@@ -44,8 +44,8 @@ async def send_attempt(
     response = await webhook_client(message.endpoint.url, headers=headers, body=body)
     duration_ms = round((clocks.monotonic() - began) * 1000)
     if isinstance(response, ReceiverResponse):
-        status, headers, content = response.status, response.headers, response.body
-        return Attempt(message.key, message.claim_id, attempt_id, at, duration_ms, status, headers, content, error=None)
+        reply = (response.status, response.headers, response.body)
+        return Attempt(message.key, message.claim_id, attempt_id, at, duration_ms, *reply, error=None)
     return Attempt(message.key, message.claim_id, attempt_id, at, duration_ms, None, (), b"", error=response.reason)
 
 

@@ -31,7 +31,7 @@ def test_a_payment_fills_a_link_that_is_paid_once_and_the_next_one_is_late() -> 
 
     assert (tally.count, tally.amount, tally.filled_at) == (1, 1000, NOON)
     assert [each.late for each in counted] == [None, Late.ALREADY_PAID]
-    assert tally.told == [(Event.LINK_PAID, "a"), (Event.LINK_LATE, "b")]
+    assert tally.events == [(Event.LINK_PAID, "a"), (Event.LINK_LATE, "b")]
 
 
 def test_what_failed_changes_nothing() -> None:
@@ -39,7 +39,7 @@ def test_what_failed_changes_nothing() -> None:
 
     assert tally.add(an_attempt("a", is_paid=False)).late is None
 
-    assert (tally.count, tally.amount, tally.filled_at, tally.told) == (0, 0, None, [])
+    assert (tally.count, tally.amount, tally.filled_at, tally.events) == (0, 0, None, [])
 
 
 @pytest.mark.parametrize(("link", "paid_before", "is_told"), [(THRICE, 1, False), (THRICE, 2, True), (OPEN, 99, False)])
@@ -51,7 +51,7 @@ def test_a_reusable_link_is_paid_when_it_was_paid_as_often_as_it_may_be(
     tally.add(an_attempt("a"))
 
     assert tally.count == 1
-    assert tally.told == ([(Event.LINK_PAID, "a")] if is_told else [])
+    assert tally.events == ([(Event.LINK_PAID, "a")] if is_told else [])
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,10 @@ def test_late_money_is_told_once_and_never_fills_a_link(link: Link, why: Late) -
     counted = tally.add(an_attempt("a"))
 
     assert (counted.late, tally.count, tally.filled_at) == (why, 0, None)
-    assert tally.told == [(Event.LINK_LATE, "a")]
+    assert tally.events == [(Event.LINK_LATE, "a")]
     again = Tally(link)
     again.add(replace_counted(counted))
-    assert (again.count, again.told) == (0, [])
+    assert (again.count, again.events) == (0, [])
 
 
 def replace_counted(counted: EndedAttempt) -> EndedAttempt:
@@ -84,12 +84,12 @@ def test_money_that_is_taken_back_leaves_the_count_and_comes_back_into_it_untold
     paid = replace(ONCE, paid_count=1, paid_amount=1000, paid_at=NOON)
     back = Tally(paid)
     counted = back.add(an_attempt("a", is_paid=False, was_paid=True))
-    assert (back.count, back.amount, back.told) == (-1, -1000, [])
+    assert (back.count, back.amount, back.events) == (-1, -1000, [])
 
     again = Tally(replace(paid, paid_count=0, paid_amount=0))
     counted = again.add(replace_counted(counted)._replace(is_paid=True, paid_at=NOON))
 
-    assert (counted.late, again.count, again.filled_at, again.told) == (None, 1, None, [])
+    assert (counted.late, again.count, again.filled_at, again.events) == (None, 1, None, [])
 
 
 def test_late_money_that_is_taken_back_and_comes_again_stays_late() -> None:
@@ -97,4 +97,4 @@ def test_late_money_that_is_taken_back_and_comes_again_stays_late() -> None:
     for is_paid in (False, True):
         tally = Tally(full)
         counted = tally.add(an_attempt("b", is_paid=is_paid, was_paid=not is_paid, late=Late.ALREADY_PAID))
-        assert (counted.late, tally.count, tally.told) == (Late.ALREADY_PAID, 0, [])
+        assert (counted.late, tally.count, tally.events) == (Late.ALREADY_PAID, 0, [])

@@ -305,11 +305,11 @@ def test_a_notice_is_numbered_and_says_the_outcome_as_it_is_reported_now(is_paid
     assert correction_moves.with_notice(silent, now) is silent
 
     told = correction_moves.with_notice(replace(silent, reason=CorrectionReason.CREDITED, amount=5), now).correction
-    assert (silent.correction.told, told.told) == (0, 1)
+    assert (silent.correction.notice_count, told.notice_count) == (0, 1)
     assert (
         correction_moves.with_notice(
             replace(silent, reason=CorrectionReason.CREDITED, correction=told), now
-        ).correction.told
+        ).correction.notice_count
         == 2
     )
     assert told.latest is not None
