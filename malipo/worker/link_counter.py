@@ -9,7 +9,7 @@ all.
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
-from malipo.clock import Clock
+from malipo.clock import Clock, loop_time
 from malipo.db import Database
 from malipo.links.count import count_all, count_ended
 from malipo.outbox.event import ENDS, Event
@@ -39,7 +39,7 @@ class LinkCounter:
 
     async def turn(self) -> bool:
         """Count what has ended, or look at everything if that was long ago. Returns whether more may be waiting."""
-        now = asyncio.get_running_loop().time()
+        now = loop_time()
         if self._ended and now < self._look_at:
             await self._count_ended()
             return bool(self._ended)
