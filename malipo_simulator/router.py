@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from malipo_simulator import account_api, api
 from malipo_simulator.api import Handler
 from malipo_simulator.app import TRANSPORT
+from malipo_simulator.bank import routes as bank_routes
 from malipo_simulator.host_check import is_own, name_in
 from malipo_simulator.pages import render, views
 from malipo_simulator.simulator import Simulator
@@ -25,7 +26,7 @@ class WebRouter:
         self._simulator = simulator
         self._hosts = {each.lower() for each in hosts}
         by_path: dict[str, dict[str, Handler]] = defaultdict(dict)
-        for method, path, handler in (*api.ROUTES, *account_api.ROUTES, *views.ROUTES):
+        for method, path, handler in (*api.ROUTES, *account_api.ROUTES, *bank_routes.ROUTES, *views.ROUTES):
             by_path[path][method] = handler
         routes = [Route(path, self._endpoint(handlers), methods=list(handlers)) for path, handlers in by_path.items()]
         self._router = Router(routes, redirect_slashes=False)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from malipo_simulator import credentials
+from malipo_simulator.bank.bank import Bank
 from malipo_simulator.callback_sender import CallbackSender
 from malipo_simulator.control import Control
 from malipo_simulator.gateways import airtel, azampay, clickpesa, halopesa, mpesa, tigo
@@ -36,6 +37,7 @@ class Simulator:
     seen: RequestLog
     callback_sender: CallbackSender
     journal: Journal | None
+    bank: Bank
 
     @classmethod
     def assemble(
@@ -57,13 +59,14 @@ class Simulator:
             callback_sender.tell_opening,
             callback_sender.tell_aside,
         )
-        return cls(network, gateways, seen, callback_sender, journal)
+        return cls(network, gateways, seen, callback_sender, journal, Bank(state))
 
     def forget(self) -> None:
         """Everything but the credentials."""
         self.callback_sender.forget()
         self.network.reset()
         self.seen.clear()
+        self.bank.reset()
 
     async def close(self) -> None:
         await self.callback_sender.close()
