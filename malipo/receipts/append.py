@@ -1,51 +1,70 @@
-"""Appends what events tell to the receipt log, in the transaction that gives them their numbers.
+"""Appends to the receipt log what events tell, once they have their numbers in the feed.
 
-There is one such transaction at a time, so leaves have no gaps, and the commit of a payment costs nothing more.
+Workers do that about once a second, for all merchants in one commit: one appends at a time, so leaves have no gaps, and
+neither a payment nor its event waits for the log (decision 57). The position of each merchant moves in that commit.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from malipo import log, randomness
-from malipo.db import Tx
-from malipo.outbox.store import AnyEvent, OutboxEvent
+from malipo.db import Contention, Database, Tx
+from malipo.outbox.event import Event
+from malipo.receipts import old_payments
 from malipo.receipts.fact import KINDS, SALT_BYTES, Fact, commitment_of, encode, fact_of, payment_in
 from malipo.receipts.store import facts, logs
-from malipo.receipts.store.facts import NewFact, Numbered
+from malipo.receipts.store.facts import Lag, NewFact
+
+# How many numbers of the feed are looked at in one commit: of a merchant, and of all together.
+_MOST_OF_MERCHANT = 500
+_MOST = 2000
 
 
-async def append_numbered(tx: Tx, events: Sequence[AnyEvent], *, log_name: str | None) -> bool:
-    """The facts of events that have just got their numbers. Returns whether the log has now all of these merchants.
+async def append_new(
+    database: Database, *, log_name: str | None, most_of_merchant: int = _MOST_OF_MERCHANT, most: int = _MOST
+) -> bool:
+    """Append one piece of what the log lacks. Returns whether there is more."""
+    async with database.begin() as tx:
+        await logs.lock_appending(tx)
+        lags, is_all = await facts.find_lags(tx, most_of_merchant=most_of_merchant, most=most)
+        if not lags:
+            return False
+        new_facts, positions = await _find_facts(tx, lags, most_of_merchant)
+        if new_facts:
+            await append_facts(tx, new_facts, log_number=await facts.find_current_log(tx), log_name=log_name)
+        # The last statement, because events of these merchants get no numbers from here to the commit.
+        if not await facts.move_positions(tx, lags, positions):
+            raise Contention("events were deleted while they were read for the receipt log")
+    return not is_all or any(position < lag.last_number for lag, position in zip(lags, positions, strict=True))
 
-    Of a merchant of whom the log lacks something it takes nothing: `catch_up.py` appends that in its order.
-    """
-    counts = Counter(each.merchant_id for each in events)
-    followed = await facts.follow(tx, [Numbered(*each) for each in sorted(counts.items())])
-    new_facts = []
-    for each in events:
-        merchant = followed.merchants.get(each.merchant_id)
-        if merchant is None or each.event not in KINDS or not isinstance(each, OutboxEvent):
-            continue
+
+async def append_facts(tx: Tx, new_facts: Iterable[Fact], *, log_number: int | None, log_name: str | None) -> int:
+    """Append those that no log has yet; how many. The caller holds the lock of appending."""
+    if log_number is None:
+        log_number = await logs.make(tx, log_name)
+    return await facts.append(tx, log_number, [_salted(each) for each in new_facts])
+
+
+async def _find_facts(tx: Tx, lags: Sequence[Lag], most: int) -> tuple[list[Fact], list[int]]:
+    """The facts of the next numbers of these merchants, in the feed's order, and the position of each afterwards."""
+    merchants = await facts.find_merchants(tx, [each.merchant_id for each in lags])
+    positions = [each.end_of_piece(most) if each.has_its_events else each.logged_to for each in lags]
+    new_facts: list[Fact] = []
+    for each in await facts.find_events(tx, lags, positions, events=list(KINDS)):
         try:
-            fact = fact_of(each.event, payment_in(each.body), merchant, ordinal=each.ordinal)
+            fact = fact_of(Event(each.event), payment_in(each.body), merchants[each.merchant_id], ordinal=each.ordinal)
         except msgspec.MsgspecError as error:
-            # A log that lacks one payment, which its check finds, is better than a feed that stops.
+            # A log that lacks one payment, which its check finds, is better than one that stops.
             log.error("receipt_log.unreadable", error, event_id=each.id)
             continue
         assert fact is not None
         new_facts.append(fact)
-    if new_facts:
-        await append_facts(tx, new_facts, log_number=followed.log, log_name=log_name)
-    return len(followed.merchants) == len(counts)
-
-
-async def append_facts(tx: Tx, new_facts: Iterable[Fact], *, log_number: int | None, log_name: str | None) -> int:
-    """Append those that no log has yet. Returns how many. The caller holds the lock of the numbering."""
-    if log_number is None:
-        log_number = await logs.make(tx, log_name)
-    return await facts.append(tx, log_number, [_salted(each) for each in new_facts])
+    for place, lag in enumerate(lags):
+        if not lag.has_its_events:
+            found, positions[place] = await old_payments.find_facts(tx, merchants[lag.merchant_id], lag, most=most)
+            new_facts += found
+    return new_facts, positions
 
 
 def _salted(fact: Fact) -> NewFact:

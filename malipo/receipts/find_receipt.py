@@ -54,7 +54,7 @@ async def find_receipt(connection: Conn, merchant_id: str, id_or_reference: str)
     secret = (await installation.get(connection)).key_secret
     return Receipt(
         payment,
-        await facts.find_merchant(connection, merchant_id),
+        (await facts.find_merchants(connection, [merchant_id]))[merchant_id],
         receipt_link.token_of(secret, merchant_id, payment.id, payment.reference),
         tuple([await _prove(connection, each) for each in await facts.find(connection, merchant_id, payment.id)]),
     )

@@ -7,7 +7,6 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Code, Invalid, Missing
-from malipo.outbox import feed_numbers
 from malipo.receipts.store import facts, logs
 from malipo.receipts.store.logs import Log
 
@@ -21,7 +20,7 @@ class LogRefusal(Code):
 
 async def begin_log(tx: Tx, reason: str, *, log_name: str | None, actor: Actor, now: datetime) -> Log:
     """Another log, also where the state folder was lost. A worker signs its first checkpoint."""
-    await feed_numbers.lock_numbering(tx)
+    await logs.lock_appending(tx)
     number = await logs.make(tx, log_name, begun_by=actor.name)
     log = await logs.find(tx, number)
     assert log is not None

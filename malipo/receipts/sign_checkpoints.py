@@ -15,7 +15,6 @@ from malipo import log
 from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
 from malipo.encryption import Encryption
-from malipo.outbox import feed_numbers
 from malipo.receipts import checkpoint, log_keys, tree_store
 from malipo.receipts.checkpoint import TreeHead
 from malipo.receipts.genesis import genesis_of
@@ -152,7 +151,7 @@ class CheckpointSigner:
         """Returns whether there may be more to do at once."""
         match act:
             case Act.MAKE:
-                await feed_numbers.lock_numbering(tx)
+                await logs.lock_appending(tx)
                 await logs.make(tx, self._log_name)
             case Act.BEGIN:
                 await self._begin(tx, state)
@@ -171,7 +170,7 @@ class CheckpointSigner:
     async def _begin(self, tx: Tx, state: _SignerState) -> None:
         """The first entry, and the key. What no published checkpoint covers comes after it."""
         assert state.log is not None
-        await feed_numbers.lock_numbering(tx)
+        await logs.lock_appending(tx)
         previous = state.last_note
         last = None if previous is None else checkpoint.head_of(previous)
         await logs.begin(tx, state.log.number, genesis_of(previous))

@@ -1,11 +1,11 @@
 """Fan-out: numbers new events, adds them to the daily totals, and makes a delivery for each subscribed endpoint.
 
-All of it is one commit, also the leaves of the receipt log. The worker may claim new deliveries in it, as
-far as it has room, so that most deliveries are written once before they are sent and once after.
+All of it is one commit. The worker may claim new deliveries in it, as far as it has room, so that most deliveries are
+written once before they are sent and once after.
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,7 +18,6 @@ from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import delivery_queue, endpoints
 
 MayClaim = Callable[[str], bool]
-AppendReceipts = Callable[[Tx, Sequence[AnyEvent]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,6 @@ async def fan_out(
     lease_seconds: float,
     may_claim: MayClaim,
     now: datetime,
-    append_receipts: AppendReceipts | None = None,
 ) -> FanOutResult:
     # Events get no numbers before the workers have compared the server with their marks: in a restored database these
     # numbers belonged to other events, and readers of the feed would miss the new ones.
@@ -48,8 +46,6 @@ async def fan_out(
     if not events:
         return FanOutResult((), (), frozenset())
     await daily_totals.add(tx, events)
-    if append_receipts is not None:
-        await append_receipts(tx, events)
     deliveries = pairs(events, await endpoints.find_active(tx, {event.merchant_id for event in events}))
     new: list[delivery_queue.NewDelivery] = []
     claimed: list[WebhookMessage] = []

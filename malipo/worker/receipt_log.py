@@ -1,30 +1,22 @@
-"""Keeps the receipt log: appends what events tell where they are numbered, catches up, and signs checkpoints.
-
-Where appending fails, events get their numbers without it for a while: the feed and webhooks do not wait for the log.
-"""
+"""Keeps the receipt log: appends what events tell about once a second, and signs checkpoints."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any
 
-from malipo import log
 from malipo.app.assemble import Service
-from malipo.clock import loop_time
-from malipo.db import ConnectionLost, Contention, Database, Tx
-from malipo.outbox.store import AnyEvent
-from malipo.receipts.append import append_numbered
-from malipo.receipts.catch_up import catch_up
+from malipo.db import Database
+from malipo.receipts.append import append_new
 from malipo.receipts.sign_checkpoints import CheckpointSigner
 from malipo.settings import Settings, state_folder
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import RARE_LOOK_SECONDS, run_forever, step_seconds
 
-# Events are numbered all the time. What is new in the log is looked at together.
-_PAUSE_SECONDS = 5.0
-# Between pieces of what is appended afterwards, so that events get their numbers meanwhile.
+# Many events share one append: by itself each commit costs as much as many facts (decision 57).
+_APPEND_PAUSE_SECONDS = 1.0
+# Between pieces of what was lacking for long, so that others have their turn.
 _PIECE_PAUSE_SECONDS = 0.05
-# After an append that failed. What is numbered meanwhile is appended by catching up.
-_APPEND_PAUSE_SECONDS = 60.0
+_SIGN_PAUSE_SECONDS = 5.0
 
 
 class ReceiptLog:
@@ -35,9 +27,8 @@ class ReceiptLog:
         self._settings: Settings = settings
         self._database: Database = service.queries.database
         self._log_name = settings.receipt_log_name
-        self._is_behind = asyncio.Event()
-        self._has_news = asyncio.Event()
-        self._appends_from = 0.0  # by the clock of the event loop
+        self._has_events = asyncio.Event()
+        self._has_facts = asyncio.Event()
         folder = state_folder(settings)
         self._signer = (
             None
@@ -47,33 +38,18 @@ class ReceiptLog:
             )
         )
 
-    async def append(self, tx: Tx, events: Sequence[AnyEvent]) -> None:
-        if loop_time() < self._appends_from:
-            self._is_behind.set()
-            return
-        try:
-            is_whole = await append_numbered(tx, events, log_name=self._log_name)
-        except (ConnectionLost, Contention):
-            raise
-        except Exception as error:
-            # The numbers of this turn are rolled back with it. The next turn gives them without the log.
-            self._appends_from = loop_time() + _APPEND_PAUSE_SECONDS
-            log.error("receipt_log.append_failed", error)
-            raise
-        if not is_whole:
-            self._is_behind.set()
-
     def note_numbered(self) -> None:
-        self._has_news.set()
+        self._has_events.set()
 
     def loops(self, health: LoopHealth) -> list[Coroutine[Any, Any, None]]:
         seconds = step_seconds(self._settings)
         loops = [
             run_forever(
-                "receipts behind",
-                self._catch_up,
-                self._is_behind,
+                "receipts",
+                self._append,
+                self._has_events,
                 seconds=seconds,
+                pause_seconds=_APPEND_PAUSE_SECONDS,
                 look_seconds=RARE_LOOK_SECONDS,
                 loops=health,
             )
@@ -83,17 +59,18 @@ class ReceiptLog:
                 run_forever(
                     "checkpoints",
                     self._signer.turn,
-                    self._has_news,
+                    self._has_facts,
                     seconds=seconds,
-                    pause_seconds=_PAUSE_SECONDS,
+                    pause_seconds=_SIGN_PAUSE_SECONDS,
                     look_seconds=RARE_LOOK_SECONDS,
                     loops=health,
                 )
             )
         return loops
 
-    async def _catch_up(self) -> bool:
-        is_more = await catch_up(self._database, log_name=self._log_name)
+    async def _append(self) -> bool:
+        is_more = await append_new(self._database, log_name=self._log_name)
+        self._has_facts.set()
         if is_more:
             await asyncio.sleep(_PIECE_PAUSE_SECONDS)
         return is_more

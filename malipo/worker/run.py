@@ -205,7 +205,6 @@ class _Worker:
                 lease_seconds=lease_seconds,
                 mark=mark,
                 on_numbered=self._note_numbered,
-                append_receipts=None if self._receipts is None else self._receipts.append,
             )
         )
         self._precedence = Precedence(_kinds_of_work(networks))

@@ -20,7 +20,7 @@ from malipo.outbox.store import AnyEvent
 from malipo.restore.restore_detector import NotCompared, RestoreDetector
 from malipo.settings import Settings
 from malipo.webhooks.delivery_state import Attempt, DeliveryState, WebhookMessage
-from malipo.webhooks.fan_out import AppendReceipts, fan_out
+from malipo.webhooks.fan_out import fan_out
 from malipo.webhooks.send_attempt import Attempts
 from malipo.webhooks.store import delivery_queue
 from malipo.webhooks.webhooks import WEBHOOKS_TOPIC
@@ -56,10 +56,8 @@ class WebhookSender:
         lease_seconds: float | None,
         mark: Mark,
         on_numbered: Callable[[Sequence[AnyEvent]], None] = lambda _: None,
-        append_receipts: AppendReceipts | None = None,
     ) -> None:
         # Called with the events in the commit that numbers them.
-        self._append_receipts = append_receipts
         self._on_numbered = on_numbered  # called with events that got their numbers: there may be something to count
         self._database = database
         self._attempts = attempts
@@ -130,7 +128,6 @@ class WebhookSender:
                     lease_seconds=self._lease_seconds,
                     may_claim=may_claim,
                     now=now,
-                    append_receipts=self._append_receipts,
                 )
                 counted = await self._detector.count_numbering(tx) if result.event_count else None
                 self._mark("fanning")

@@ -3,18 +3,15 @@
 import importlib.util
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from malipo import clock, ids
-from malipo.db import Database, Tx
+from malipo.db import Database
 from malipo.encryption import Encryption
-from malipo.outbox.store import AnyEvent
 from malipo.receipts import public_files
-from malipo.receipts.append import append_facts, append_numbered
-from malipo.receipts.catch_up import catch_up
+from malipo.receipts.append import append_facts, append_new
 from malipo.receipts.fact import Fact, Kind
 from malipo.receipts.find_receipt import find_receipt
 from malipo.receipts.receipt_json import receipt_view
@@ -46,11 +43,13 @@ class LogStack:
         return self.steps.database
 
     async def number(self, *, is_on: bool = True, most: int = 1000) -> int:
-        """All events get their numbers."""
+        """All events get their numbers, and go into the log, if it is on; how many got one."""
+        numbered = await self._number(most)
+        if is_on:
+            await self.append()
+        return numbered
 
-        async def append(tx: Tx, events: Sequence[AnyEvent]) -> None:
-            await append_numbered(tx, events, log_name=NAME)
-
+    async def _number(self, most: int) -> int:
         numbered = 0
         while True:
             async with self.database.begin() as tx:
@@ -61,7 +60,6 @@ class LogStack:
                     lease_seconds=1,
                     may_claim=lambda _: False,
                     now=clock.now(),
-                    append_receipts=append if is_on else None,
                 )
             numbered += done.event_count
             if not done.event_count:
@@ -90,9 +88,10 @@ class LogStack:
         async with self.database.begin() as tx:
             await append_facts(tx, told, log_number=await facts.find_current_log(tx), log_name=NAME)
 
-    async def catch_up(self) -> None:
-        while await catch_up(self.database, log_name=NAME):
-            pass
+    async def append(self, *, most_of_merchant: int = 500, most: int = 2000) -> None:
+        is_more = True
+        while is_more:
+            is_more = await append_new(self.database, log_name=NAME, most_of_merchant=most_of_merchant, most=most)
 
     def signer(self, folder: str = "state", *, seconds: float = 0, die_at: str | None = None) -> CheckpointSigner:
         def mark(point: str) -> None:

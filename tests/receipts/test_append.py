@@ -2,25 +2,19 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
 from datetime import timedelta
 
-import pytest
-
 from malipo import clock
-from malipo.db import Tx
 from malipo.networks.connector import Verdict
 from malipo.outbox import feed
-from malipo.outbox.store import AnyEvent
 from malipo.payments.transaction import Status, Type
-from malipo.receipts.append import append_numbered
+from malipo.receipts.append import append_new
 from malipo.receipts.fact import commitment_of, decode
 from malipo.receipts.store import facts
-from malipo.webhooks.fan_out import fan_out
 from malipo.worker import rollups
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import PaymentSteps
-from tests.receipts.log_stack import NAME, Died, LogStack, verifier
+from tests.receipts.log_stack import NAME, LogStack, verifier
 
 COMPLETED, FAILED, CANCELLED = Status.COMPLETED, Status.FAILED, Status.CANCELLED
 COLLECTION, DISBURSEMENT = Type.COLLECTION, Type.DISBURSEMENT
@@ -79,35 +73,28 @@ async def test_events_from_before_it_was_on_are_appended_once_in_their_order(sta
     await stack.number(is_on=False)
     after = await stack.steps.ended(COLLECTION, COMPLETED)
     await stack.number()
-    # Of a merchant of whom something is lacking nothing is appended before that.
-    assert await stack.rows("SELECT FROM receipt_facts") == []
-    await stack.catch_up()
-    await stack.catch_up()
     ids = [each for each, _, _ in await leaves(stack)]
     assert sorted(ids) == sorted([*(each.id for each in before), of_other.id, after.id])
     assert [each for each in ids if each != of_other.id] == [*(each.id for each in before), after.id]
-    # And from now on at once.
-    last = await stack.steps.ended(COLLECTION, COMPLETED)
-    await stack.number()
-    assert (await leaves(stack))[-1] == (last.id, "completed", 1)
     await assert_whole(stack)
 
 
-async def test_an_older_worker_beside_it_leaves_gaps_that_are_closed(stack: LogStack) -> None:
-    paid = []
-    for is_on in (True, False, True, False, False, True):
-        paid.append(await stack.steps.ended(COLLECTION, COMPLETED))
-        await stack.number(is_on=is_on)
-    assert [each for each, _, _ in await leaves(stack)] == [paid[0].id]
-    await stack.catch_up()
-    assert [each for each, _, _ in await leaves(stack)] == [each.id for each in paid]
+async def test_a_merchant_who_lacks_little_does_not_wait_for_one_who_lacks_much(stack: LogStack) -> None:
+    other = PaymentSteps(stack.steps.service, (await make_merchant(stack.database)).id)
+    await stack.steps.ended_many(COLLECTION, COMPLETED, [1000] * 5)
+    of_other = await other.ended(COLLECTION, COMPLETED)
+    await stack.number(is_on=False)
+
+    assert await append_new(stack.database, log_name=NAME, most_of_merchant=4, most=2)
+
+    assert [each for each, _, _ in await leaves(stack)] == [of_other.id]
+    await stack.append(most_of_merchant=4, most=2)
+    assert len(await leaves(stack)) == 6
+    assert not await append_new(stack.database, log_name=NAME)
     await assert_whole(stack)
 
 
-async def test_payments_whose_events_are_not_kept_are_read_themselves(
-    stack: LogStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("malipo.receipts.catch_up._AT_ONCE", 2)
+async def test_payments_whose_events_are_not_kept_are_read_themselves(stack: LogStack) -> None:
     paid = [await stack.steps.ended(COLLECTION, COMPLETED) for _ in range(3)]
     await stack.steps.ended(COLLECTION, FAILED)
     sent = await stack.steps.ended(DISBURSEMENT, COMPLETED)
@@ -123,10 +110,9 @@ async def test_payments_whose_events_are_not_kept_are_read_themselves(
         assert pruned == 13
     left = await stack.rows("SELECT event FROM events WHERE event LIKE '%.completed'")
     assert len(left) < 5
-    await stack.catch_up()
+    await stack.append(most_of_merchant=2)
     await stack.steps.hear(late, Verdict.CONFIRMED)
     await stack.number()
-    await stack.catch_up()
     expected = Counter([*((each.id, "completed", 1) for each in (*paid, sent, kept, late)), (wrong.id, "corrected", 1)])
     assert Counter(await leaves(stack)) == expected
     assert await stack.rows("SELECT FROM receipt_walks") == []
@@ -141,47 +127,38 @@ async def test_what_the_log_has_not_is_kept(stack: LogStack) -> None:
     soon = clock.now() + timedelta(days=1)
     async with stack.database.begin() as tx:
         assert await feed.prune(tx, stack.steps.merchant_id, before=soon, most=99, keeps_unlogged=True) == 0
-    await stack.catch_up()
+    await stack.append()
     async with stack.database.begin() as tx:
         assert await feed.prune(tx, stack.steps.merchant_id, before=soon, most=99, keeps_unlogged=True) == 2
 
 
-async def test_two_workers_that_number_and_catch_up_at_once_append_everything_once(stack: LogStack) -> None:
+async def test_two_workers_that_number_and_append_at_once_append_everything_once(stack: LogStack) -> None:
     for _ in range(4):
         await stack.steps.ended_many(COLLECTION, COMPLETED, [1000] * 5)
         await asyncio.gather(
-            stack.number(most=3), stack.number(is_on=False, most=2), stack.catch_up(), stack.number(most=1)
+            stack.number(most=3), stack.number(is_on=False, most=2), stack.append(), stack.number(most=1)
         )
     await stack.number()
-    await stack.catch_up()
     found = await leaves(stack)
     assert len(found) == len(set(found)) == 20
     await assert_whole(stack)
 
 
-async def test_a_process_that_dies_before_the_commit_has_neither_numbered_nor_appended(stack: LogStack) -> None:
+async def test_events_that_are_deleted_while_they_are_read_are_not_passed_over(stack: LogStack) -> None:
     paid = await stack.steps.ended(COLLECTION, COMPLETED)
+    await stack.number(is_on=False)
+    while await rollups.count(stack.database, least=1):
+        pass
+    async with stack.database.begin() as tx:
+        lags, _ = await facts.find_lags(tx, most_of_merchant=500, most=500)
+    async with stack.database.begin() as tx:  # By a process without a receipt log.
+        assert await feed.prune(tx, stack.steps.merchant_id, before=clock.now() + timedelta(days=1), most=99) == 2
 
-    async def append_and_die(tx: Tx, events: Sequence[AnyEvent]) -> None:
-        await append_numbered(tx, events, log_name=NAME)
-        raise Died
+    async with stack.database.begin() as tx:
+        assert not await facts.move_positions(tx, lags, [each.last_number for each in lags])
 
-    with pytest.raises(Died):
-        async with stack.database.begin() as tx:
-            await fan_out(
-                tx,
-                most=100,
-                claim_id="clm_1",
-                lease_seconds=1,
-                may_claim=lambda _: False,
-                now=clock.now(),
-                append_receipts=append_and_die,
-            )
-    assert await leaves(stack) == []
-    assert await stack.rows("SELECT FROM events WHERE feed_number IS NOT NULL") == []
-    assert await stack.number() == 2
+    await stack.append()
     assert await leaves(stack) == [(paid.id, "completed", 1)]
-    await assert_whole(stack)
 
 
 async def test_a_fact_that_a_log_has_is_not_appended_again(stack: LogStack) -> None:
@@ -189,7 +166,7 @@ async def test_a_fact_that_a_log_has_is_not_appended_again(stack: LogStack) -> N
     await stack.number()
     # As if the position had been lost: a wrong position may never make a second leaf.
     await stack.execute("UPDATE feeds SET logged_to = 0")
-    await stack.catch_up()
+    await stack.append()
     assert len(await leaves(stack)) == 1
     await assert_whole(stack)
 

@@ -1,43 +1,54 @@
 """What must not wait for the receipt log."""
 
+import asyncio
+
 import pytest
 
-from malipo import clock, ids
 from malipo.db import DataError
 from malipo.payments.transaction import Status, Type
-from malipo.receipts.catch_up import catch_up
-from malipo.webhooks.fan_out import fan_out
-from malipo.worker.receipt_log import ReceiptLog
-from tests.receipts.log_stack import NAME, LogStack
+from tests.receipts.log_stack import LogStack
 
-
-async def _fan_out(stack: LogStack, receipts: ReceiptLog) -> int:
-    async with stack.database.begin() as tx:
-        done = await fan_out(
-            tx,
-            most=100,
-            claim_id=ids.mint("clm_", clock.now()),
-            lease_seconds=1,
-            may_claim=lambda _: False,
-            now=clock.now(),
-            append_receipts=receipts.append,
-        )
-    return done.event_count
+UNNUMBERED = "SELECT FROM events WHERE feed_number IS NULL"
 
 
 async def test_events_get_their_numbers_where_the_log_cannot_be_appended_to(stack: LogStack) -> None:
     await stack.steps.ended(Type.COLLECTION, Status.COMPLETED)
-    receipts = ReceiptLog(stack.steps.service, lambda: "wrk_1")
-    async with stack.database.begin() as tx:
-        await tx.execute("ALTER TABLE receipt_facts ADD CONSTRAINT nothing_goes_in CHECK (false)")
+    await stack.execute("ALTER TABLE receipt_facts ADD CONSTRAINT nothing_goes_in CHECK (false)")
 
     with pytest.raises(DataError):
-        await _fan_out(stack, receipts)
-    assert await _fan_out(stack, receipts) > 0
-    assert await stack.rows("SELECT FROM events WHERE feed_number IS NULL") == []
+        await stack.number()
+    assert await stack.rows(UNNUMBERED) == []
 
-    async with stack.database.begin() as tx:
-        await tx.execute("ALTER TABLE receipt_facts DROP CONSTRAINT nothing_goes_in")
-    while await catch_up(stack.database, log_name=NAME):
-        pass
+    await stack.execute("ALTER TABLE receipt_facts DROP CONSTRAINT nothing_goes_in")
+    await stack.append()
+    assert len(await stack.rows("SELECT FROM receipt_facts")) == 1
+
+
+async def test_events_get_their_numbers_while_an_append_hangs(stack: LogStack) -> None:
+    await stack.steps.ended(Type.COLLECTION, Status.COMPLETED)
+    await stack.number(is_on=False)
+    await stack.steps.ended(Type.COLLECTION, Status.COMPLETED)
+
+    async with stack.database.begin() as other:
+        await other.execute("LOCK TABLE receipt_facts")
+        append = asyncio.create_task(stack.append())
+        while not await stack.rows("SELECT FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        assert await stack.number(is_on=False) == 2
+        assert not append.done()
+    await append
+    await stack.append()
+    assert len(await stack.rows("SELECT FROM receipt_facts")) == 2
+
+
+async def test_a_fact_and_its_merchants_position_are_one_commit(stack: LogStack) -> None:
+    await stack.steps.ended(Type.COLLECTION, Status.COMPLETED)
+    await stack.execute("ALTER TABLE feeds ADD CONSTRAINT nothing_moves CHECK (logged_to = 0)")
+
+    with pytest.raises(DataError):
+        await stack.number()
+    assert await stack.rows("SELECT FROM receipt_facts") == []
+
+    await stack.execute("ALTER TABLE feeds DROP CONSTRAINT nothing_moves")
+    await stack.append()
     assert len(await stack.rows("SELECT FROM receipt_facts")) == 1

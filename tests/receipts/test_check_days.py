@@ -7,7 +7,7 @@ import pytest
 
 from malipo.db import Database
 from malipo.receipts import check
-from malipo.receipts.catch_up import catch_up
+from malipo.receipts.append import append_new
 from malipo.receipts.check import CheckResult, LogFinding
 from tests.reconciliation.close.books import MONDAY, TUESDAY, Books, at
 
@@ -30,7 +30,7 @@ async def books(database: Database, tmp_path: Path) -> Books:
     await books.close(TUESDAY)
     async with database.begin() as tx:
         await tx.execute("INSERT INTO feeds (merchant_id, last_number, pruned_to) VALUES ($1, 1, 1)", books.merchant_id)
-    while await catch_up(database, log_name="pay.example.com/log"):
+    while await append_new(database, log_name="pay.example.com/log"):
         pass
     return books
 

@@ -1,6 +1,6 @@
-"""The SQL of facts: their rows, and their places in the log, which are given under the lock of the numbering."""
+"""The SQL of facts: their rows, and their places in the log, which are given under the lock of appending."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -17,20 +17,6 @@ _CURRENT = """
      WHERE number = (SELECT max(number) FROM receipt_logs) AND installation_epoch = (SELECT epoch FROM installation))
 """
 
-_MERCHANT = "m.id, m.name, p.name AS shown_name, p.tin"
-
-
-class Numbered(NamedTuple):
-    """Events of a merchant that have just got their numbers."""
-
-    merchant_id: str
-    events: int
-
-
-class Followed(NamedTuple):
-    log: int | None  # the current one; None: there is none yet
-    merchants: Mapping[str, Merchant]  # of those of which the log has everything before these events
-
 
 class NewFact(msgspec.Struct, frozen=True):
     merchant_id: str
@@ -43,32 +29,16 @@ class NewFact(msgspec.Struct, frozen=True):
     fact: str
 
 
-async def follow(tx: Tx, numbered: Sequence[Numbered]) -> Followed:
-    """Note that the log has these events too. It has them only of merchants of which it has all before."""
-    rows = await tx.fetch(
-        f"""
-        WITH moved AS (
-            UPDATE feeds f SET logged_to = f.last_number
-            FROM unnest($1::text[], $2::bigint[]) AS n (merchant_id, events)
-            WHERE f.merchant_id = n.merchant_id AND f.logged_to = f.last_number - n.events RETURNING f.merchant_id)
-        SELECT {_MERCHANT}, {_CURRENT} AS log FROM moved JOIN merchants m ON m.id = moved.merchant_id
-        LEFT JOIN public_profiles p ON p.merchant_id = m.id
+async def find_merchants(connection: Conn, merchant_ids: Sequence[str]) -> dict[str, Merchant]:
+    """By id, as their customers know them now."""
+    rows = await connection.fetch(
+        """
+        SELECT m.id, m.name, p.name AS shown_name, p.tin
+        FROM merchants m LEFT JOIN public_profiles p ON p.merchant_id = m.id WHERE m.id = ANY($1::text[])
         """,
-        [each.merchant_id for each in numbered],
-        [each.events for each in numbered],
+        list(merchant_ids),
     )
-    return Followed(rows[0]["log"] if rows else None, {row["id"]: _merchant_of(row) for row in rows})
-
-
-async def find_merchant(connection: Conn, merchant_id: str) -> Merchant:
-    row = await connection.fetchrow(
-        f"""
-        SELECT {_MERCHANT} FROM merchants m LEFT JOIN public_profiles p ON p.merchant_id = m.id WHERE m.id = $1
-        """,
-        merchant_id,
-    )
-    assert row is not None
-    return _merchant_of(row)
+    return {row["id"]: _merchant_of(row) for row in rows}
 
 
 def _merchant_of(row: Row) -> Merchant:
@@ -111,7 +81,7 @@ async def append(tx: Tx, log: int, facts: Sequence[NewFact]) -> int:
     return appended
 
 
-class Behind(NamedTuple):
+class Lag(NamedTuple):
     """How far the log is behind a merchant's feed."""
 
     merchant_id: str
@@ -119,43 +89,85 @@ class Behind(NamedTuple):
     pruned_to: int
     last_number: int
 
+    @property
+    def has_its_events(self) -> bool:
+        """Whether the events that the log lacks are kept."""
+        return self.logged_to >= self.pruned_to
 
-async def find_behind(connection: Conn) -> list[str]:
-    """Merchants of whose events the log lacks some."""
-    rows = await connection.fetch("SELECT merchant_id FROM feeds WHERE logged_to < last_number ORDER BY merchant_id")
-    return [row["merchant_id"] for row in rows]
+    def end_of_piece(self, most: int) -> int:
+        return min(self.logged_to + most, self.last_number)
 
 
-async def lock_behind(tx: Tx, merchant_id: str) -> Behind | None:
-    row = await tx.fetchrow(
+async def find_lags(tx: Tx, *, most_of_merchant: int, most: int) -> tuple[list[Lag], bool]:
+    """Merchants of whose events the log lacks some, about as many as have `most` numbers, if so many of each are looked
+    at; those that lack little before those that lack much. And whether these are all."""
+    rows = await tx.fetch(
         """
-        SELECT merchant_id, logged_to, pruned_to, last_number FROM feeds
-        WHERE merchant_id = $1 AND logged_to < last_number FOR UPDATE
+        WITH behind AS (
+            SELECT merchant_id, logged_to, pruned_to, last_number, count(*) OVER () AS merchants,
+                   sum(least(last_number - logged_to, $1)) OVER (
+                       ORDER BY last_number - logged_to, merchant_id
+                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+            FROM feeds WHERE logged_to < last_number)
+        SELECT merchant_id, logged_to, pruned_to, last_number, merchants FROM behind
+        WHERE coalesce(before, 0) < $2 ORDER BY merchant_id
         """,
-        merchant_id,
+        most_of_merchant,
+        most,
     )
-    return None if row is None else Behind(*row.values())
+    lags = [Lag(row["merchant_id"], row["logged_to"], row["pruned_to"], row["last_number"]) for row in rows]
+    return lags, not rows or rows[0]["merchants"] == len(rows)
 
 
-async def set_logged(tx: Tx, merchant_id: str, number: int) -> None:
-    await tx.execute("UPDATE feeds SET logged_to = $2 WHERE merchant_id = $1", merchant_id, number)
+async def move_positions(tx: Tx, lags: Sequence[Lag], positions: Sequence[int]) -> bool:
+    """Move the positions to where the log has everything now. False: some of the events that were to be read have been
+    deleted meanwhile, or another process has moved a position."""
+    moved: int = await tx.fetchval(
+        """
+        WITH wanted AS (
+            SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[])
+                AS w (merchant_id, logged_to, pruned_to, position)),
+        locked AS (
+            SELECT merchant_id, logged_to, pruned_to FROM feeds WHERE merchant_id = ANY($1)
+            ORDER BY merchant_id FOR UPDATE),
+        moved AS (
+            UPDATE feeds f SET logged_to = w.position FROM wanted w JOIN locked l USING (merchant_id)
+            WHERE f.merchant_id = w.merchant_id AND l.logged_to = w.logged_to AND l.pruned_to = w.pruned_to
+            RETURNING 1)
+        SELECT count(*) FROM moved
+        """,
+        [each.merchant_id for each in lags],
+        [each.logged_to for each in lags],
+        [each.pruned_to for each in lags],
+        positions,
+    )
+    return moved == len(lags)
 
 
 class KeptEvent(NamedTuple):
+    id: str
+    merchant_id: str
     event: str
     body: str
     ordinal: int
 
 
-async def find_events(tx: Tx, merchant_id: str, *, after: int, to: int, events: Sequence[str]) -> list[KeptEvent]:
+async def find_events(tx: Tx, lags: Sequence[Lag], ends: Sequence[int], *, events: Sequence[str]) -> list[KeptEvent]:
+    """Those between the position of each merchant and an end, by merchant and in the feed's order."""
     rows = await tx.fetch(
         """
-        SELECT event, body, ordinal FROM events
-        WHERE merchant_id = $1 AND feed_number > $2 AND feed_number <= $3 AND event = ANY($4) ORDER BY feed_number
+        SELECT e.id, e.merchant_id, e.event, e.body, e.ordinal
+        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS w (merchant_id, logged_to, until)
+        CROSS JOIN LATERAL (
+            SELECT * FROM events e
+            WHERE e.merchant_id = w.merchant_id AND e.feed_number > w.logged_to AND e.feed_number <= w.until
+              AND e.event = ANY($4)
+            ORDER BY e.feed_number) e
+        ORDER BY e.merchant_id, e.feed_number
         """,
-        merchant_id,
-        after,
-        to,
+        [each.merchant_id for each in lags],
+        [each.logged_to for each in lags],
+        ends,
         events,
     )
     return [KeptEvent(*row.values()) for row in rows]

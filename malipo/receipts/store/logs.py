@@ -7,8 +7,14 @@ from typing import NamedTuple
 from malipo.db import Conn, Tx
 from malipo.receipts.tiles import Tile
 
-# Whoever signs holds this until the checkpoint is published.
-_SIGNER = 0x6D616C72
+# Advisory locks: any numbers that no other lock uses.
+_SIGNER = 0x6D616C72  # is held until the checkpoint is published
+_APPENDER = 0x6D616C73
+
+
+async def lock_appending(tx: Tx) -> None:
+    """Keep other transactions from appending, and from making a log, until the commit."""
+    await tx.execute(f"SELECT pg_advisory_xact_lock({_APPENDER})")
 
 
 async def try_lock_signer(tx: Tx) -> bool:
@@ -32,7 +38,7 @@ _COLUMNS = "number, installation_epoch, origin, size, genesis, begun_by, is_key_
 async def make(tx: Tx, name: str | None, *, begun_by: str | None = None) -> int:
     """A new log of the present epoch, with only its first leaf, under a number that no other has; the number.
 
-    Without a name it has that of the installation. The caller holds the lock of the numbering.
+    Without a name it has that of the installation. The caller holds the lock of appending.
     """
     number: int = await tx.fetchval(
         """

@@ -3,7 +3,7 @@
 from tests.faults.fault import Fault
 
 _SIGNING = ("receipts/test_sign_checkpoints.py",)
-_APPEND = ("receipts/test_append.py",)
+_APPEND = ("receipts/test_append.py", "receipts/test_append_fails.py")
 
 FAULTS = (
     Fault(
@@ -47,19 +47,35 @@ FAULTS = (
         ("receipts/test_signing_decision.py",),
     ),
     Fault(
-        "what the log lacks is passed over",
-        "follow",
-        "WHERE f.merchant_id = n.merchant_id AND f.logged_to = f.last_number - n.events RETURNING f.merchant_id)",
-        "WHERE f.merchant_id = n.merchant_id RETURNING f.merchant_id)",
-        "What an older version has numbered, or what was there before it was on, never gets a leaf.",
-        _APPEND,
-    ),
-    Fault(
         "leaves that no checkpoint covered stay in the log before the restore",
         "CheckpointSigner._begin",
         "moved = await facts.take_over(tx, state.log.number)",
         "moved = 0",
         "Receipts of the last minute before a restore are never proven.",
         _SIGNING,
+    ),
+    Fault(
+        "events that were deleted while they were read are passed over",
+        "move_positions",
+        "AND l.logged_to = w.logged_to AND l.pruned_to = w.pruned_to",
+        "",
+        "A payment is never proven, and the check of the log does not find it.",
+        _APPEND,
+    ),
+    Fault(
+        "events get no numbers while somebody appends to the log",
+        "append_new",
+        "await logs.lock_appending(tx)",
+        "await logs.lock_appending(tx)\n        await tx.execute('SELECT FROM feeds FOR UPDATE')",
+        "Webhooks wait for the receipt log.",
+        _APPEND,
+    ),
+    Fault(
+        "two workers append at once",
+        "lock_appending",
+        'await tx.execute(f"SELECT pg_advisory_xact_lock({_APPENDER})")',
+        "pass",
+        "Two workers write a leaf at one place, and one of them fails again and again.",
+        _APPEND,
     ),
 )
