@@ -25,16 +25,19 @@ from malipo.merchants.change_public_profile import change_public_profile, set_lo
 from malipo.merchants.public_profile import Contact
 from malipo.networks.connector import FailureCode, Verdict
 from malipo.payments.dispatch import AnswerSource
+from malipo.payments.transaction import Transaction
 from malipo.settings import Settings
 from malipo.table_files.pictures import read_logo
 from tests.browser.browser_window import Windows
 from tests.conftest import NO_LIMITS, NOBODY, make_merchant, starting, until_ready
 from tests.links.link_steps import LinkSteps
+from tests.receipts.log_stack import LogStack
 
 _IMAGES = Path(__file__).parents[2] / "docs" / "images"
 _PHONE: ViewportSize = {"width": 360, "height": 720}
 _DESK: ViewportSize = {"width": 1280, "height": 900}
-_LOOKS = (
+_Look = tuple[str, ViewportSize, str, str]
+_LOOKS: tuple[_Look, ...] = (
     ("narrow-light-sw", _PHONE, "light", "sw"),
     ("narrow-dark-en", _PHONE, "dark", "en"),
     ("wide-light-en", _DESK, "light", "en"),
@@ -71,8 +74,9 @@ async def _make_merchant(database: Database, scratch: Path) -> str:
 class _Scenes:
     """Brings a link into each scene for one browser, and shows it."""
 
-    def __init__(self, steps: LinkSteps, browser: Browser, url: str, folder: Path | None) -> None:
+    def __init__(self, steps: LinkSteps, browser: Browser, url: str, folder: Path | None, scratch: Path) -> None:
         self._steps, self._browser, self._url, self._folder = steps, browser, url, folder
+        self._scratch = scratch
 
     async def take_all(self) -> None:
         link = await self._steps.make(amount=25_000, description="Lita 10 za maziwa", orderReference="A-1042")
@@ -91,6 +95,7 @@ class _Scenes:
         await self._steps.hear(payment, Verdict.REFUSED, failure_code=FailureCode.INSUFFICIENT_FUNDS)
         await self._end("not-paid", FailureCode.DECLINED)
         await self._end("paid", None)
+        await self._guest()
         link = await self._steps.make()
         await self._steps.expire(link)
         await self._take("expired", link)
@@ -108,10 +113,50 @@ class _Scenes:
                 await self._steps.hear(payment, verdict, AnswerSource.SEND, **more)
                 await page.goto(f"/pay/{link.code}?lang={look[3]}")
                 await self._shoot(page, name, look)
-            async with self._steps.database.begin() as tx:
-                await tx.execute("UPDATE link_attempts SET pressed_at = pressed_at - interval '2 days'")
+                if code is None:
+                    await self._receipt(page, payment, look)
+                    await self._steps.contradict(payment, Verdict.REFUSED)
+                    await page.goto(f"/pay/{link.code}?lang={look[3]}")
+                    await self._shoot(page, "taken-back", look)
+            await self._leave_numbers_in_peace()
 
-    def _window(self, look: tuple[str, ViewportSize, str, str]) -> AbstractAsyncContextManager[Page]:
+    async def _receipt(self, page: Page, payment: Transaction, look: _Look) -> None:
+        stack = LogStack(self._steps, self._scratch)
+        await page.locator('a[href^="/receipt/"]').click()
+        await page.wait_for_load_state()
+        await page.goto(f"{page.url}?lang={look[3]}")
+        await self._shoot(page, "receipt-without-proof", look)
+        await stack.number()
+        await stack.sign()
+        await page.reload()
+        await self._shoot(page, "receipt", look)
+
+    async def _guest(self) -> None:
+        """Another browser types the number that is being asked."""
+        for look in _LOOKS:
+            link = await self._steps.make(description="Lita 10 za maziwa")
+            async with self._window(look) as first, self._window(look) as second:
+                for page in (first, second):
+                    await self._press(page, link, look[3], "0754 321 125")
+                payment = (await self._steps.payments())[-1]
+                await self._steps.claim()
+                await self._steps.hear(
+                    payment, Verdict.REFUSED, AnswerSource.SEND, failure_code=FailureCode.INSUFFICIENT_FUNDS
+                )
+                await second.goto(f"/pay/{link.code}?lang={look[3]}")
+                await self._shoot(second, "not-paid-guest", look)
+            await self._leave_numbers_in_peace()
+
+    async def _leave_numbers_in_peace(self) -> None:
+        """What was pressed counts no longer."""
+        async with self._steps.database.begin() as tx:
+            await tx.execute("UPDATE link_attempts SET pressed_at = pressed_at - interval '4 days'")
+            earlier = ", ".join(
+                f"{each} = {each} - interval '4 days'" for each in ("created_at", "processing_at", "ended_at")
+            )
+            await tx.execute(f"UPDATE transactions SET {earlier}")
+
+    def _window(self, look: _Look) -> AbstractAsyncContextManager[Page]:
         return Windows(self._browser, self._url).open(look[1], color_scheme=look[2], reduced_motion="reduce")
 
     async def _take(
@@ -142,7 +187,7 @@ class _Scenes:
         await page.locator("form[data-nets] button").click()
         await page.wait_for_load_state()
 
-    async def _shoot(self, page: Page, name: str, look: tuple[str, ViewportSize, str, str]) -> None:
+    async def _shoot(self, page: Page, name: str, look: _Look) -> None:
         if self._folder is not None:
             await page.screenshot(path=self._folder / f"pay-{name}-{look[0]}.png", full_page=True)
         elif look is _LOOKS[0] and name in ("form", "asked"):
@@ -155,12 +200,14 @@ async def _main(postgres: str, folder: Path | None, scratch: Path) -> None:
         service = assemble(Settings(**NO_LIMITS), database)
         steps = LinkSteps(service, await _make_merchant(database, scratch))
         with starting(scratch) as start:
-            running = await until_ready(start("api", database_url=postgres))
+            running = await until_ready(
+                start("api", database_url=postgres, receipt_log="private", receipt_log_name="pay.example.com/log")
+            )
             async with async_playwright() as playwright:
                 browser = await playwright.chromium.launch(
                     executable_path="/usr/bin/chromium", args=["--no-sandbox", "--lang=en-GB"]
                 )
-                await _Scenes(steps, browser, running.url, folder).take_all()
+                await _Scenes(steps, browser, running.url, folder, scratch).take_all()
                 await browser.close()
         await service.finish()
 
