@@ -71,7 +71,10 @@ def _show_one(runner: Runner, given: argparse.Namespace) -> int:
 
 
 def _describe(plan: Plan) -> None:
-    print(f"Seed {plan.seed}: {', '.join(plan.channels)}; {plan.workers} workers; {len(plan.payments)} payments")
+    print(
+        f"Seed {plan.seed}: {', '.join(plan.channels)}; {plan.workers} workers; {len(plan.payments)} payments"
+        + (f"; {len(plan.links)} links" if plan.links else "")
+    )
     for number, fault in enumerate(plan.faults, 1):
         print(f"  fault {number:>2}  {fault}")
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from malipo_simulator.switches import QuerySwitches
 from malipo_simulator.transaction import GatewayName
 from simulation.database import SimulatedDatabase
+from simulation.links.customers import PROCESS as CUSTOMERS
 from simulation.memory_network import NO_FAULT, RequestFate
 from simulation.operators import Operators
 from simulation.plan import LOSING, Fault, Plan
@@ -39,7 +40,7 @@ def _fate_of(fault: Fault) -> RequestFate:
 
 _KEPT = (0.6, 0.6, 0.1)  # of the time before a restore, by its backup: an hourly one, or a nightly one
 _LOST_SECONDS = 1.0  # by a fail-over to a standby that lags
-_CARRIED = ("network", "callback", "webhook", "merchant")
+_CARRIED = ("network", "callback", "webhook", "merchant", "customer")
 _NOT_CARRIED = {"network-down", "network-forgets", "network-indexes-late", "network-nonsense", "network-errors"}
 _NOT_CARRIED |= {"merchant-closed", "network-pays-again"}
 
@@ -102,7 +103,7 @@ class Faults:
         elif port == RECEIVER_PORT:
             carrier = "webhook"
         else:
-            carrier = "callback" if process == NETWORKS else "merchant"
+            carrier = {NETWORKS: "callback", CUSTOMERS: "customer"}.get(process, "merchant")
         self._counts[carrier] += 1
         fault = self._by_request.get((carrier, self._counts[carrier]))
         if fault is None:

@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from malipo_simulator.transaction import GatewayName
+from simulation.http_exchange import exchange
 from simulation.plan import PlannedPayment
 from simulation.refunds.merchant_refunds import MerchantRefunds
 from simulation.template import SimulatedMerchant
-from simulation.world import API_PORTS, HOST, World
+from simulation.world import API_PORTS, World
 
 _TRIES = 30
-_ANSWER_SECONDS = 12.0
 _INTERNAL_ERROR = 500
 FEED_SECONDS = 6.0
 _AWAY, _AWAY_LOOKS = 0.3, 5  # how many readers of the feed miss so many looks, once
@@ -37,48 +37,18 @@ class PaymentReplies:
     cancelled_at: float | None = None  # when the answer was that it is
 
 
-class _Response(asyncio.Protocol):
-    """Reads one answer."""
-
-    def __init__(self, answer: "asyncio.Future[tuple[int, bytes]]") -> None:
-        self._answer = answer
-        self._data = b""
-
-    def connection_made(self, transport: Any) -> None:
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self._data += data
-        head, _, body = self._data.partition(b"\r\n\r\n")
-        for line in head.split(b"\r\n")[1:]:
-            name, _, value = line.partition(b":")
-            if name.lower() == b"content-length" and len(body) >= int(value) and not self._answer.done():
-                self._answer.set_result((int(head.split()[1]), body))
-                self._transport.close()
-
-    def connection_lost(self, error: Exception | None) -> None:
-        if not self._answer.done():
-            self._answer.set_exception(ConnectionResetError("no answer"))
-
-
 async def call(
     port: int, method: str, path: str, merchant: SimulatedMerchant, *, body: Any = None, key: str | None = None
 ) -> tuple[int, Any]:
     """One request on a connection of its own. OSError or TimeoutError if no answer came."""
-    loop = asyncio.get_running_loop()
     content = b"" if body is None else msgspec.json.encode(body)
-    lines = [f"{method} {path} HTTP/1.1", f"Host: {HOST}", f"X-API-Key: {merchant.key}"]
+    headers = {"X-API-Key": merchant.key}
     if key is not None:
-        lines.append(f"Idempotency-Key: {key}")
+        headers["Idempotency-Key"] = key
     if body is not None:
-        lines.append("Content-Type: application/json")
-    lines += [f"Content-Length: {len(content)}", "", ""]
-    answer: asyncio.Future[tuple[int, bytes]] = loop.create_future()
-    async with asyncio.timeout(_ANSWER_SECONDS):
-        transport, _ = await loop.create_connection(lambda: _Response(answer), HOST, port)
-        transport.write("\r\n".join(lines).encode() + content)
-        status, text = await answer
-    return status, msgspec.json.decode(text)
+        headers["Content-Type"] = "application/json"
+    reply = await exchange(port, method, path, headers, content)
+    return reply.status, msgspec.json.decode(reply.body)
 
 
 class Merchants:

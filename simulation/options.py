@@ -10,6 +10,19 @@ from simulation import plan as plans
 from simulation.plan import KINDS, Plan
 
 _SEEDS = 1_000_000_000
+_KEPT = (
+    "seeds",
+    "payments",
+    "faults",
+    "restore",
+    "only",
+    "orders",
+    "links",
+    "without_links",
+    "without",
+    "safeguards",
+    "count_all",
+)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -29,6 +42,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--only", metavar="N,…", help="of a seed's faults only these, by their number in its story")
     add("--restore", action="store_true", help="every seed has a restore, also those that draw none")
     add("--orders", metavar="N,…", help="of a seed's payments only these")
+    add("--links", metavar="N,…", help="of a seed's payment links only these")
+    add(
+        "--without-links",
+        action="store_true",
+        help="no payment links, pay pages and receipts",
+    )
     add("--twice", action="store_true", help="run each seed twice, and compare the histories")
     add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="runs side by side (default: one a core)")
     add("--without", metavar="SAFEGUARD", help="take a safeguard of the service out; 'list' names them")
@@ -59,6 +78,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         parser.error("--resume is for many seeds, each once")
     given.only = _numbers(parser, given.only)
     given.orders = _numbers(parser, given.orders)
+    given.links = _numbers(parser, given.links)
     return given
 
 
@@ -75,17 +95,24 @@ def plan_of(seed: int, given: argparse.Namespace) -> Plan:
         plan = replace(plan, faults=tuple(each for n, each in enumerate(plan.faults, 1) if n in given.only))
     if given.orders is not None:
         plan = replace(plan, payments=tuple(each for each in plan.payments if each.number in given.orders))
+    if given.links is not None:
+        plan = replace(plan, links=tuple(each for each in plan.links if each.number in given.links))
     return plan
 
 
 def _draw(seed: int, given: argparse.Namespace) -> Plan:
-    return plans.draw(seed, payments=given.payments, kinds=given.kinds, has_restore=given.restore)
+    return plans.draw(
+        seed,
+        payments=given.payments,
+        kinds=given.kinds,
+        has_restore=given.restore,
+        has_links=not given.without_links,
+    )
 
 
 def kept_with_progress(given: argparse.Namespace) -> dict[str, str]:
     """The options that make a run another run. How long it may take is not among them."""
-    names = ("seeds", "payments", "faults", "restore", "only", "orders", "without", "safeguards", "count_all")
-    return {name: str(getattr(given, name)) for name in names if getattr(given, name) not in (None, False)}
+    return {name: str(getattr(given, name)) for name in _KEPT if getattr(given, name) not in (None, False)}
 
 
 def command_for(plan: Plan, given: argparse.Namespace) -> str:
@@ -103,6 +130,10 @@ def command_for(plan: Plan, given: argparse.Namespace) -> str:
         words.append(f"--only {','.join(kept) or ','}")
     if plan.payments != whole.payments:
         words.append(f"--orders {','.join(str(each.number) for each in plan.payments) or ','}")
+    if given.without_links:
+        words.append("--without-links")
+    if plan.links != whole.links:
+        words.append(f"--links {','.join(str(each.number) for each in plan.links) or ','}")
     if given.without is not None:
         words.append(f"--without {given.without}")
     return " ".join(words)

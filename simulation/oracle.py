@@ -10,6 +10,10 @@ It is asked when everything is quiet. It knows nothing of how the service works,
     doubled          one wish of a merchant became two payments, or one key had two answers
     unaccounted      money moved at a network and the ledger does not say so, nor is an operator shown it
     statement        nor after the networks' statements were imported (statements.py)
+    link             a payment link says something else than its payments, or is not told as it should be
+    page             a customer was told something that is not so
+    pestered         a number was asked more often by pay pages than it may be
+    receipt          a payment has no leaf in the receipt log, or a proof or checkpoint is wrong
     not-ended        a payment neither ended nor is shown to an operator
     failed           a payment is FAILED, and neither its network nor an operator has refused it
     held             a payment was sent while operators held all payments
@@ -30,11 +34,13 @@ from malipo.payments.store import cases
 from simulation.batches import batch_oracle
 from simulation.batches.merchant_batches import MerchantBatches
 from simulation.database import PaymentRow, SimulatedDatabase, find_payments
+from simulation.links.link_oracle import LinkOracle
 from simulation.merchants import Merchants, PaymentReplies
 from simulation.networks_book import Book, net
 from simulation.operators import Operators
 from simulation.plan import Plan, PlannedPayment, twins_of
 from simulation.postgres_gate import EPOCH
+from simulation.receipts.receipt_oracle import ReceiptOracle
 from simulation.receivers import Receivers
 from simulation.refunds import refund_oracle
 from simulation.template import SimulatedMerchant
@@ -45,7 +51,8 @@ _FINAL = ("COMPLETED", "FAILED", "CANCELLED")
 _EVENTS = """
     SELECT id, feed_number, subject FROM (
         SELECT merchant_id, id, feed_number, 'payment' AS subject FROM events
-        UNION ALL SELECT merchant_id, id, feed_number, 'batch' FROM batch_events) AS told
+        UNION ALL SELECT merchant_id, id, feed_number, 'batch' FROM batch_events
+        UNION ALL SELECT merchant_id, id, feed_number, 'link' FROM link_events) AS told
 """
 _WITHOUT_QUERY = {("TIGO_PESA", "DISBURSEMENT"), ("HALOPESA", "COLLECTION")}
 # What phones with these last digits do: see docs/simulator.md.
@@ -80,6 +87,8 @@ class Oracle:
         batches: MerchantBatches,
         receivers: Receivers,
         operators: Operators,
+        links: LinkOracle,
+        receipts: ReceiptOracle,
     ) -> None:
         self._plan = plan
         self._accounts = accounts
@@ -90,11 +99,15 @@ class Oracle:
         self._batches = batches
         self._receivers = receivers
         self._operators = operators
+        self._links = links
+        self._receipts = receipts
         self._findings: list[OracleFinding] = []
         self._early: list[OracleFinding] = []  # what was found in the middle of the run
 
     async def ask(self) -> list[OracleFinding]:
         self._findings = list(self._early)
+        if self._plan.has_customers:
+            await self._receipts.check_proofs(self._find)
         listed = await self._check_ledger()
         rows = find_payments(self._database)
         self._check_payments(rows)
@@ -110,6 +123,9 @@ class Oracle:
             is_in_lost_time=self._is_in_lost_time,
             find=self._find,
         )
+        if self._plan.has_customers:
+            self._links.check(is_in_lost_time=self._is_in_lost_time, is_kept=self._is_kept, find=self._find)
+            self._receipts.check(self._find)
         self._check_holds(rows)
         self._check_feeds()
         self._check_webhooks()
@@ -123,6 +139,8 @@ class Oracle:
         """And which payments an operator is shown."""
         async with Database.opened(self._world.url, size=1) as database, database.snapshot() as connection:
             self._findings += await self._findings_of(connection)
+            if self._plan.has_customers:
+                await self._receipts.check_consistency(connection, self._find)
             listed = await cases.find_unsettled(
                 connection, unsettled_seconds=self._world.settings.unsettled_seconds
             ) + await cases.find_contradicted(connection)
@@ -221,6 +239,8 @@ class Oracle:
 
     def _is_charged_again(self, row: PaymentRow) -> bool:
         """Whether its phone was charged twice, which is excused: one of the two is on the statement only."""
+        if self._links.is_charged_again(row.phone, row.key):
+            return True
         if row.type != "COLLECTION" or self._book.times(row.phone, is_charge=True) < 2:
             return False
         return any(each.phone == row.phone and self._is_approved_again(each) for each in self._plan.payments)

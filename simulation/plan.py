@@ -13,6 +13,8 @@ import msgspec
 
 from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.connector import Channel, Type
+from simulation.links import planned
+from simulation.links.planned import PlannedLink
 
 TRAFFIC_SECONDS = 5.0
 # Faults after which the database is an earlier one: a backup, or a standby that lagged.
@@ -74,6 +76,8 @@ class Plan:
     workers: int
     payments: tuple[PlannedPayment, ...]
     faults: tuple[Fault, ...]
+    links: tuple[PlannedLink, ...] = ()
+    has_customers: bool = False  # There are pay pages, and a receipt log.
 
     @property
     def gateways(self) -> tuple[str, ...]:
@@ -194,7 +198,10 @@ KINDS: dict[str, tuple[int, Any]] = {
     "merchant-closed": (1, _merchant),
     "tariff-changed": (1, _merchant),
     "hold": (1, _timed(3)),
-    "network-pays-again": (0, None),  # Not drawn with the others: see below.
+    "network-pays-again": (0, None),  # These are not drawn with the others: see below.
+    "customer-request-lost": (0, None),
+    "customer-reply-lost": (0, None),
+    "customer-request-twice": (0, None),
 }
 
 # What this network does with a repeated key is not published. In half of the runs it pays again, as long as they last.
@@ -202,10 +209,21 @@ _UNSAFE = "TIGO_PESA"
 _PAYS_AGAIN = Fault("network-pays-again", 0, _UNSAFE, 200)
 # What the way to a network doubles that takes a key again, no service can make one again.
 _CANNOT_BE_ONCE = "network-request-twice"
+# What happens to requests of customers, in runs that have any.
+_OF_CUSTOMERS = ("customer-request-lost", "customer-reply-lost", "customer-reply-lost", "customer-request-twice")
+_MOST_OF_CUSTOMERS = 40
 
 
-def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None, has_restore: bool = False) -> Plan:
-    """`has_restore`: a seed that draws none has one all the same."""
+def draw(
+    seed: int,
+    *,
+    payments: int,
+    kinds: Collection[str] | None = None,
+    has_restore: bool = False,
+    has_links: bool = True,
+) -> Plan:
+    """`has_restore`: a seed that draws none has one all the same. `has_links`: False, and no seed has links, pay pages
+    or receipts."""
     chance = random.Random(f"plan {seed}")
     channels = tuple(sorted(chance.sample([str(each) for each in Channel], chance.choice((1, 2, 2, 3)))))
     returns = random.Random(f"refunds {seed}")
@@ -229,7 +247,17 @@ def draw(seed: int, *, payments: int, kinds: Collection[str] | None = None, has_
         always = random.Random(f"restore {seed}")
         faults.append(Fault("restore", round(always.uniform(2, 9), 2), seconds=round(always.uniform(0.5, 4), 2)))
     met = dict.fromkeys(_where_somebody_is(fault, plan, chance) for fault in faults)
-    return replace(plan, faults=tuple(each for each in met if kinds is None or each.kind in kinds))
+    links = planned.draw(seed, channels) if has_links else ()
+    met |= dict.fromkeys(_faults_of_customers(seed) if links else ())
+    kept = tuple(each for each in met if kinds is None or each.kind in kinds)
+    return replace(plan, faults=kept, links=links, has_customers=bool(links))
+
+
+def _faults_of_customers(seed: int) -> list[Fault]:
+    chance = random.Random(f"faults of customers {seed}")
+    drawn = chance.choices(_OF_CUSTOMERS, k=chance.choice((0, 1, 2, 4)))
+    draw = _draw_counted(_MOST_OF_CUSTOMERS)
+    return [draw(chance, kind, 1) for kind in drawn]
 
 
 def twins_of(plan: Plan) -> tuple[PlannedPayment, ...]:

@@ -39,6 +39,7 @@ class Receivers:
         rows = self._database.look().ask(
             f"SELECT body FROM events WHERE merchant_id = '{merchant.id}' AND id = '{event_id}'"
             f" UNION ALL SELECT body FROM batch_events WHERE merchant_id = '{merchant.id}' AND id = '{event_id}'"
+            f" UNION ALL SELECT body FROM link_events WHERE merchant_id = '{merchant.id}' AND id = '{event_id}'"
         )
         if not rows and self._database.brought_back_at is not None:
             return  # It may have been under way when the database was brought back, without its event.

@@ -23,6 +23,10 @@ from simulation.database import SimulatedDatabase
 from simulation.event_loop import SimulatedLoop
 from simulation.faults import Faults
 from simulation.history import History
+from simulation.links.customers import PROCESS as CUSTOMERS
+from simulation.links.customers import Customers
+from simulation.links.link_oracle import LinkOracle
+from simulation.links.merchant_links import MerchantLinks
 from simulation.memory_network import MemoryNetwork
 from simulation.merchants import FEED_SECONDS, Merchants
 from simulation.networks_book import Book
@@ -30,6 +34,10 @@ from simulation.operators import Operators
 from simulation.oracle import Oracle
 from simulation.plan import FAULT_SECONDS, LOSING, Plan, twins_of
 from simulation.postgres_gate import EPOCH, PostgresGate
+from simulation.receipts import receipt_oracle
+from simulation.receipts.receipt_oracle import ReceiptOracle
+from simulation.receipts.witness import PROCESS as WITNESS
+from simulation.receipts.witness import Witness
 from simulation.receivers import Receivers
 from simulation.reconciling.adoptions import PROCESS as OPERATORS
 from simulation.reconciling.adoptions import Adoptions
@@ -100,9 +108,8 @@ def run(
         result.findings = [str(each) for each in main.findings]
         result.faults = [str(fault) for _, fault in main.faults.happened]
         if tells_story or main.findings:
-            result.story = Story(main.world, database, main.book, main.merchants, main.operators, main.faults).tell(
-                [each.transaction_id for each in main.findings if each.transaction_id]
-            )
+            story = Story(main.world, database, main.book, main.merchants, main.customers, main.operators, main.faults)
+            result.story = story.tell([each.transaction_id for each in main.findings if each.transaction_id])
     finally:
         result.digest, result.lines = history.digest, history.lines
         result.seconds, result.real_seconds = loop.time(), time.monotonic() - began
@@ -145,6 +152,9 @@ class _Run:
         planned = batches_of(plan)
         self.merchants = Merchants(self.world, site.accounts, plan.payments, twins_of(plan), plan.seed)
         self.batches = MerchantBatches(self.world, site.accounts, planned, plan.seed)
+        self._links = MerchantLinks(self.world, site.accounts, plan.links, plan.seed)
+        self.customers = Customers(self.world, self._links, plan.links, plan.seed)
+        self._witness = Witness(database)
         self._receivers = Receivers(self.world, site.accounts, database)
         files = StatementFiles(self.world.simulator.network.memory, plan.seed, states)
         self.finance = Finance(self.world, plan, files)
@@ -162,6 +172,8 @@ class _Run:
             self.batches,
             self._receivers,
             self.operators,
+            LinkOracle(plan, site.accounts, self._links, self.customers, database, self.book),
+            ReceiptOracle(plan.seed, site.accounts, database, self._witness),
         )
         self._has_loss = any(fault.kind in LOSING for fault in plan.faults)
         self.findings: list[Any] = []
@@ -182,6 +194,7 @@ class _Run:
         batching = loop.start(MERCHANTS, self.batches.make_all())
         for number in (0, 1):
             loop.start(MERCHANTS, self.merchants.read_feed(number))
+        coming = self._begin_links() if self._plan.has_customers else []
         await asyncio.sleep(FAULT_SECONDS / 2)
         await self._oracle.look_at_the_ledger()
         await asyncio.sleep(FAULT_SECONDS / 2 + 3)
@@ -190,17 +203,30 @@ class _Run:
             await batching
             await loop.start(MERCHANTS, self.batches.repeat_all())
             await repeating
+            if self._plan.has_customers:
+                await loop.start(MERCHANTS, self._links.repeat_all())
+                await loop.start(CUSTOMERS, self.customers.come_again_all())
         self.operators.is_lost_time_compared = self.adoptions.are_repeats_over = True
         self.merchants.is_everybody_back = True
         await paying
         await batching
+        for each in coming:
+            await each
         self.world.poll_rarely()
         while True:
             await self._until_quiet()
             await asyncio.sleep(FEED_SECONDS + 1)  # Every reader of a feed looks once more.
+            if self._plan.has_customers:
+                await loop.start(MERCHANTS, self._links.look_in_the_end())
+                await loop.start(CUSTOMERS, self.customers.look_in_the_end())
             if self._is_quiet() or loop.time() >= _MOST_SECONDS:  # An operator may have acted meanwhile.
                 break
         self.findings = await self._oracle.ask()
+
+    def _begin_links(self) -> list[Any]:
+        self._loop.start(WITNESS, self._witness.watch())
+        making = self._loop.start(MERCHANTS, self._links.make_all())
+        return [making, self._loop.start(CUSTOMERS, self.customers.come_all())]
 
     async def _until_quiet(self) -> None:
         quiet_looks = 0
@@ -220,6 +246,10 @@ class _Run:
                     WHERE d.attention IS NULL AND (t.ended_at IS NOT NULL OR t.processing_at IS NULL
                         OR t.processing_at > timestamptz '{now}' - interval '{_LISTED_SECONDS} seconds'))
                  + (SELECT count(*) FROM events WHERE feed_number IS NULL)
+                 + (SELECT count(*) FROM link_events WHERE feed_number IS NULL)
+                 + (SELECT count(*) FROM link_attempts a
+                    JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+                    WHERE NOT a.is_counted AND t.ended_at IS NOT NULL)
                  + (SELECT count(*) FROM webhook_deliveries WHERE state = 'PENDING')
                  + (SELECT count(*) FROM batches b WHERE b.status = 'RUNNING' AND NOT EXISTS (
                         SELECT FROM transactions t
@@ -227,4 +257,6 @@ class _Run:
                  + (SELECT count(*) FROM installation WHERE fenced_at IS NOT NULL OR held_at IS NOT NULL)
             """
         )
+        if self._plan.has_customers and receipt_oracle.count_open(self._database):
+            return False
         return count == "0"

@@ -17,7 +17,16 @@ from simulation.plan import Plan
 from simulation.progress import Progress
 from simulation.run import Result
 from simulation.runner import Runner
-from simulation.safeguard_list import adoptions, answers, events, locks, requests, restores, sending, statements
+from simulation.safeguard_list import (
+    adoptions,
+    answers,
+    events,
+    locks,
+    requests,
+    restores,
+    sending,
+    statements,
+)
 from simulation.safeguard_list.remove_safeguard import InFunction, Safeguard
 from simulation.template import TEMPLATE, Server
 

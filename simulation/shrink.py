@@ -1,4 +1,4 @@
-"""Finds the smallest list of faults, and the fewest payments, with which a seed still fails."""
+"""Finds the smallest list of faults, and the fewest payments and links, with which a seed still fails."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,6 +13,8 @@ def shrink(plan: Plan, still_fails: Callable[[Plan], bool]) -> Plan:
     """Each candidate is run; those that fail in the same way are kept. Faults first: they say the most."""
     faults = _fewest(plan.faults, lambda kept: still_fails(replace(plan, faults=tuple(kept))))
     plan = replace(plan, faults=tuple(faults))
+    links = _fewest(plan.links, lambda kept: still_fails(replace(plan, links=tuple(kept))))
+    plan = replace(plan, links=tuple(links))
     payments = _fewest(plan.payments, lambda kept: still_fails(replace(plan, payments=tuple(kept))))
     return replace(plan, payments=tuple(payments))
 

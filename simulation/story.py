@@ -4,6 +4,7 @@ from typing import Any
 
 from simulation.database import SimulatedDatabase
 from simulation.faults import Faults
+from simulation.links.customers import Customers
 from simulation.merchants import Merchants
 from simulation.networks_book import Book
 from simulation.operators import Operators
@@ -20,6 +21,7 @@ class Story:
         database: SimulatedDatabase,
         book: Book,
         merchants: Merchants,
+        customers: Customers,
         operators: Operators,
         faults: Faults,
     ) -> None:
@@ -27,6 +29,7 @@ class Story:
         self._database = database
         self._book = book
         self._merchants = merchants
+        self._customers = customers
         self._operators = operators
         self._faults = faults
 
@@ -36,7 +39,9 @@ class Story:
         around: list[tuple[float, str]] = [(at, f"FAULT      {fault}") for at, fault in self._faults.happened]
         around += [(at, f"process    {what}") for at, what in self._world.lives]
         around += [(at, f"operator   {what}") for at, what in (*self._operators.acts, *self._operators.adoptions.acts)]
+        around += [(at, f"merchant   {what}") for at, what in self._customers.merchants.acts]
         lines = [(at, f"merchant   {what}") for at, phone, what in self._merchants.acts if not about or phone in about]
+        lines += [(at, f"customer   {what}") for at, phone, what in self._customers.acts if not about or phone in about]
         lines += [
             (entry.at - EPOCH.timestamp(), f"network    {_wire(entry)}")
             for entry in reversed(list(self._world.simulator.seen.newest()))

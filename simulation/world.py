@@ -20,11 +20,13 @@ from malipo.app.assemble import Service, assemble
 from malipo.cli import simulator_setup
 from malipo.clock import Clock
 from malipo.db import Database
+from malipo.pay_pages.app import PayPages
+from malipo.receipts import sign_checkpoints
 from malipo.restore import installation_monitor
 from malipo.settings import Settings
 from malipo.settings.environment import read
 from malipo.webhooks.http_client import WebhookClient
-from malipo.worker import poll_loop
+from malipo.worker import poll_loop, receipt_log
 from malipo.worker.run import work
 from malipo_simulator import randomness as simulator_randomness
 from malipo_simulator.app import App as SimulatorApp
@@ -63,6 +65,10 @@ HURRY = {
     "MALIPO_DATABASE_PATIENCE_SECONDS": "5",
 }
 
+# In runs with customers. A prompt can be answered for 7.5 s, and is doubtful before: another number may then be tried.
+_WITH_CUSTOMERS: dict[str, Any] = {"link_prompt_seconds": 4, "receipt_log": "private"}
+_CHECKPOINT_SECONDS = 4.0
+
 # Shorter than the settings allow. A call may take five seconds more, and may begin until half of the lease is over.
 _TIMEOUT_SECONDS = 3
 _LEASE_SECONDS = 17.0
@@ -82,6 +88,18 @@ class _ProcessLoop:
         return getattr(self._loop, name)
 
 
+class _Site:
+    """As `http_server` has it, without the dashboards: the pages of customers, and the API everywhere else."""
+
+    def __init__(self, service: Service) -> None:
+        self._api = App(service)
+        self._customers = PayPages(service)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        root = scope["path"][1:].partition("/")[0]
+        await (self._customers if root in ("pay", "receipt") else self._api)(scope, receive, send)
+
+
 class World:
     def __init__(self, loop: SimulatedLoop, url: str, plan: Plan, keys: dict[str, Keys], states: Path) -> None:
         self.loop = loop
@@ -97,6 +115,7 @@ class World:
         self._seed_sources(plan.seed)
         poll_loop.LOOK_SECONDS = _POLL_SECONDS
         installation_monitor.EVERY_SECONDS = _MONITOR_SECONDS
+        self._hurry_receipts()
         self.simulator = Simulator.assemble(
             state=None, speed=1.0, now=lambda: EPOCH.timestamp() + loop.time(), keys=keys
         )
@@ -112,6 +131,11 @@ class World:
         randomness.draw_from(random.Random(f"service {seed}"))
         simulator_randomness.draw_from(random.Random(f"networks {seed}"))
 
+    def _hurry_receipts(self) -> None:
+        sign_checkpoints.CHECKPOINT_SECONDS = _CHECKPOINT_SECONDS
+        receipt_log._LOOK_SECONDS = _CHECKPOINT_SECONDS
+        receipt_log._SIGN_PAUSE_SECONDS = 1.0
+
     def _connect_networks(self) -> Settings:
         simulator = self.simulator
         app = SimulatorApp(simulator.network, simulator.gateways, simulator.seen, _nobody)
@@ -123,7 +147,7 @@ class World:
         connected = tuple(f"MALIPO_{gateway}_" for gateway in self._plan.gateways)
         settings = read({name: value for name, value in variables.items() if name.startswith(connected)} | HURRY)
         timeouts: dict[str, Any] = {f"{name.lower()}_timeout_seconds": _TIMEOUT_SECONDS for name in GatewayName}
-        settings = replace(settings, **timeouts)
+        settings = replace(settings, **timeouts, **(_WITH_CUSTOMERS if self._plan.has_customers else {}))
         callbacks = {
             name: f"http://{HOST}:{API_PORTS[0]}/callbacks/{name.lower()}/"
             f"{getattr(settings, f'{name.lower()}_callback_token')}"
@@ -214,7 +238,8 @@ class World:
 
     async def _serve(self, process: str, port: int) -> None:
         service = await self._assemble(process, self.settings)
-        self.loop.network.listen(HOST, port, process, self._server(Protocol, App(service)))
+        app: Any = _Site(service) if self._plan.has_customers else App(service)
+        self.loop.network.listen(HOST, port, process, self._server(Protocol, app))
 
     async def _work(self, process: str, state: Path) -> None:
         service = await self._assemble(process, replace(self.settings, state_dir=str(state)))

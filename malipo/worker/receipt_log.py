@@ -6,6 +6,7 @@ from typing import Any
 
 from malipo.app.assemble import Service
 from malipo.db import Database
+from malipo.receipts import sign_checkpoints
 from malipo.receipts.append import append_new
 from malipo.receipts.sign_checkpoints import CheckpointSigner
 from malipo.settings import Settings, state_folder
@@ -17,6 +18,7 @@ _APPEND_PAUSE_SECONDS = 1.0
 # Between pieces of what was lacking for long, so that others have their turn.
 _PIECE_PAUSE_SECONDS = 0.05
 _SIGN_PAUSE_SECONDS = 5.0
+_LOOK_SECONDS = RARE_LOOK_SECONDS
 
 
 class ReceiptLog:
@@ -34,7 +36,12 @@ class ReceiptLog:
             None
             if folder is None
             else CheckpointSigner(
-                self._database, folder, service.encryption, worker_id=worker_id, log_name=settings.receipt_log_name
+                self._database,
+                folder,
+                service.encryption,
+                worker_id=worker_id,
+                log_name=settings.receipt_log_name,
+                seconds=sign_checkpoints.CHECKPOINT_SECONDS,
             )
         )
 
@@ -50,7 +57,7 @@ class ReceiptLog:
                 self._has_events,
                 seconds=seconds,
                 pause_seconds=_APPEND_PAUSE_SECONDS,
-                look_seconds=RARE_LOOK_SECONDS,
+                look_seconds=_LOOK_SECONDS,
                 loops=health,
             )
         ]
@@ -62,7 +69,7 @@ class ReceiptLog:
                     self._has_facts,
                     seconds=seconds,
                     pause_seconds=_SIGN_PAUSE_SECONDS,
-                    look_seconds=RARE_LOOK_SECONDS,
+                    look_seconds=_LOOK_SECONDS,
                     loops=health,
                 )
             )

@@ -1,6 +1,7 @@
 """Whose wish a payment at a network is: what a merchant tells operators who telephone, from the merchant's own records.
 
-Every wish has a phone of its own, but for twins; and a refund goes to the phone of its collection.
+Every wish has a phone of its own, but for twins; and a refund goes to the phone of its collection. A customer presses
+at links of one merchant only.
 """
 
 from dataclasses import dataclass
@@ -25,6 +26,12 @@ class Wishes:
     def __init__(self, plan: Plan, batches: tuple[PlannedBatch, ...], book: Book) -> None:
         self._payments = {each.phone: each for each in plan.payments}
         self._items = {item.phone: batch for batch in batches for item in batch.items}
+        self._customers = {
+            phone: link.merchant
+            for link in plan.links
+            for each in link.customers
+            for phone in (each.phone, each.other_phone)
+        }
         self._twins = {each.key for each in twins_of(plan)}
         self._book = book
 
@@ -44,12 +51,16 @@ class Wishes:
     def _of(self, taken: Transaction) -> Wish:
         if taken.phone in self._items:
             return Wish(self._items[taken.phone].merchant, taken.phone, taken.channel, None, is_refund=False)
+        if taken.phone in self._customers:
+            return Wish(self._customers[taken.phone], taken.phone, taken.channel, None, is_refund=False)
         payment = self._payments[taken.phone]
         is_refund = payment.type == "COLLECTION" and taken.kind == "disbursement"
         key = _refund_key(payment, taken.amount) if is_refund else payment.key
         return Wish(payment.merchant, taken.phone, taken.channel, key, is_refund=is_refund)
 
     def merchant_of(self, phone: str) -> int:
+        if phone in self._customers:
+            return self._customers[phone]
         batch = self._items.get(phone)
         return self._payments[phone].merchant if batch is None else batch.merchant
 

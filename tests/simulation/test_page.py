@@ -8,6 +8,7 @@ from simulation.plan import KINDS
 from simulation.safeguards import SAFEGUARDS
 
 ROOT = Path(__file__).parents[2]
+_OF_SUBJECTS = ("refunds/refund", "batches/batch", "links/link", "receipts/receipt")
 PAGE = (ROOT / "docs" / "simulation.md").read_text()
 
 
@@ -25,7 +26,7 @@ def test_every_kind_of_finding_is_described_and_no_other() -> None:
     described = [row.strip("`") for row in _rows("Findings")]
     assert oracle.__doc__
     assert re.findall(r"^    ([a-z-]+) {2,}", oracle.__doc__, re.MULTILINE) == described
-    files = ("oracle.py", "statements.py", "refunds/refund_oracle.py", "batches/batch_oracle.py")
+    files = ("oracle.py", "statements.py", *(f"{each}_oracle.py" for each in _OF_SUBJECTS))
     source = "\n".join((ROOT / "simulation" / name).read_text() for name in files)
     assert set(re.findall(r'(?:find|Finding)\(\s*"([a-z-]+)"', source)) == set(described)
 

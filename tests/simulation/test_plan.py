@@ -86,12 +86,24 @@ def test_the_command_that_shows_a_run_again_draws_the_same_plan() -> None:
     whole = next(drawn for seed in SEEDS if len((drawn := _draw(seed)).faults) > 8)
     smaller = replace(whole, faults=whole.faults[2:5], payments=(whole.payments[3], whole.payments[6]))
     nothing = replace(whole, faults=(), payments=whole.payments[:1])
-    for wanted in (whole, smaller, nothing):
-        given = options.parse(["--seed", str(whole.seed)])
+    linked = next(drawn for seed in SEEDS if len((drawn := _draw(seed)).links) > 1)
+    for wanted in (whole, smaller, nothing, linked, replace(linked, links=linked.links[1:]), replace(linked, links=())):
+        given = options.parse(["--seed", str(wanted.seed)])
         words = options.command_for(wanted, given).split()
         assert words[:2] == ["./run", "simulate"]
         again = options.parse(words[2:])
         assert options.plan_of(again.first, again) == wanted
+
+
+def test_without_links_a_seed_has_the_payments_and_faults_that_it_has_with_them() -> None:
+    of_customers = {kind for kind in KINDS if kind.startswith("customer-")}
+    for seed in SEEDS:
+        whole, without = _draw(seed), plan.draw(seed, payments=8, has_links=False)
+        faults = tuple(fault for fault in whole.faults if fault.kind not in of_customers)
+        assert without == replace(whole, faults=faults, links=(), has_customers=False)
+        given = options.parse(["--seed", str(seed), "--without-links"])
+        assert options.plan_of(seed, given) == without
+        assert "--without-links" in options.command_for(without, given)
 
 
 def test_seeds_that_are_named_are_run_in_their_order_and_no_others() -> None:

@@ -27,6 +27,13 @@ def test_shrinking_leaves_payments_out_too() -> None:
     assert (found.faults, list(found.payments)) == ((), needed)
 
 
+def test_shrinking_leaves_payment_links_out_too() -> None:
+    whole = next(drawn for seed in range(100) if len((drawn := plan.draw(seed, payments=8)).links) == 3)
+    found = shrink(whole, lambda candidate: whole.links[1] in candidate.links)
+    assert (found.links, found.faults, found.payments) == ((whole.links[1],), (), ())
+    assert found.has_customers, "what a run without its links finds of receipts is found again"
+
+
 def test_shrinking_never_returns_what_does_not_fail() -> None:
     """Either of two faults is enough, but not none: one is left."""
     faults = tuple(Fault("kill", at) for at in range(9))
@@ -45,5 +52,5 @@ def test_shrinking_never_returns_what_does_not_fail() -> None:
 
 def test_what_always_fails_shrinks_to_nothing_and_what_never_does_stays_whole() -> None:
     whole = plan.draw(4, payments=8)
-    assert shrink(whole, lambda candidate: True) == replace(whole, faults=(), payments=())
+    assert shrink(whole, lambda candidate: True) == replace(whole, faults=(), payments=(), links=())
     assert shrink(whole, lambda candidate: candidate == whole) == whole
