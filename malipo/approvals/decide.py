@@ -18,9 +18,11 @@ from malipo.approvals.act_rules import Act
 from malipo.approvals.moved_alone import require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import SYSTEM_NAME, Actor
+from malipo.audit_log.actor import SYSTEM_NAME, Actor, plain_name
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Missing
+from malipo.messages import write
+from malipo.messages.kinds import Kind
 from malipo.operators import vouching
 
 _CODE_LENGTH = 10  # 50 bits
@@ -58,6 +60,10 @@ async def propose(
     await require_none_open(tx, family or [proposal.action], proposal.subject)
     await store.insert(tx, proposal)
     await _note(tx, proposal, note, details, actor=actor, now=proposal.requested_at)
+    by = plain_name(proposal.requested_by)
+    await write.to_operators(
+        tx, Kind.PROPOSAL_WAITING, {"act": proposal.action, "by": by}, now=proposal.requested_at, except_name=by
+    )
     return proposal
 
 

@@ -17,7 +17,7 @@ from malipo.db.wait_for_database import is_there
 from malipo.http_server.listen import of_files, of_supervisor
 from malipo.http_server.serve import serve as serve_http
 from malipo.settings import Settings, demo_settings
-from malipo.settings.environment import require
+from malipo.settings.environment import require_to_serve
 
 
 def add_commands(commands: Any) -> None:
@@ -28,7 +28,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _api(arguments: argparse.Namespace, settings: Settings) -> int:
-    require(settings, "secret_key")
+    require_to_serve(settings)
     demo_settings.delete(settings.data_dir)
     log.configure(level=settings.log_level, stream=sys.stderr)
     is_child: bool = arguments.until_stdin_closes

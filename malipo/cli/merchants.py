@@ -13,10 +13,11 @@ from malipo.cli.database import approve_shown, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
+from malipo.email_address import email_of
 from malipo.errors import Missing
 from malipo.merchants import manage_people, onboard, second_factor, vouching
 from malipo.merchants.password_links import make_link
-from malipo.merchants.people import Person, email_of
+from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import merchants, people
 from malipo.settings import Settings

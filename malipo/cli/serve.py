@@ -32,7 +32,7 @@ from malipo.merchants.store import merchants
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
 from malipo.settings import Settings, demo_settings
-from malipo.settings.environment import require
+from malipo.settings.environment import require_to_serve
 
 DEMO_MERCHANT = "Demo Shop"
 # Beside the time for what is under way: to close connections, and to write the last lines.
@@ -47,7 +47,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
-    require(settings, "secret_key")
+    require_to_serve(settings)
     connect(settings, HttpClient())  # Says what is missing, before anything is started.
     log.configure(level=settings.log_level, stream=sys.stderr)
     parts = (arguments.only,) if arguments.only else _PARTS

@@ -13,7 +13,7 @@ from malipo.cli.command_table import add_command
 from malipo.cli.database_url import database_url
 from malipo.http_server.worker_port import exposed
 from malipo.settings import Settings
-from malipo.settings.environment import require
+from malipo.settings.environment import require_to_serve
 from malipo.worker.run import serve
 
 
@@ -25,7 +25,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _worker(arguments: argparse.Namespace, settings: Settings) -> int:
-    require(settings, "secret_key")
+    require_to_serve(settings)
     log.configure(level=settings.log_level, stream=sys.stderr)
     with database_url(settings, may_start=True) as url, tracing.running(is_on=settings.traces, process="worker"):
         uvloop.run(_work(settings, url, with_stdin=arguments.until_stdin_closes, says_ready=arguments.say_ready))

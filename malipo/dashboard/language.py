@@ -1,50 +1,19 @@
-"""Translations: English in the templates and the code, Kiswahili in `locale/sw.po` of the pages' package.
+"""The languages of the pages, and their translator. How a text is translated is in `http/translator.py`."""
 
-A catalogue is read as it is: there is no build step. A test compares each with every text in use.
-"""
-
-from datetime import datetime
-from functools import cache
-from importlib import resources
-
-from babel import dates
-from babel.messages.pofile import read_po
-
-from malipo import clock
+from malipo.http import translator
 from malipo.http.accept_language import Language
 
 NAMES = {Language.ENGLISH: "English", Language.KISWAHILI: "Kiswahili"}
 
-
 _DASHBOARD = "malipo.dashboard"
 
 
-@cache
 def catalogue(language: Language, package: str = _DASHBOARD) -> dict[str, str]:
-    """The catalogue of a language, by the English text. English needs none."""
-    if language is Language.ENGLISH:
-        return {}
-    with resources.files(package).joinpath("locale", f"{language}.po").open("rb") as file:
-        return {str(each.id): str(each.string) for each in read_po(file, locale=language) if each.id and each.string}
+    return translator.catalogue(language, package)
 
 
-class Translator:
-    """The texts of one language."""
+class Translator(translator.Translator):
+    """The texts of one language, of the dashboard unless another package is named."""
 
     def __init__(self, language: Language, package: str = _DASHBOARD) -> None:
-        self.language = language
-        self._catalogue = catalogue(language, package)
-
-    def __call__(self, words: str, /, **values: object) -> str:
-        text = self._catalogue.get(words, words)
-        return text.format(**values) if values else text
-
-    def plural(self, one: str, many: str, count: int) -> str:
-        return self(one if count == 1 else many, count=f"{count:,}")
-
-    def moment(self, at: datetime) -> str:
-        """`15 Nov 2026, 12:26:30`, in Dar es Salaam."""
-        return f"{self.day(at)}, {at.astimezone(clock.ZONE):%H:%M:%S}"
-
-    def day(self, at: datetime) -> str:
-        return str(dates.format_date(at.astimezone(clock.ZONE), "d MMM y", locale=self.language))
+        super().__init__(language, package)

@@ -83,6 +83,8 @@ NOTICES = {
     "second-factor-optional": "Two-step log-in is no longer required.",
     "trust-ended": "That browser is asked for a code again.",
     "approval-changed": "The rules of approval are changed.",
+    "invitation-sent": "They are added, and get an e-mail with a link in a moment.",
+    "link-sent": "They get an e-mail with a link in a moment.",
     "role-changed": "The role is changed.",
     "person-removed": "They are removed, and logged out everywhere.",
 }

@@ -11,9 +11,9 @@ from malipo.accounts.store.trusted_browsers import TrustedBrowser
 from malipo.audit_log import store as audit_log
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.urls import id_in
-from malipo.dashboard.user_agents import Device, device_of
 from malipo.db import Tx
 from malipo.errors import Missing
+from malipo.http.user_agents import Device, device_of
 
 
 async def find_browsers(request: BrowserRequest) -> list[tuple[TrustedBrowser, Device]]:

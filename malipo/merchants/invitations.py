@@ -12,10 +12,11 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx, retry
 from malipo.merchants import manage_people
 from malipo.merchants.manage_people import EmailTaken
-from malipo.merchants.password_links import make_link
+from malipo.merchants.password_links import mail_link, make_link
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store.sessions import MerchantSession
+from malipo.messages.store import choices
 
 
 class Invitations:
@@ -24,15 +25,31 @@ class Invitations:
         self._attempts = LoginAttempts(database, "adding")
 
     async def invite(
-        self, session: MerchantSession, *, email: str, name: str, role: Role, actor: Actor, now: datetime
-    ) -> tuple[Person, str]:
+        self,
+        session: MerchantSession,
+        *,
+        email: str,
+        name: str,
+        role: Role,
+        actor: Actor,
+        now: datetime,
+        by_mail: bool = False,
+        language: str | None = None,
+    ) -> tuple[Person, str | None]:
+        """Add a person. Returns the link, unless it is sent by e-mail. `language`: of the person's messages, until the
+        person chooses another."""
         merchant_id = session.person.merchant_id
 
-        async def act(tx: Tx) -> tuple[Person, str]:
+        async def act(tx: Tx) -> tuple[Person, str | None]:
             person = await manage_people.add_person(
                 tx, merchant_id, email=email, name=name, role=role, actor=actor, now=now
             )
-            return person, await make_link(tx, person, actor=actor, session=session, now=now)
+            if language is not None:
+                await choices.set_language(tx, person.id, language)
+            if not by_mail:
+                return person, await make_link(tx, person, actor=actor, session=session, now=now)
+            await mail_link(tx, person, business=session.business, actor=actor, session=session, now=now)
+            return person, None
 
         await self._attempts.note(merchant_id, actor.address, now=now)
         try:

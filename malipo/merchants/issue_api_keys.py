@@ -5,7 +5,7 @@ from datetime import datetime
 
 from malipo import ids
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import Actor, plain_name
 from malipo.db import Tx
 from malipo.errors import Conflict, Missing
 from malipo.merchants import vouching
@@ -19,6 +19,8 @@ from malipo.merchants.api_keys import (
     text_of,
 )
 from malipo.merchants.store import api_keys
+from malipo.messages import write
+from malipo.messages.kinds import Kind
 from malipo.rate_limit import store as rate_limits
 
 
@@ -68,6 +70,15 @@ async def create_key(
     )
     await api_keys.insert(tx, key)
     await rate_limits.open_windows(tx, key.id)
+    facts = {
+        "name": terms.name,
+        "by": plain_name(actor.name),
+        "permissions": ", ".join(key.permissions),
+        "last4": key.last4,
+        "happened_at": now.isoformat(),
+        "path": "/dashboard/keys",
+    }
+    await write.to_people(tx, Kind.KEY_CREATED, merchant_id, facts, now=now, cause=key.id)
     limits = {"payout_limit": terms.payout_limit, "daily_payout_limit": terms.daily_payout_limit}
     await audit_log.append(
         tx,

@@ -20,13 +20,16 @@ from malipo.accounts.tokens import hash_of
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
+from malipo.email_address import email_of
 from malipo.errors import Forbidden, Invalid, Unauthorized
 from malipo.merchants import second_factor
-from malipo.merchants.password_links import LinkNotGood, judge_again
-from malipo.merchants.people import Person, email_of
+from malipo.merchants.password_links import LinkNotGood, end_links, judge_again
+from malipo.merchants.people import Person
 from malipo.merchants.sessions import SESSION_LIFE, LoginTokens, Sessions
 from malipo.merchants.store import merchants, password_links, people, sessions
 from malipo.merchants.store.sessions import MerchantSession
+from malipo.messages import write
+from malipo.messages.kinds import Kind
 
 _A_PROGRAM = Browser()
 _NO_CODE = TypedCode()
@@ -236,11 +239,13 @@ class Login:
             await self._attempts.forgive(tx, person.email, address, known_browser=known_browser, now=now)
             await browsers.forget_all(tx, "person_id", person.id)
             await sessions.end_all(tx, now=now, person_id=person.id)
-            await password_links.end_all(tx, person.id, now=now)
+            await end_links(tx, person.id, now=now)
             await second_factor.end_trust(tx, person)
             await audit_log.append(
                 tx, Actor(person.email, address), "password.changed", now=now, merchant_id=person.merchant_id
             )
+            facts = {"address": address, "happened_at": now.isoformat()}
+            await write.to_account(tx, Kind.PASSWORD_CHANGED, person.id, facts, now=now)
 
 
 async def _require_active(tx: Tx, person: Person) -> None:

@@ -6,11 +6,14 @@ from malipo import ids
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
+from malipo.email_address import email_of
 from malipo.errors import Code, Conflict, Invalid
 from malipo.merchants import second_factor, vouching
-from malipo.merchants.people import Person, email_of
+from malipo.merchants.password_links import end_links
+from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
-from malipo.merchants.store import password_links, people
+from malipo.merchants.store import people
+from malipo.messages.store import choices
 
 
 class EmailTaken(Conflict):
@@ -50,8 +53,9 @@ async def add_person(
 async def change_role(tx: Tx, person: Person, role: Role, *, actor: Actor, now: datetime) -> None:
     await vouching.require_not_waiting(tx, person.merchant_id, actor, now=now)
     await _keep_an_owner(tx, person, role)
+    await choices.note_former_owner(tx, person.id, now=now)
     await people.set_role(tx, person.id, role)
-    await password_links.end_all(tx, person.id, now=now)
+    await end_links(tx, person.id, now=now)
     await audit_log.append(
         tx, actor, "person.role_changed", now=now, merchant_id=person.merchant_id, email=person.email, role=role
     )
@@ -78,6 +82,9 @@ async def remove_person(tx: Tx, person: Person, *, actor: Actor, now: datetime) 
     """Remove a person. Their sessions end at once."""
     if await _keep_an_owner(tx, person, None):
         await vouching.require_not_waiting(tx, person.merchant_id, actor, now=now)
+    await choices.note_former_owner(tx, person.id, now=now)
+    await end_links(tx, person.id, now=now)
+    await choices.forget(tx, person.id)
     await people.delete(tx, person.id)
     await second_factor.forget(tx, person)
     await audit_log.append(tx, actor, "person.removed", now=now, merchant_id=person.merchant_id, email=person.email)

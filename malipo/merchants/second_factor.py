@@ -11,6 +11,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Forbidden
 from malipo.merchants import vouching
+from malipo.merchants.password_links import end_links_made_in
 from malipo.merchants.people import Person
 from malipo.merchants.store import merchants, sessions
 
@@ -42,6 +43,7 @@ def owner_of(person: Person, address: str) -> AccountOwner:
 async def changed(tx: Tx, person: Person, kept_session: str, *, now: datetime) -> None:
     """End other sessions and all trust of browsers, after an enrolment or a removal."""
     await sessions.end_other_sessions(tx, person.id, kept_session, now=now)
+    await end_links_made_in(tx, await sessions.find_others(tx, person.id, kept_session), now=now)
     await end_trust(tx, person)
 
 

@@ -139,6 +139,9 @@ class Metrics:
         self._exhausted = Counter(
             "malipo_webhooks_given_up", "Deliveries that failed at their last attempt", registry=self._registry
         )
+        self._messages = Counter(
+            "malipo_messages", "Attempts to send a message by e-mail", ["outcome"], registry=self._registry
+        )
         self._deliveries = Gauge("malipo_webhooks_under_way", "Deliveries under way", registry=self._registry)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
@@ -193,6 +196,9 @@ class Metrics:
 
     def count_exhausted(self) -> None:
         self._exhausted.inc()
+
+    def count_message(self, outcome: str) -> None:
+        self._messages.labels(outcome).inc()
 
     def watch_loop(self, loop: str, *, is_stuck: Callable[[], bool], is_blocked: Callable[[], bool]) -> None:
         self._stuck.labels(loop).set_function(is_stuck)

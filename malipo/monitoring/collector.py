@@ -116,6 +116,8 @@ class Collector:
             alone |= await gauges_store.find_archiving(connection)
             if self._settings.receipt_log != "off":
                 alone |= await gauges_store.find_receipt_log(connection)
+            if self._settings.smtp_url is not None:
+                alone |= await gauges_store.find_messages(connection)
         set_each = self._gauges.set_each
         set_each("pending_oldest_seconds", {(each.channel, each.type): each.oldest_seconds for each in queues}, _PAIRS)
         set_each("send_backlog", {(each.channel, each.type): each.to_send for each in queues}, _PAIRS)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from malipo.db import Conn
 from malipo.ledger.store import checks
+from malipo.messages.store.messages import MAY_BE_SENT
 
 # Above this bound the exact number does not matter.
 _MOST = 100_000
@@ -38,6 +39,22 @@ def _age(earliest: str) -> str:
 async def prepare(connection: Conn) -> None:
     """Sets a short timeout: the queries are given up rather than delay others."""
     await connection.execute("SET LOCAL enable_seqscan = on; SET LOCAL statement_timeout = '5s'")
+
+
+async def find_messages(connection: Conn) -> dict[str, float]:
+    """Messages that could be sent. Those of before a restore wait for its release."""
+    row = await connection.fetchrow(
+        f"""
+        SELECT count(*), {_age("min(created_at)")},
+               (SELECT count(*) FROM messages WHERE state = 'refused' AND ended_at > now() - interval '1 day')
+        FROM (SELECT created_at FROM messages
+              WHERE state = 'waiting' AND due_at <= now() + interval '1 day' AND expires_at > now() AND {MAY_BE_SENT}
+              LIMIT {_MOST}) AS waiting
+        """
+    )
+    assert row is not None
+    waiting, oldest, refused = row.values()
+    return {"messages_waiting": waiting, "messages_oldest_seconds": oldest, "messages_refused": refused}
 
 
 async def find_queues(connection: Conn) -> list[Queue]:

@@ -20,6 +20,8 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx, retry
 from malipo.errors import Code, Missing, Unauthorized
+from malipo.messages import write
+from malipo.messages.kinds import Kind
 from malipo.operators import second_factor, vouching
 from malipo.operators import store as sessions
 from malipo.operators.command_line_session import command_line_session
@@ -207,6 +209,8 @@ async def set_password(tx: Tx, name: str, password_hash: str, *, actor: Actor, n
     await second_factor.end_trust(tx, operator)
     await end_links_of_operator(tx, actors.operator_at(operator.name, "").name, now=now)
     await audit_log.append(tx, actor, "operator.password_set", now=now, name=operator.name)
+    facts = {"address": actor.address, "happened_at": now.isoformat()}
+    await write.to_account(tx, Kind.PASSWORD_CHANGED, operator.id, facts, now=now)
     return await vouching.note_reset(tx, operator, PASSWORD, actor=actor, now=now)
 
 

@@ -8,6 +8,7 @@ secret is read from a file in `secret_files.py`. Which settings a network needs 
 from dataclasses import dataclass
 from pathlib import Path
 
+from malipo.settings import mail
 from malipo.settings import parsers as parse
 from malipo.settings.networks import (
     AirtelMoneySettings,
@@ -126,6 +127,13 @@ class Settings(
     webhook_allow_private: bool = setting(False, parse.boolean)
     webhook_ports: tuple[int, ...] = setting((), parse.ports)
     events_keep_days: int = setting(90, parse.whole(1, 3650))
+
+    # Messages by e-mail: through which server, from whom, in which language to people who have chosen none, and when a
+    # message is tried again that the server has put off.
+    smtp_url: mail.MailServer | None = setting(None, mail.mail_server, secret=True)
+    mail_sender: mail.MailSender | None = setting(None, mail.mail_sender)
+    mail_language: str = setting("en", parse.one_of("en", "sw"))
+    mail_retry_seconds: tuple[int, ...] = setting((60, 300, 900, 1800, 3600), parse.seconds_list)
 
     # Receipts that prove themselves: whether there is a log, whether anybody may read it, and the name that it has.
     receipt_log: str = setting("off", parse.one_of("off", "private", "public"))

@@ -34,6 +34,12 @@ def require(settings: Settings, *names: str) -> None:
         raise BadSettings(missing)
 
 
+def require_to_serve(settings: Settings) -> None:
+    """Refuse to start a service without the settings that it needs."""
+    # Messages name their sender, and link to the pages.
+    require(settings, "secret_key", *(("mail_sender", "public_url") if settings.smtp_url is not None else ()))
+
+
 def variable(name: str) -> str:
     """The environment variable of a field."""
     return PREFIX + name.upper()

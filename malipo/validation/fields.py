@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from malipo import phone as phones
+from malipo.email_address import email_of
 from malipo.errors import Invalid
 from malipo.merchants.api_keys import AddressRange, address_range_of
-from malipo.merchants.people import email_of
 from malipo.money import CURRENCY
 from malipo.validation.dates import moment_of
 from malipo.validation.metadata import problems_with_metadata

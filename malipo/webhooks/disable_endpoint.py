@@ -7,6 +7,8 @@ from malipo import log
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Tx
+from malipo.messages import write
+from malipo.messages.kinds import Kind
 from malipo.webhooks.delivery_state import Attempt
 from malipo.webhooks.store import endpoints
 
@@ -43,9 +45,12 @@ def why_disabled(*, is_gone: bool, failing_since: datetime | None, now: datetime
 
 
 async def _disable(tx: Tx, endpoint_id: str, reason: str, now: datetime) -> None:
-    merchant_id = await endpoints.disable(tx, endpoint_id, reason, now=now)
-    if merchant_id is not None:
+    disabled = await endpoints.disable(tx, endpoint_id, reason, now=now)
+    if disabled is not None:
+        merchant_id, url = disabled
         log.warning("webhook.switched_off", endpoint=endpoint_id, merchant=merchant_id, why=reason)
         await audit_log.append(
             tx, _WORKER, "webhook.switched_off", now=now, merchant_id=merchant_id, endpoint=endpoint_id, why=reason
         )
+        facts = {"url": url, "why": reason, "path": "/dashboard/webhooks"}
+        await write.to_people(tx, Kind.ENDPOINT_DISABLED, merchant_id, facts, now=now)

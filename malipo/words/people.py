@@ -13,6 +13,9 @@ SENTENCES = {
     "no_rules_wait": "No rules wait for that, or others do by now.",
     "vouching_needs_another_owner": "Only an owner vouches for it who had no part in it.",
     "nothing_to_vouch_for": "Nothing of this person waits for that, or something else does by now.",
+    "email_not_mailable": "No e-mail can be sent to {email}. Make a link, and hand it over.",
+    "too_many_mails": "Enough e-mails with links were sent today, to {email} or by your business. Make a link and hand "
+    "it over, or try again tomorrow.",
     "api_key_changed": "Somebody else has changed this key since you opened the page. Below is how it is now; "
     "nothing of yours was saved.",
     "vouching_needs_another_operator": "Only another operator vouches for it: not who made the link or did the "

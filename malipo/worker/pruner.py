@@ -12,6 +12,7 @@ from malipo.accounts.store import pruning
 from malipo.clock import Clock
 from malipo.db import Database
 from malipo.floats import store as floats
+from malipo.messages.store import messages
 from malipo.outbox import feed
 from malipo.settings import Settings
 from malipo.webhooks.store import delivery_history
@@ -21,6 +22,7 @@ _EVERY_SECONDS = 3600.0
 _PAUSE_SECONDS = 0.1
 _MOST = 1000
 _KEPT_READINGS_DAYS = 90
+_KEPT_MESSAGES_DAYS = 90
 
 
 async def prune_hourly(database: Database, settings: Settings, clock: Clock) -> None:
@@ -36,6 +38,7 @@ async def prune_hourly(database: Database, settings: Settings, clock: Clock) -> 
 async def prune(database: Database, settings: Settings, clock: Clock) -> None:
     await _prune_access(database, clock)
     await _prune_readings(database, clock)
+    await _prune_messages(database, clock)
     before = clock() - timedelta(days=settings.events_keep_days)
     while True:
         async with database.begin() as tx:
@@ -62,6 +65,15 @@ async def _prune_readings(database: Database, clock: Clock) -> None:
     while True:
         async with database.begin() as tx:
             if not await floats.prune(tx, before=before, most=_MOST):
+                break
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _prune_messages(database: Database, clock: Clock) -> None:
+    before = clock() - timedelta(days=_KEPT_MESSAGES_DAYS)
+    while True:
+        async with database.begin() as tx:
+            if not await messages.prune(tx, before=before, most=_MOST):
                 break
         await asyncio.sleep(_PAUSE_SECONDS)
 

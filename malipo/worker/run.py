@@ -16,6 +16,7 @@ from malipo.db import Database
 from malipo.db.notify import listen
 from malipo.db.readiness import ReadinessCheck
 from malipo.db.wait_for_database import wait_for_database
+from malipo.mail.send import post_of
 from malipo.metrics.process_metrics import Metrics
 from malipo.monitoring.collector import Collector
 from malipo.networks.routing import Networks, unconnected_routes
@@ -35,6 +36,7 @@ from malipo.worker.lapse_unconnected import lapse_unconnected
 from malipo.worker.ledger_checker import LedgerChecker
 from malipo.worker.link_counter import LinkCounter
 from malipo.worker.loop_health import LoopHealth
+from malipo.worker.message_sender import MessageSender
 from malipo.worker.network_calls import Mark, NetworkCalls
 from malipo.worker.network_querier import NetworkQuerier
 from malipo.worker.network_sender import NetworkSender
@@ -208,6 +210,12 @@ class _Worker:
             )
         )
         self._precedence = Precedence(_kinds_of_work(networks))
+        post = post_of(settings)
+        self._messages = (
+            None
+            if post is None
+            else MessageSender(database, post, metrics, clock, may_send=lambda: self._detector.may_send)
+        )
 
     def _note_numbered(self, events: Sequence[AnyEvent]) -> None:
         self._to_count.set()
@@ -265,6 +273,7 @@ class _Worker:
             run("links", self._links.turn, self._links.due, pause_seconds=LOOK_SECONDS, look_seconds=rarely),
             due,
             *(() if self._receipts is None else self._receipts.loops(loops)),
+            *(() if self._messages is None else (self._messages.send(loops), self._messages.watch(loops))),
             *(each(loops) for each in extra_loops),
             prune_hourly(self._database, service.settings, service.clock),
             service.health.clock_skew.watch(),

@@ -16,7 +16,7 @@ from jinja2.ext import babel_extract
 
 from malipo.http.accept_language import Language
 
-PACKAGES = ("malipo.dashboard", "malipo.pay_pages")
+PACKAGES = ("malipo.dashboard", "malipo.pay_pages", "malipo.mail")
 KEYWORDS = {"_": None, "words": None, "ngettext": (1, 2), "plural": (1, 2)}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.merchants.people import email_of
+from malipo.email_address import email_of
 from malipo.validation.fields import Fields
 
 _NOT_A_LINE = ("a\n2026-11-16 operator juma", "a\rb", "a\x1b[2Jb", "a\x9b2Jb", "a\u202eb", "a\u200bb", "a\u2028b")

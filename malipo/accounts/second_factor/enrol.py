@@ -12,10 +12,12 @@ from malipo.accounts.second_factor import recovery_codes, totp
 from malipo.accounts.second_factor.check_code import WrongCode
 from malipo.accounts.store import second_factors
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import Actor, plain_name
 from malipo.db import Tx
 from malipo.encryption import CannotDecrypt, Encryption
 from malipo.errors import Code, Conflict, Invalid
+from malipo.messages import write
+from malipo.messages.kinds import Kind
 
 
 class SecondFactorRefusal(Code):
@@ -64,7 +66,7 @@ async def enrol(
         tx, owner.id, encryption.encrypt(secret, owner=owner.id), used_step=step, now=now
     ):
         raise AlreadyEnrolled
-    await _note(tx, owner, "second_factor.enrolled", now)
+    await _note(tx, owner, "second_factor.enrolled", Kind.SECOND_FACTOR_ENROLLED, now)
     return await _new_recovery_codes(tx, owner)
 
 
@@ -72,7 +74,7 @@ async def make_recovery_codes(tx: Tx, owner: AccountOwner, *, now: datetime) -> 
     """Make a new set, and return it in clear text, only now. The previous set stops working."""
     if not await second_factors.lock(tx, owner.id):
         raise NotEnrolled
-    await _note(tx, owner, "second_factor.recovery_codes_made", now)
+    await _note(tx, owner, "second_factor.recovery_codes_made", Kind.RECOVERY_CODES_MADE, now)
     return await _new_recovery_codes(tx, owner)
 
 
@@ -80,7 +82,7 @@ async def remove(tx: Tx, owner: AccountOwner, *, now: datetime) -> None:
     """Remove one's own second factor. The caller has checked the password and a code."""
     if not await second_factors.delete(tx, owner.id):
         raise NotEnrolled
-    await _note(tx, owner, "second_factor.removed", now)
+    await _note(tx, owner, "second_factor.removed", Kind.SECOND_FACTOR_REMOVED, now)
 
 
 async def reset(tx: Tx, owner: AccountOwner, *, actor: Actor, now: datetime) -> None:
@@ -88,6 +90,8 @@ async def reset(tx: Tx, owner: AccountOwner, *, actor: Actor, now: datetime) -> 
     if not await second_factors.delete(tx, owner.id):
         raise NotEnrolled
     await audit_log.append(tx, actor, "second_factor.reset", now=now, merchant_id=owner.merchant_id, account=owner.name)
+    facts = {"by": plain_name(actor.name), "happened_at": now.isoformat()}
+    await write.to_account(tx, Kind.SECOND_FACTOR_RESET, owner.id, facts, now=now)
 
 
 async def reencrypt(tx: Tx, encryption: Encryption) -> tuple[int, int]:
@@ -108,5 +112,7 @@ async def _new_recovery_codes(tx: Tx, owner: AccountOwner) -> list[str]:
     return codes
 
 
-async def _note(tx: Tx, owner: AccountOwner, action: str, now: datetime) -> None:
+async def _note(tx: Tx, owner: AccountOwner, action: str, kind: Kind, now: datetime) -> None:
     await audit_log.append(tx, owner.actor, action, now=now, merchant_id=owner.merchant_id)
+    facts = {"address": owner.actor.address, "happened_at": now.isoformat()}
+    await write.to_account(tx, kind, owner.id, facts, now=now)

@@ -31,6 +31,7 @@ SENTENCES = {
     "approval.rules_changed": "Changed when payouts need a second person",
     "approval.rules_requested": "Asked that fewer payouts need a second person",
     "password_link.made": "Made a link for a new password for {email}",
+    "password_link.mailed": "Had a link for a new password sent to {email}",
     "password_link.used": "Used a link for a new password",
     "password.changed": "Chose a new password",
     "session.begun": "Logged in",

@@ -11,10 +11,11 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.unvouched_people import WaitingPerson, find_waiting
 from malipo.dashboard.urls import base_url, id_in
 from malipo.db import Conn, Tx
+from malipo.email_address import is_mailable
 from malipo.errors import Conflict, Missing, Refusal
 from malipo.merchants import manage_people
 from malipo.merchants.manage_people import EmailTaken
-from malipo.merchants.password_links import make_link
+from malipo.merchants.password_links import TooManyMails, mail_link, make_link
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import merchants, people
@@ -55,7 +56,8 @@ async def ask_for_new(request: MerchantRequest) -> Response:
 
 
 async def add(request: MerchantRequest) -> Response:
-    """The answer is the page with the link. It cannot be a redirect: the link is nowhere else."""
+    """Without a mail server, and for an address to which nothing can be sent, the answer is the page with the link. It
+    cannot be a redirect: the link is nowhere else."""
     form = await request.form()
     typed = {name: form.text(name) for name in ("email", "name", "role")}
     fields = Fields({name: value or None for name, value in typed.items()})
@@ -67,11 +69,24 @@ async def add(request: MerchantRequest) -> Response:
     assert request.session is not None
     try:
         person, link = await request.parts.accounts.invitations.invite(
-            request.session, email=email, name=name, role=role, actor=request.actor, now=now
+            request.session,
+            email=email,
+            name=name,
+            role=role,
+            actor=request.actor,
+            now=now,
+            by_mail=sends_mail(request) and is_mailable(email),
+            language=request.words.language,
         )
-    except EmailTaken as refusal:
+    except (EmailTaken, TooManyMails) as refusal:
         return _form(request, typed, {"email": form_errors.of_refusal(request.words, refusal)})
+    if link is None:
+        return request.go(PATH, "invitation-sent")
     return _link(request, person, link, is_new=True)
+
+
+def sends_mail(request: MerchantRequest) -> bool:
+    return request.parts.settings.smtp_url is not None
 
 
 async def show_one(request: MerchantRequest) -> Response:
@@ -115,6 +130,26 @@ async def give_link(request: MerchantRequest) -> Response:
     return _link(request, person, link, is_new=False)
 
 
+async def mail_new_link(request: MerchantRequest) -> Response:
+    """Send a person a new link by e-mail."""
+    await request.form()
+    now = request.parts.clock()
+    if not sends_mail(request):
+        raise Missing("This service sends no e-mail.")
+    assert request.session is not None
+    session = request.session
+
+    async def act(tx: Tx) -> None:
+        person = await get(tx, request)
+        await mail_link(tx, person, business=session.business, actor=request.actor, session=session, now=now)
+
+    try:
+        await request.parts.queries.write(act)
+    except (NotVouchedFor, Conflict) as refusal:
+        return await refused(request, refusal)
+    return request.go(f"{PATH}/{id_in(request)}", "link-sent")
+
+
 async def ask_to_remove(request: MerchantRequest) -> Response:
     person = await request.parts.queries.read(lambda connection: get(connection, request))
     return render.page(request, "merchant/settings/person_remove.html", somebody=person)
@@ -154,6 +189,7 @@ async def page(request: MerchantRequest, *, problem: str | None = None, status: 
         is_enrolled=is_enrolled,
         problem=problem,
         hours=_LINK_HOURS,
+        sends_mail=sends_mail(request) and is_mailable(person.email),
     )
 
 
@@ -166,7 +202,14 @@ async def get(connection: Conn, request: MerchantRequest) -> Person:
 
 def _form(request: MerchantRequest, typed: Mapping[str, str], problems: Mapping[str, str]) -> Response:
     status = 400 if problems else 200
-    return render.page(request, "merchant/settings/person_new.html", status=status, typed=typed, problems=problems)
+    return render.page(
+        request,
+        "merchant/settings/person_new.html",
+        status=status,
+        typed=typed,
+        problems=problems,
+        sends_mail=sends_mail(request),
+    )
 
 
 def _link(request: MerchantRequest, person: Person, link: str, *, is_new: bool) -> Response:

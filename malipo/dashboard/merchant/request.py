@@ -12,7 +12,7 @@ from malipo.audit_log.actor import Actor
 from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.cookies import SessionCookie
-from malipo.dashboard.user_agents import device_of
+from malipo.http.user_agents import device_of
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right
 from malipo.merchants.second_factor import owner_of

@@ -186,6 +186,13 @@ PAGES = [
         "POST", "/dashboard/settings/people/{id}/link", people.give_link, Right.ADMINISTER, SensitiveAct.PASSWORD_LINK
     ),
     MerchantPage(
+        "POST",
+        "/dashboard/settings/people/{id}/mail",
+        people.mail_new_link,
+        Right.ADMINISTER,
+        SensitiveAct.PASSWORD_LINK,
+    ),
+    MerchantPage(
         "GET", "/dashboard/settings/people/{id}/remove", people.ask_to_remove, Right.ADMINISTER, SensitiveAct.PEOPLE
     ),
     MerchantPage(

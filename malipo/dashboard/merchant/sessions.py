@@ -7,6 +7,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Missing
+from malipo.merchants.password_links import end_links_made_in
 from malipo.merchants.store import sessions
 from malipo.merchants.store.sessions import LiveMerchantSession
 
@@ -32,6 +33,7 @@ async def end_one(request: MerchantRequest) -> Response:
     async def act(tx: Tx) -> None:
         if not await sessions.end_session(tx, request.person.id, session_id, now=now):
             raise Missing("There is no session with this id.")
+        await end_links_made_in(tx, [session_id], now=now)
         await audit_log.append(tx, request.actor, "session.ended", now=now, merchant_id=request.merchant_id)
 
     await request.parts.queries.write(act)
@@ -45,6 +47,7 @@ async def end_others(request: MerchantRequest) -> Response:
 
     async def act(tx: Tx) -> None:
         if await sessions.end_other_sessions(tx, request.person.id, this, now=now):
+            await end_links_made_in(tx, await sessions.find_others(tx, request.person.id, this), now=now)
             await audit_log.append(tx, request.actor, "session.others_ended", now=now, merchant_id=request.merchant_id)
 
     await request.parts.queries.write(act)

@@ -9,8 +9,8 @@ from malipo.dashboard.forms import typed_in
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.sessions import find
 from malipo.dashboard.trusted_browser_pages import find_browsers
-from malipo.dashboard.user_agents import device_of
 from malipo.errors import Refusal, TooMany
+from malipo.http.user_agents import device_of
 
 PATH = "/dashboard/settings"
 # Which field a refusal is about, by its code; others are about the current password.

@@ -10,9 +10,9 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.second_factor_pages import SecondFactorPages
 from malipo.dashboard.trusted_browser_pages import find_browsers
 from malipo.dashboard.urls import id_in
-from malipo.dashboard.user_agents import device_of
 from malipo.db import Tx
 from malipo.errors import Missing
+from malipo.http.user_agents import device_of
 from malipo.operators import second_factor, store
 
 PATH = "/operator/account"

@@ -13,7 +13,7 @@ from malipo.audit_log.actor import Actor
 from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.cookies import SessionCookie
-from malipo.dashboard.user_agents import device_of
+from malipo.http.user_agents import device_of
 from malipo.operators import vouching
 from malipo.operators.login import actor_of
 from malipo.operators.second_factor import owner_of

@@ -1,5 +1,6 @@
 """One-time links by which people choose a password. A link lives no longer than the session in which it was made."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -7,11 +8,13 @@ from malipo.db import Conn, Tx
 from malipo.merchants.people import Person
 from malipo.merchants.store.people import person_of
 
-# A link ends with the session in which it was made, however that ended; an expired session does not count as ended. The
-# operator who made it must still exist. If the person who made it is deleted, the row is deleted too.
+# A link ends with the session in which it was made, however that ended; an expired session does not count as ended. One
+# that was sent by e-mail outlives a log-out: its maker has never seen it. The operator who made it must still exist. If
+# the person who made it is deleted, the row is deleted too.
 _WORKS = """
     l.hash = $1 AND l.used_at IS NULL AND l.ended_at IS NULL AND l.expires_at > $2
-    AND NOT EXISTS (SELECT FROM sessions s WHERE s.id = l.made_in_session AND s.ended_at IS NOT NULL)
+    AND (l.message_id IS NOT NULL
+         OR NOT EXISTS (SELECT FROM sessions s WHERE s.id = l.made_in_session AND s.ended_at IS NOT NULL))
     AND (l.made_by_operator IS NULL OR l.made_by_operator NOT LIKE 'operator %'
          OR EXISTS (SELECT FROM operators o WHERE 'operator ' || o.name = l.made_by_operator))
 """
@@ -27,19 +30,30 @@ class Maker:
 
 
 async def insert(
-    tx: Tx, link_hash: bytes, person_id: str, maker: Maker, *, now: datetime, expires_at: datetime
+    tx: Tx,
+    link_hash: bytes,
+    person_id: str,
+    maker: Maker,
+    *,
+    now: datetime,
+    expires_at: datetime,
+    message_id: str | None = None,
 ) -> None:
-    """Store a new link; earlier ones no longer work."""
+    """Store a new link; earlier ones no longer work, except those of other attempts to send the same message."""
     await tx.execute(
-        "UPDATE password_links SET ended_at = $2 WHERE person_id = $1 AND used_at IS NULL AND ended_at IS NULL",
+        """
+        UPDATE password_links SET ended_at = $2
+        WHERE person_id = $1 AND used_at IS NULL AND ended_at IS NULL AND message_id IS DISTINCT FROM coalesce($3, '')
+        """,
         person_id,
         now,
+        message_id,
     )
     await tx.execute(
         """
         INSERT INTO password_links
-            (hash, person_id, created_at, expires_at, made_by_person, made_in_session, made_by_operator)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)
+            (hash, person_id, created_at, expires_at, made_by_person, made_in_session, made_by_operator, message_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
         """,
         link_hash,
         person_id,
@@ -48,6 +62,35 @@ async def insert(
         maker.person_id,
         maker.session_id,
         maker.operator,
+        message_id,
+    )
+
+
+async def is_maker_there(connection: Conn, maker: Maker) -> bool:
+    """Whether the person with the session, or the operator, still exists."""
+    return bool(
+        await connection.fetchval(
+            """
+            SELECT CASE WHEN $1::text IS NULL
+                THEN $3 NOT LIKE 'operator %' OR EXISTS (SELECT FROM operators o WHERE 'operator ' || o.name = $3)
+                ELSE EXISTS (SELECT FROM sessions s WHERE s.person_id = $1 AND s.id = $2) END
+            """,
+            maker.person_id,
+            maker.session_id,
+            maker.operator,
+        )
+    )
+
+
+async def end_made_in(tx: Tx, session_ids: Sequence[str], *, now: datetime) -> None:
+    """End the links that were made in sessions which somebody has ended on purpose."""
+    await tx.execute(
+        """
+        UPDATE password_links SET ended_at = $2
+        WHERE made_in_session = ANY($1::text[]) AND used_at IS NULL AND ended_at IS NULL
+        """,
+        list(session_ids),
+        now,
     )
 
 

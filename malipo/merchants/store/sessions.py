@@ -176,6 +176,12 @@ async def end_session(tx: Tx, person_id: str, session_id: str, *, now: datetime)
     return done == "UPDATE 1"
 
 
+async def find_others(connection: Conn, person_id: str, kept_id: str) -> list[str]:
+    """The ids of all other sessions of a person, ended or not."""
+    rows = await connection.fetch("SELECT id FROM sessions WHERE person_id = $1 AND id <> $2", person_id, kept_id)
+    return [row["id"] for row in rows]
+
+
 async def end_other_sessions(tx: Tx, person_id: str, kept_id: str, *, now: datetime) -> int:
     """End all sessions of a person but one. Returns their number."""
     done = await tx.execute(

@@ -9,12 +9,16 @@ import msgspec
 
 from malipo import ids
 from malipo.db import Tx
+from malipo.messages import write
+from malipo.messages.kinds import Kind
+from malipo.messages.message import Facts
 from malipo.outbox import store as outbox
 from malipo.outbox.event import Event
 from malipo.outbox.store import BatchEvent
 from malipo.payments.batches import batch_json
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.store import batches, payouts
+from malipo.payments.transaction import Status
 
 _encode = msgspec.json.Encoder().encode
 
@@ -30,6 +34,14 @@ async def complete(tx: Tx, *, most: int) -> list[BatchEvent]:
 async def _event(tx: Tx, batch: Batch) -> BatchEvent:
     assert batch.completed_at is not None, "it was just completed"
     counts = await payouts.count_by_status(tx, batch)
+    if failed := counts.get(Status.FAILED, 0):
+        facts: Facts = {
+            "name": batch.name,
+            "failed": failed,
+            "of": batch.item_count,
+            "path": f"/dashboard/batches/{batch.id}",
+        }
+        await write.to_people(tx, Kind.BATCH_FAILED, batch.merchant_id, facts, now=batch.completed_at, cause=batch.id)
     body = _encode({"event": Event.BATCH_COMPLETED, "batch": batch_json.in_event(batch, counts)}).decode()
     return BatchEvent(
         ids.mint("evt_", batch.completed_at),

@@ -11,6 +11,8 @@ from malipo.audit_log import store as audit_log
 from malipo.clock import Clock
 from malipo.db import Contention, Tx
 from malipo.errors import Invalid, Refusal
+from malipo.messages import write
+from malipo.messages.kinds import Kind
 from malipo.payments import network_keys
 from malipo.payments.batches import duplicate_warnings
 from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus, Requester
@@ -88,6 +90,16 @@ class CreateBatch:
                 items=batch.item_count,
                 amount=batch.amount,
             )
+        facts = {"name": batch.name, "by": batch.maker or "", "path": f"/dashboard/batches/{batch.id}"}
+        await write.to_people(
+            tx,
+            Kind.BATCH_WAITING,
+            batch.merchant_id,
+            facts,
+            amount=batch.amount,
+            except_email=batch.maker,
+            now=batch.created_at,
+        )
         return MadeBatch(batch)
 
 

@@ -17,6 +17,7 @@ _COLUMNS = """
 # Conditions and values for the SQL of payments, so that only this file reads the installation's columns.
 TAKES_NO_PAYMENTS = "EXISTS (SELECT FROM installation WHERE fenced_at IS NOT NULL OR held_at IS NOT NULL)"
 IS_FENCED = "EXISTS (SELECT FROM installation WHERE fenced_at IS NOT NULL)"
+EPOCH = "(SELECT epoch FROM installation)"
 EPOCH_BEGAN_AT = "(SELECT epoch_began_at FROM installation)"
 WAS_RESTORED = "EXISTS (SELECT FROM installation WHERE epoch > 1)"
 # When the epoch began, if it began with a restore less than a week ago; else null. A payment that is new to the

@@ -142,18 +142,18 @@ async def note_failure(tx: Tx, ids: Sequence[str], *, now: datetime) -> dict[str
     return {row["id"]: row["failing_since"] for row in rows}
 
 
-async def disable(tx: Tx, id_: str, reason: str, *, now: datetime) -> str | None:
-    """Disable an endpoint. Returns the id of its merchant; None if it was disabled already."""
-    merchant_id: str | None = await tx.fetchval(
+async def disable(tx: Tx, id_: str, reason: str, *, now: datetime) -> tuple[str, str] | None:
+    """Disable an endpoint. Returns the id of its merchant and its address; None if it was disabled already."""
+    row = await tx.fetchrow(
         """
         UPDATE webhook_endpoints SET is_active = false, disabled_at = $3, disabled_reason = $2
-        WHERE id = $1 AND is_active RETURNING merchant_id
+        WHERE id = $1 AND is_active RETURNING merchant_id, url
         """,
         id_,
         reason,
         now,
     )
-    return merchant_id
+    return None if row is None else (row["merchant_id"], row["url"])
 
 
 async def find_encrypted(tx: Tx) -> list[tuple[str, bytes, bytes | None]]:

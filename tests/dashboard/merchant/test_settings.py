@@ -10,8 +10,8 @@ from malipo import clock
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.dashboard.merchant import audit_log as audit_log_page
-from malipo.dashboard.user_agents import device_of
 from malipo.db import Database
+from malipo.http.user_agents import device_of
 from malipo.merchants.people import Person
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.merchant.settings_owner import NEW, PATH, an_email
