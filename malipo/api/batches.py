@@ -46,9 +46,9 @@ async def create(parts: ApiParts, caller: Caller, request: Request) -> Response:
 
     items = fields.raw("items")
     is_long = isinstance(items, list) and len(items) > _MOST_READ_AT_ONCE
-    made = await parts.batches.create(await asyncio.to_thread(read) if is_long else read())
-    headers = replayed(made.batch.status) if made.is_replay else None
-    return success({"batch": batch_json.created(made.batch)}, status=201, headers=headers)
+    result = await parts.batches.create(await asyncio.to_thread(read) if is_long else read())
+    headers = replayed(result.batch.status) if result.is_replay else None
+    return success({"batch": batch_json.created(result.batch)}, status=201, headers=headers)
 
 
 async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:

@@ -29,9 +29,9 @@ async def create(parts: ApiParts, caller: Caller, request: Request) -> Response:
         now=parts.clock(),
         created_by=caller.key_id,
     )
-    made = await parts.links.create(link_request)
-    headers = replayed(made.link.status) if made.is_replay else None
-    link = link_json.created(made.link, _url(parts, request, made.link))
+    result = await parts.links.create(link_request)
+    headers = replayed(result.link.status) if result.is_replay else None
+    link = link_json.created(result.link, _url(parts, request, result.link))
     return success({"link": link}, status=201, headers=headers)
 
 

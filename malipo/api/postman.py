@@ -23,12 +23,12 @@ _HEADERS = {
 
 
 async def download(parts: ApiParts, request: Request) -> Response:
-    made = await asyncio.to_thread(_made, parts.payments.terms.max_amount(None))
-    content = msgspec.json.encode(postman.at(made, base_url(parts.settings, request)))
+    collection = await asyncio.to_thread(_collection, parts.payments.terms.max_amount(None))
+    content = msgspec.json.encode(postman.at(collection, base_url(parts.settings, request)))
     await parts.large_answers.wait()
     return Response(content, media_type="application/json", headers=_HEADERS)
 
 
 @cache
-def _made(max_amount: int) -> postman.Item:
+def _collection(max_amount: int) -> postman.Item:
     return postman.collection_file(openapi.served(max_amount))

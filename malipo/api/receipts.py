@@ -47,8 +47,8 @@ async def tile(parts: ApiParts, request: Request) -> Response:
     if found is None:
         raise HTTPException(404)
     # Without a number the path is that of another log after a restore.
-    kept = _SHORTLY if number is None else _FOR_EVER
-    return Response(found, media_type="application/octet-stream", headers={"Cache-Control": kept})
+    cache_control = _SHORTLY if number is None else _FOR_EVER
+    return Response(found, media_type="application/octet-stream", headers={"Cache-Control": cache_control})
 
 
 def _number_in(parts: ApiParts, request: Request) -> int | None:

@@ -130,13 +130,14 @@ def _create(arguments: argparse.Namespace, settings: Settings) -> int:
             is_single_operator=arguments.alone,
         )
 
-    made = write(arguments, settings, act)
-    if isinstance(made, NewKey):
-        return _tell(arguments, made)
-    shown = {"id": made.id, "merchantId": made.subject, "name": name, "isProposed": True, "amount": made.amount}
+    result = write(arguments, settings, act)
+    if isinstance(result, NewKey):
+        return _tell(arguments, result)
+    merchant_id, amount = result.subject, result.amount
+    shown = {"id": result.id, "merchantId": merchant_id, "name": name, "isProposed": True, "amount": amount}
     sentence = (
-        f"Proposed: this key can pay out, {money.display(made.amount)} as the wallet is now. Another operator approves "
-        f"it, and is shown the key: malipo key approve {made.subject}. A person of the merchant can make one in the "
+        f"Proposed: this key can pay out, {money.display(amount)} as the wallet is now. Another operator approves it, "
+        f"and is shown the key: malipo key approve {merchant_id}. A person of the merchant can make one in the "
         "dashboard at once."
     )
     return tell(arguments, shown, sentence)

@@ -111,7 +111,7 @@ class _Demo:
     async def _variables(self, simulator: Child) -> dict[str, str]:
         """The environment, completed with what makes a demo: the networks' credentials, and a secret of our own."""
         portal = await simulator_setup.credentials(self._phones_url, has_ended=lambda: simulator.times_ended > 0)
-        made = simulator_setup.environment(self._phones_url, portal) | {
+        simulated = simulator_setup.environment(self._phones_url, portal) | {
             variable("secret_key"): _kept_secret(self._settings.data_dir / "secret.key"),
             # Receipts prove themselves, which takes a folder for checkpoints.
             variable("receipt_log"): "off" if self._settings.state_dir == "none" else "public",
@@ -121,16 +121,16 @@ class _Demo:
             variable("simulated"): "true",
             variable("docs_try_it"): "true",
         }
-        real = [name for name in made if name.endswith("_URL") and name in os.environ]
+        real = [name for name in simulated if name.endswith("_URL") and name in os.environ]
         if real:
             # The demo must not move real money.
             raise BadSettings(
                 [f"{name} is set, and the demo is for simulated networks: use malipo serve." for name in real]
             )
-        made = {name: value for name, value in made.items() if f"{name}_FILE" not in os.environ}
+        simulated = {name: value for name, value in simulated.items() if f"{name}_FILE" not in os.environ}
         # Whatever is set by hand wins.
-        used = made | dict(os.environ)
-        kept = demo_settings.encode({name: used[name] for name in made})
+        used = simulated | dict(os.environ)
+        kept = demo_settings.encode({name: used[name] for name in simulated})
         _save(self._settings.data_dir / demo_settings.FILE, kept)
         return used
 

@@ -107,9 +107,9 @@ def environment(simulator_url: str, portal: Mapping[str, Mapping[str, str]]) -> 
     """The settings that connect every simulated network, as variables."""
     found: dict[str, str] = {}
     for channel, names in _SETTINGS.items():
-        given = portal[channel]
+        from_portal = portal[channel]
         for name, their_name in names.items():
-            value = given[their_name]
+            value = from_portal[their_name]
             found[variable(name)] = simulator_url + value if their_name.endswith("Path") else value
         found[variable(f"{channel.lower()}_callback_token")] = randomness.token_urlsafe(24)
         found[variable(f"{channel.lower()}_callback_networks")] = _THIS_MACHINE

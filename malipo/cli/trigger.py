@@ -75,7 +75,7 @@ def _trigger(arguments: argparse.Namespace, settings: Settings) -> int:
         raise Invalid(f"There is no channel {arguments.channel!r}. There are: {', '.join(Channel)}.")
     event, phones = Event(arguments.event), phones_url(arguments, settings)
     found = access(arguments, settings)
-    asked = {
+    fields = {
         "amount": arguments.amount,
         "channel": arguments.channel.upper(),
         "description": f"malipo trigger {event}",
@@ -86,18 +86,18 @@ def _trigger(arguments: argparse.Namespace, settings: Settings) -> int:
         async with aiohttp.ClientSession() as http:
             stage = Sandbox(http, found, phones)
             await stage.check()
-            return await play(stage, SCENARIOS[event], asked)
+            return await play(stage, SCENARIOS[event], fields)
 
     payment = asyncio.run(act())
     return tell(arguments, {"event": event, "transaction": payment}, _in_words(event, payment, found, phones))
 
 
-async def play(stage: Sandbox, scene: Scenario, asked: dict[str, Any]) -> Transaction:
+async def play(stage: Sandbox, scene: Scenario, fields: dict[str, Any]) -> Transaction:
     """The payment, as it is when the event has happened."""
     if scene.ends is Status.CANCELLED:
-        return await _cancelled(stage, scene, asked)
-    phone = _phone(asked["channel"], scene.digits)
-    payment = await stage.take(scene.type, asked | _party(scene.type, phone))
+        return await _cancelled(stage, scene, fields)
+    phone = _phone(fields["channel"], scene.digits)
+    payment = await stage.take(scene.type, fields | _party(scene.type, phone))
     payment = await stage.until_seen(payment, phone)
     if scene.ends is None:
         return payment
@@ -110,12 +110,12 @@ async def play(stage: Sandbox, scene: Scenario, asked: dict[str, Any]) -> Transa
     return ended
 
 
-async def _cancelled(stage: Sandbox, scene: Scenario, asked: dict[str, Any]) -> Transaction:
+async def _cancelled(stage: Sandbox, scene: Scenario, fields: dict[str, Any]) -> Transaction:
     late: list[str] = []
     while len(late) < _CANCEL_TRIES:
         # If we are too late nothing is paid: this phone declines.
-        phone = _phone(asked["channel"], scene.digits)
-        payment = await stage.take(scene.type, asked | _party(scene.type, phone))
+        phone = _phone(fields["channel"], scene.digits)
+        payment = await stage.take(scene.type, fields | _party(scene.type, phone))
         if cancelled := await stage.cancel(payment):
             if late:
                 print(f"Too late to be cancelled, and refused by the phone: {', '.join(late)}.", file=sys.stderr)

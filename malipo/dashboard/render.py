@@ -22,10 +22,12 @@ from malipo.phone import spaced
 @cache
 def templates() -> Environment:
     loader = PackageLoader("malipo.dashboard")
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters |= {"money": money.display, "phone": spaced}
-    made.globals |= {"exact": money.exact, "static": static_files.url}
-    return made
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"money": money.display, "phone": spaced}
+    environment.globals |= {"exact": money.exact, "static": static_files.url}
+    return environment
 
 
 # For people without a program: the page that says how money comes into the wallet and out of it.

@@ -89,8 +89,8 @@ class SecondFactorPages(ABC, Generic[SomeRequest]):
         owner = request.owner
         found = await request.parts.queries.read(lambda connection: second_factors.find(connection, owner.id))
         if found is None:
-            asked = await reauthentication_pages.ask(request, SensitiveAct.SECOND_FACTOR)
-            return asked or self._enrolment(request, totp.new_secret(), refusal)
+            question = await reauthentication_pages.ask(request, SensitiveAct.SECOND_FACTOR)
+            return question or self._enrolment(request, totp.new_secret(), refusal)
         return render.page(
             request,
             "second_factor/state.html",

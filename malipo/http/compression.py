@@ -12,11 +12,11 @@ LEAST_BYTES = 1000  # Less fits into a packet anyway.
 
 def takes_gzip(accept_encoding: str) -> bool:
     """What an Accept-Encoding says: `gzip`, `gzip;q=0.5` and `*`, but not `gzip;q=0`."""
-    asked: dict[str, bool] = {}
+    accepted: dict[str, bool] = {}
     for each in accept_encoding.lower().split(","):
         name, _, weight = (part.strip() for part in each.partition(";"))
-        asked[name] = not _is_zero(weight)
-    return asked.get(ENCODING, asked.get("x-gzip", asked.get("*", False)))
+        accepted[name] = not _is_zero(weight)
+    return accepted.get(ENCODING, accepted.get("x-gzip", accepted.get("*", False)))
 
 
 def _is_zero(weight: str) -> bool:

@@ -40,10 +40,10 @@ class PublicFile:
 
 
 def answer(
-    request: Request, file: PublicFile, headers: Mapping[str, str], *, kept: str = ASK_FIRST, status: int = 200
+    request: Request, file: PublicFile, headers: Mapping[str, str], *, cache_control: str = ASK_FIRST, status: int = 200
 ) -> Response:
     tag = f'"{file.fingerprint}"'
-    all_headers = {**headers, "Cache-Control": kept, "Vary": "Accept-Encoding", "ETag": f"W/{tag}"}
+    all_headers = {**headers, "Cache-Control": cache_control, "Vary": "Accept-Encoding", "ETag": f"W/{tag}"}
     known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
     if status == 200 and tag in known:
         return Response(status_code=304, headers=all_headers)
@@ -56,8 +56,8 @@ def answer(
 def answer_by_name(request: Request, file: PublicFile, headers: Mapping[str, str]) -> Response:
     """How long it is kept says the name that it was asked by: with its fingerprint, without, or with another's."""
     version = request.query_params.get("v")
-    kept = _FOR_A_WHILE if version is None else _FOR_EVER if version == file.fingerprint else ASK_FIRST
-    return answer(request, file, headers, kept=kept)
+    cache_control = _FOR_A_WHILE if version is None else _FOR_EVER if version == file.fingerprint else ASK_FIRST
+    return answer(request, file, headers, cache_control=cache_control)
 
 
 class StaticFolder:

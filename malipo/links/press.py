@@ -226,12 +226,12 @@ class PressLinks:
             return answers
         initiated = await self._initiate(tx, [each.request for each in allowed], again=again)
         made: list[NewAttempt] = []
-        for each, given in zip(allowed, initiated, strict=True):
-            if isinstance(given, InitiatedPayment):
-                made.append(each.new_attempt(given.transaction.id))
-                answers[each.place] = PressResult(each.link, given.transaction, is_new=not given.is_replay)
+        for each, result in zip(allowed, initiated, strict=True):
+            if isinstance(result, InitiatedPayment):
+                made.append(each.new_attempt(result.transaction.id))
+                answers[each.place] = PressResult(each.link, result.transaction, is_new=not result.is_replay)
             else:
-                answers[each.place] = given
+                answers[each.place] = result
         await attempts.insert(tx, made)
         return answers
 

@@ -47,15 +47,17 @@ async def lock(tx: Tx, numbers: Collection[str]) -> None:
     await prompts.lock_numbers(tx, numbers)
 
 
-async def refusals(tx: Tx, asked: Sequence[NewPrompt], *, now: datetime) -> list[Refusal | None]:
+async def refusals(tx: Tx, new_prompts: Sequence[NewPrompt], *, now: datetime) -> list[Refusal | None]:
     """Why each may not be sent; None: it may. The rows of their links are locked, and their numbers."""
-    numbers = sorted({each.phone for each in asked})
+    numbers = sorted({each.phone for each in new_prompts})
     blocked = await blocked_numbers.find(tx, numbers)
     tally: Tally = Counter()
     tally.update(await prompts.count_of_numbers(tx, numbers))
-    tally.update(await prompts.count_of_links(tx, {(each.merchant_id, each.link_id) for each in asked}))
-    tally.update(await prompts.count_of_addresses(tx, {each.address for each in asked if each.address is not None}))
-    return [_refusal(each, tally, is_blocked=each.phone in blocked) for each in asked]
+    tally.update(await prompts.count_of_links(tx, {(each.merchant_id, each.link_id) for each in new_prompts}))
+    tally.update(
+        await prompts.count_of_addresses(tx, {each.address for each in new_prompts if each.address is not None})
+    )
+    return [_refusal(each, tally, is_blocked=each.phone in blocked) for each in new_prompts]
 
 
 def _refusal(prompt: NewPrompt, tally: Tally, *, is_blocked: bool) -> Refusal | None:

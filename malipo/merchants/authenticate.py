@@ -61,8 +61,8 @@ class Authenticate:
             waiting = [place for place in range(len(requests)) if place not in answers]
             if not waiting:
                 return [answers[place] for place in range(len(requests))]
-            given = await self._try(connection, [requests[place] for place in waiting])
-            answers |= {place: answer for place, answer in zip(waiting, given, strict=True) if answer is not None}
+            new_answers = await self._try(connection, [requests[place] for place in waiting])
+            answers |= {place: answer for place, answer in zip(waiting, new_answers, strict=True) if answer is not None}
         raise Contention("another process always writes first")
 
     async def _try(self, connection: Conn, requests: Sequence[AccessRequest]) -> list[Caller | Refusal | None]:

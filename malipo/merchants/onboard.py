@@ -51,5 +51,5 @@ async def set_active(tx: Tx, merchant_id: str, *, is_active: bool, actor: Actor,
     await merchants.set_active(tx, merchant_id, is_active=is_active)
     if not is_active:
         await sessions.end_all(tx, now=now, merchant_id=merchant_id)
-    what = "merchant.activated" if is_active else "merchant.deactivated"
-    await audit_log.append(tx, actor, what, now=now, merchant_id=merchant_id)
+    act = "merchant.activated" if is_active else "merchant.deactivated"
+    await audit_log.append(tx, actor, act, now=now, merchant_id=merchant_id)

@@ -47,33 +47,33 @@ class StatementSource(Protocol):
         """Every line from the first moment until before the last, in the network's order."""
 
 
-def fields_of(reply: Reply | Answer, what: str) -> dict[str, Any]:
+def fields_of(reply: Reply | Answer, source: str) -> dict[str, Any]:
     """The content of a page. A page that did not come, or cannot be read, ends the whole fetch: half a day is no
     statement."""
     if isinstance(reply, Answer):
-        raise CannotFetch(f"{what} did not come: {reply.code} {reply.detail}".strip() + ".")
+        raise CannotFetch(f"{source} did not come: {reply.code} {reply.detail}".strip() + ".")
     fields = reply.json()
     if reply.status != 200 or fields is None:
-        raise CannotFetch(f"{what} did not come: HTTP {reply.status}.")
+        raise CannotFetch(f"{source} did not come: HTTP {reply.status}.")
     return fields
 
 
-def list_in(fields: dict[str, Any], name: str, what: str) -> list[dict[str, Any]]:
+def list_in(fields: dict[str, Any], name: str, source: str) -> list[dict[str, Any]]:
     found = fields.get(name)
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise CannotFetch(f"{what} has no list {name!r}.")
+        raise CannotFetch(f"{source} has no list {name!r}.")
     return found
 
 
-def shillings(value: object, what: str) -> int:
+def shillings(value: object, source: str) -> int:
     """Numbers, or text with groups: `1,234.00`."""
     match = _AMOUNT.fullmatch(text_of(value))
     if match is None:
-        raise CannotFetch(f"{what}: {text_of(value)!r} is not a whole number of shillings.")
+        raise CannotFetch(f"{source}: {text_of(value)!r} is not a whole number of shillings.")
     return int(match[1].replace(",", ""))
 
 
-def moment(value: object, what: str) -> datetime:
+def moment(value: object, source: str) -> datetime:
     """The time in an epoch of seconds or milliseconds, or in ISO 8601. Without a zone it is the time of Dar es
     Salaam."""
     text = text_of(value)
@@ -83,5 +83,5 @@ def moment(value: object, what: str) -> datetime:
             return datetime.fromtimestamp(seconds / 1000 if seconds > _MOST_SECONDS else seconds, UTC)
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise CannotFetch(f"{what}: {text!r} is not a time.") from None
+        raise CannotFetch(f"{source}: {text!r} is not a time.") from None
     return (found if found.tzinfo else found.replace(tzinfo=clock.ZONE)).astimezone(UTC)

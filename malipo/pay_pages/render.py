@@ -18,17 +18,17 @@ from malipo.phone import local, mask
 
 @cache
 def templates() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader(PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters |= {"phone": on_one_line, "masked": mask, "tin": tin_as_written}
+    environment.filters |= {"phone": on_one_line, "masked": mask, "tin": tin_as_written}
     # Written by us, and allowed by their hashes alone: an escaped letter would be another text.
-    made.globals |= {
+    environment.globals |= {
         "style": Markup(inline_files.style()),  # noqa: S704
         "script": Markup(inline_files.script()),  # noqa: S704
         "poster_style": Markup(inline_files.poster_style()),  # noqa: S704
     }
-    return made
+    return environment
 
 
 def on_one_line(number: str) -> str:

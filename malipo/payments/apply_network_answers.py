@@ -82,8 +82,8 @@ class ApplyNetworkAnswers:
 
 def _record_of(report: Report, found: dict[dispatches.NetworkKey, PaymentRecord]) -> PaymentRecord | None:
     """The payment that the answer is about; None if there is none, or if there are two."""
-    meant = [found[channel, report.key] for channel in report.channels if (channel, report.key) in found]
-    return meant[0] if len(meant) == 1 else None
+    records = [found[channel, report.key] for channel in report.channels if (channel, report.key) in found]
+    return records[0] if len(records) == 1 else None
 
 
 def _stored_answer_of(report: Report, transaction: Transaction, now: datetime) -> StoredAnswer:

@@ -82,20 +82,20 @@ def fast_request_of(
     if b"\\" in body or b"\x7f" in body:
         return None
     try:
-        asked = _decode(body)
+        wanted = _decode(body)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    order_reference = asked.orderReference
-    if asked.amount > terms.max_amounts[asked.channel] or not (order_reference or "").isprintable():
+    order_reference = wanted.orderReference
+    if wanted.amount > terms.max_amounts[wanted.channel] or not (order_reference or "").isprintable():
         return None
     hashed = _Hashed(
-        asked.amount,
-        asked.channel,
-        asked.description,
-        asked.metadata,
-        asked.buyerName,
+        wanted.amount,
+        wanted.channel,
+        wanted.description,
+        wanted.metadata,
+        wanted.buyerName,
         UNSET if order_reference is None else order_reference,
-        asked.buyerPhone,
+        wanted.buyerPhone,
     )
     draft = Transaction(
         merchant_id=merchant_id,
@@ -103,14 +103,14 @@ def fast_request_of(
         reference=terms.reference_of(network_key),
         network_key=network_key,
         type=Type.COLLECTION,
-        channel=asked.channel,
+        channel=wanted.channel,
         status=Status.PENDING,
-        amount=asked.amount,
+        amount=wanted.amount,
         fee=0,
-        phone=asked.buyerPhone,
-        name=asked.buyerName,
-        description=asked.description,
-        metadata=asked.metadata,
+        phone=wanted.buyerPhone,
+        name=wanted.buyerName,
+        description=wanted.description,
+        metadata=wanted.metadata,
         created_at=now,
         created_by=created_by,
         order_reference=order_reference,

@@ -164,11 +164,11 @@ def _queried(record: PaymentRecord, connector: str) -> tuple[Key, Dispatch, floa
     return _key_of(record), queried, 0
 
 
-async def _note(tx: Tx, payouts: Sequence[Transaction], what: str, *, now: datetime) -> None:
+async def _note(tx: Tx, payouts: Sequence[Transaction], act: str, *, now: datetime) -> None:
     for each in payouts:
         if each.refund_of is not None:
-            action, of = f"refund.{what}", {"refund_of": each.refund_of}
+            action, of = f"refund.{act}", {"refund_of": each.refund_of}
         else:
-            action, of = f"payout.{what}", {"retry_of": await retries.get(tx, each)}
+            action, of = f"payout.{act}", {"retry_of": await retries.get(tx, each)}
         log.warning(action, transaction=each.id, **of)
         await audit_log.append(tx, _ACTOR, action, now=now, merchant_id=each.merchant_id, transaction=each.id, **of)

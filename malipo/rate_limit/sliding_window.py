@@ -73,13 +73,13 @@ class Window(msgspec.Struct, frozen=True):
         counts = (after - before for before, after in pairwise(self.totals))
         return [(self.start_ms + time, count) for time, count in zip(self.times[1:], counts, strict=True)]
 
-    def admit(self, asked: int, *, limit: int, now_ms: int) -> tuple[int, Window]:
+    def admit(self, wanted: int, *, limit: int, now_ms: int) -> tuple[int, Window]:
         """How many of the requests are admitted, first come first served, and the window after them."""
         # If the clock was set back, the last request's time is used until the clock has caught up.
         now = max(now_ms - self.start_ms, self.times[-1])
         gone = max(bisect_right(self.times, now - SPAN_MS) - 1, 0)
         times, totals = self.times[gone:], self.totals[gone:]  # Copies, which may be changed.
-        admitted = min(asked, max(limit - (totals[-1] - totals[0]), 0))
+        admitted = min(wanted, max(limit - (totals[-1] - totals[0]), 0))
         if not admitted:
             return 0, Window(self.start_ms, times, totals)
         slot_ms = 1 if limit <= _PAIRS else _SLOT_MS

@@ -45,12 +45,12 @@ def open_handover(text: str) -> Handover:
     return Handover(old, last, new)
 
 
-def trusted_keys(given: Iterable[VerifierKey], handovers: Iterable[Handover]) -> dict[VerifierKey, int | None]:
+def trusted_keys(keys: Iterable[VerifierKey], handovers: Iterable[Handover]) -> dict[VerifierKey, int | None]:
     """The keys that follow from those that somebody trusts, with the last size that each may sign; None: any.
 
     A key that hands over twice is used by two: then nothing follows from it.
     """
-    trusted: dict[VerifierKey, int | None] = dict.fromkeys(given)
+    trusted: dict[VerifierKey, int | None] = dict.fromkeys(keys)
     left = set(handovers)
     olds = [each.old for each in left]
     left = {each for each in left if olds.count(each.old) == 1}

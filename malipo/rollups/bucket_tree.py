@@ -137,14 +137,14 @@ def pieces_of(tree: Tree, row: tuple[int, int, int], counts: Mapping[Bucket, int
     return found
 
 
-def add_up(tree: Tree, things: Iterable[tuple[str, int, int]]) -> dict[tuple[str, Bucket], list[int]]:
+def add_up(tree: Tree, entries: Iterable[tuple[str, int, int]]) -> dict[tuple[str, Bucket], list[int]]:
     """Things as (merchant, number, category from 1 on), counted in every bucket they are in.
 
     The counts of a bucket end with the last category that it has: a merchant with few payments has nearly a leaf for
     each, and zeros would be half of it.
     """
     counted: dict[tuple[str, Bucket], list[int]] = {}
-    for whose, number, category in things:
+    for whose, number, category in entries:
         for bucket in tree.buckets_of(number):
             counts = counted.setdefault((whose, bucket), [])
             counts.extend([0] * (category - len(counts)))

@@ -16,13 +16,13 @@ class CountDifference:
 
 
 async def check(
-    connection: Conn, rollup: Rollup, things: str | None, within: KeyRange = EVERYTHING
+    connection: Conn, rollup: Rollup, entries: str | None, within: KeyRange = EVERYTHING
 ) -> list[CountDifference]:
     """`things` is SQL that selects merchant_id, bucket (of the leaves), cell (the category) and count, in any order.
 
     None, if the leaves are known to be right. `within` is a range of merchants; `things` must be of the same.
     """
-    wrong = await _differences(connection, 0, things, _stored(rollup, 0, within), within) if things else []
+    wrong = await _differences(connection, 0, entries, _stored(rollup, 0, within), within) if entries else []
     for level in range(1, TOP + 1):
         # A bucket above the leaves is the sum of its children.
         children = _stored(rollup, level - 1, within)

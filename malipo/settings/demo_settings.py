@@ -16,8 +16,8 @@ FILE = "demo-settings.json"
 _OWN_SETTINGS = {"demo", "serve", "reload", "api", "worker"}
 
 
-def encode(made: Mapping[str, str]) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(made)) + b"\n"
+def encode(variables: Mapping[str, str]) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(variables)) + b"\n"
 
 
 def delete(data_dir: Path) -> None:

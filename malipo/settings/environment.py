@@ -61,9 +61,9 @@ def read(environment: Mapping[str, str]) -> Settings:
     ]
     for name, each in known.items():
         try:
-            given = secret_files.value_of(environment, name, is_secret=is_secret(each))
-            if given is not None:
-                values[each.name] = each.metadata["parse"](given)
+            text = secret_files.value_of(environment, name, is_secret=is_secret(each))
+            if text is not None:
+                values[each.name] = each.metadata["parse"](text)
         except ValueError as error:
             shown = f"; it is {environment[name]!r}" if each.metadata["is_shown"] else ""
             wrong.append(f"{name} {error}{shown}.")

@@ -57,6 +57,6 @@ def draw(file: IO[bytes], command: dict[str, Any]) -> tuple[bytes, int, int]:
 
 
 def _png(picture: Image.Image, colours: int) -> bytes:
-    made = BytesIO()
-    picture.quantize(colours, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
-    return made.getvalue()
+    buffer = BytesIO()
+    picture.quantize(colours, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()

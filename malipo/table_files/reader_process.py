@@ -57,18 +57,18 @@ def main() -> None:
     readers: set[int] = set()
     while True:
         try:
-            asked, files, _, _ = socket.recv_fds(line, _MOST_ORDER_BYTES, 2)
+            request, files, _, _ = socket.recv_fds(line, _MOST_ORDER_BYTES, 2)
         except TimeoutError:
             if readers:
                 continue
             return
-        if not asked:
+        if not request:
             return
         if not files:
-            what, which = asked.split()
-            line.send(end_of(int(which), readers, kills=what == b"kill"))
+            act, which = request.split()
+            line.send(end_of(int(which), readers, kills=act == b"kill"))
             continue
-        command = json.loads(asked)
+        command = json.loads(request)
         if command["is_workbook"]:  # Once here, and not in each reader.
             import_workbooks()
         elif command["is_picture"]:

@@ -71,11 +71,11 @@ class Reader:
             time.sleep(_LOOK_AGAIN_SECONDS)
         return self._exit_code
 
-    def _ask(self, what: str) -> int | None:
+    def _ask(self, act: str) -> int | None:
         with self._turn:
             if self._exit_code is None:
                 try:
-                    answer = self._forks.ask(f"{what} {self._pid}".encode())
+                    answer = self._forks.ask(f"{act} {self._pid}".encode())
                     self._exit_code = int(answer) if answer != b"alive" else None
                 except OSError:  # Whoever forked it is gone. The end of its pipe and its limits end it.
                     self._exit_code = -signal.SIGKILL
@@ -101,9 +101,9 @@ class _Forks:
                 start_new_session=True,  # An interrupt from the terminal is for who waits for the rows.
             )
 
-    def ask(self, what: bytes, *files: int) -> bytes:
+    def ask(self, request: bytes, *files: int) -> bytes:
         with self._turn:
-            socket.send_fds(self._line, [what], files)
+            socket.send_fds(self._line, [request], files)
             if not (answer := self._line.recv(100)):
                 raise ConnectionError("the process that forks readers has ended")
         return answer

@@ -108,5 +108,5 @@ async def get_locked(tx: Tx, merchant_id: str, id_: str) -> Endpoint:
     return endpoint
 
 
-async def _note(tx: Tx, actor: Actor, what: str, endpoint: Endpoint, now: datetime, **details: object) -> None:
-    await audit_log.append(tx, actor, what, now=now, merchant_id=endpoint.merchant_id, endpoint=endpoint.id, **details)
+async def _note(tx: Tx, actor: Actor, act: str, endpoint: Endpoint, now: datetime, **details: object) -> None:
+    await audit_log.append(tx, actor, act, now=now, merchant_id=endpoint.merchant_id, endpoint=endpoint.id, **details)

@@ -31,7 +31,7 @@ def step_seconds(settings: Settings) -> float:
 
 
 async def run_forever(
-    what: str,
+    loop_name: str,
     step: Step,
     notifier: asyncio.Event | None = None,
     *,
@@ -51,20 +51,20 @@ async def run_forever(
     the work that came meanwhile. A notification after such a pause begins a step at once.
     """
     loops = loops or LoopHealth()
-    name = " ".join([what, *where.values()])
+    name = " ".join([loop_name, *where.values()])
     turned = loops.begin(name, step_seconds=(seconds or _UNLIMITED_SECONDS) + look_seconds)
     try:
         while True:
             turned()
             next_at = loop_time() + pause_seconds
             try:
-                is_more = await _take_step(what, step, seconds=seconds, **where)
+                is_more = await _take_step(loop_name, step, seconds=seconds, **where)
                 loops.note_blocked(name, None)
             except Impossible as error:
                 # Somebody has to change something; until then the log repeats it once a minute.
                 is_more = False
                 if loops.note_blocked(name, str(error)):
-                    log.error("worker.blocked", None, step=what, message=str(error), **where)
+                    log.error("worker.blocked", None, step=loop_name, message=str(error), **where)
             if not is_more:
                 await _rest(notifier, look_seconds, until=next_at)
     except asyncio.CancelledError:
@@ -75,7 +75,7 @@ async def run_forever(
         raise
 
 
-async def _take_step(what: str, step: Step, *, seconds: float | None, **where: str) -> bool:
+async def _take_step(loop_name: str, step: Step, *, seconds: float | None, **where: str) -> bool:
     """Take one step. Returns whether more may be waiting."""
     begun = asyncio.ensure_future(step())
     try:
@@ -89,9 +89,9 @@ async def _take_step(what: str, step: Step, *, seconds: float | None, **where: s
     except Impossible:
         raise
     except (Unavailable, ConnectionLost, Contention, TimeoutError) as error:
-        log.warning("worker.database_away", step=what, reason=str(error), **where)
+        log.warning("worker.database_away", step=loop_name, reason=str(error), **where)
     except Exception as error:
-        log.error("worker.step_broke", error, step=what, **where)
+        log.error("worker.step_broke", error, step=loop_name, **where)
     return False
 
 

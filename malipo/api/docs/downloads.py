@@ -82,15 +82,15 @@ def _python() -> PublicFile:
 def _zipped(files: dict[str, bytes], *, record: str) -> bytes:
     lines = [f"{name},sha256={_hash(content)},{len(content)}" for name, content in files.items()]
     listed = "\n".join([*lines, f"{record},,", ""]).encode()
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as target:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
         for name, content in (files | {record: listed}).items():
             entry = zipfile.ZipInfo(name, _LONG_AGO)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = (0o100000 | _MODE) << 16
             entry.create_system = 3
             target.writestr(entry, content)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def _hash(content: bytes) -> str:
@@ -105,13 +105,13 @@ def _typescript() -> PublicFile:
         for path in sorted(folder.glob(pattern)):
             inside = _files(path) if path.is_dir() else [("", path.read_bytes())]
             files |= {(path / name).relative_to(folder).as_posix(): content for name, content in inside}
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w", format=tarfile.USTAR_FORMAT) as target:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as target:
         for name, content in files.items():
             entry = tarfile.TarInfo(f"package/{name}")
             entry.size, entry.mode = len(content), _MODE
             target.addfile(entry, io.BytesIO(content))
-    return PublicFile.of(gzip.compress(made.getvalue(), mtime=0), "application/octet-stream")
+    return PublicFile.of(gzip.compress(buffer.getvalue(), mtime=0), "application/octet-stream")
 
 
 def _php() -> PublicFile:

@@ -54,10 +54,10 @@ def collection_file(contract: Schema) -> Item:
     }
 
 
-def at(made: Item, base_url: str) -> Item:
+def at(item: Item, base_url: str) -> Item:
     """The same collection, for the service at this address."""
-    return made | {
-        "variable": [each | {"value": base_url} if each["key"] == "baseUrl" else each for each in made["variable"]]
+    return item | {
+        "variable": [each | {"value": base_url} if each["key"] == "baseUrl" else each for each in item["variable"]]
     }
 
 

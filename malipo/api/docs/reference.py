@@ -22,7 +22,7 @@ RIGHT_OF = {Role.VIEWER: Right.READ, Role.STAFF: Right.OPERATE, Role.OWNER: Righ
 
 _CREDENTIALS = {"apiKey": "x-api-key: $MALIPO_API_KEY", "bearer": "Authorization: Bearer $TOKEN"}
 # Query parameters that an example shows. All of them at once would find nothing.
-_ASKED = ("status", "kind", "wait", "limit", "phone")
+_IN_SAMPLES = ("status", "kind", "wait", "limit", "phone")
 _KEY = "Idempotency-Key"
 # The pages beside those of the operations, with their templates.
 _MORE = {"received": "received.html", "error-codes": "error_codes.html"}
@@ -338,17 +338,18 @@ def _with_clients(
     call: samples.ClientCall, parameters: Sequence[Schema], body: Any, key: str | None
 ) -> list[samples.ClientSample]:
     ids = [str(each["example"]) for each in parameters if each["in"] == "path"]
-    asked = {each["name"]: each["example"] for each in _asked(parameters)}
+    example_values = {each["name"]: each["example"] for each in _in_sample(parameters)}
     if call.gives is samples.Gives.EACH:
-        asked.pop("limit", None)  # All pages are read, one after the other.
+        example_values.pop("limit", None)  # All pages are read, one after the other.
     several = {
-        name: samples.Several(tuple(value)) if isinstance(value, list) else value for name, value in asked.items()
+        name: samples.Several(tuple(value)) if isinstance(value, list) else value
+        for name, value in example_values.items()
     }
     return samples.in_languages(call, ids, several | (body or {}) | ({} if key is None else {"idempotencyKey": key}))
 
 
-def _asked(parameters: Sequence[Schema]) -> list[Schema]:
-    return [each for each in parameters if each["in"] == "query" and each["name"] in _ASKED]
+def _in_sample(parameters: Sequence[Schema]) -> list[Schema]:
+    return [each for each in parameters if each["in"] == "query" and each["name"] in _IN_SAMPLES]
 
 
 def _path(path: str, parameters: Sequence[Schema]) -> str:
@@ -356,5 +357,5 @@ def _path(path: str, parameters: Sequence[Schema]) -> str:
     for each in parameters:
         if each["in"] == "path":
             path = path.replace("{" + each["name"] + "}", str(each["example"]))
-    asked = [f"{each['name']}={quote(markdown.in_query(each['example']), safe=',')}" for each in _asked(parameters)]
-    return path + ("?" + "&".join(asked) if asked else "")
+    query = [f"{each['name']}={quote(markdown.in_query(each['example']), safe=',')}" for each in _in_sample(parameters)]
+    return path + ("?" + "&".join(query) if query else "")

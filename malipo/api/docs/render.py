@@ -20,11 +20,13 @@ def static_files() -> StaticFolder:
 @cache
 def _templates() -> Environment:
     loader = PackageLoader("malipo.api.docs")
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     filters = (markdown.address, markdown.inline, markdown.paragraphs, markdown.slug, markdown.coloured)
-    made.filters |= {each.__name__: each for each in filters}
-    made.globals["static"] = static_files().url
-    return made
+    environment.filters |= {each.__name__: each for each in filters}
+    environment.globals["static"] = static_files().url
+    return environment
 
 
 def page(template: str, installation: DocsInstallation, *, here: str, language: str = "en", **values: Any) -> str:

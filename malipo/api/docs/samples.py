@@ -95,69 +95,69 @@ def in_languages(call: ClientCall, ids: Sequence[str], fields: Mapping[str, Any]
 def _python(call: ClientCall, ids: Sequence[str], fields: Mapping[str, Any]) -> str:
     named = {in_python(name): _python_value(value) for name, value in fields.items()}
     arguments = [*map(_text, ids), *(f"{name}={value}" for name, value in named.items())]
-    made = _joined(f"client.{in_python(call.method)}(", arguments, ")", "    ")
+    code = _joined(f"client.{in_python(call.method)}(", arguments, ")", "    ")
     shown = ", ".join(f"{call.answer}.{in_python(field)}" for field in call.shows)
     first = "from malipo_client import Malipo\n\nclient = Malipo()  # MALIPO_URL and MALIPO_API_KEY\n"
     match call.gives:
         case Gives.ONE:
-            then = f"{call.answer} = {made}\nprint({shown})"
+            then = f"{call.answer} = {code}\nprint({shown})"
         case Gives.LIST | Gives.EACH:
-            then = f"for {call.answer} in {made}:\n    print({shown})"
+            then = f"for {call.answer} in {code}:\n    print({shown})"
         case Gives.VALUE:
-            then = f"{call.answer} = {made}\nprint({call.answer})"
+            then = f"{call.answer} = {code}\nprint({call.answer})"
         case Gives.EVENTS:
             shown = ", ".join(f"event.{in_python(field)}" for field in call.shows)
-            then = f"{call.answer} = {made}\nfor event in {call.answer}.events:\n    print({shown})\n"
+            then = f"{call.answer} = {code}\nfor event in {call.answer}.events:\n    print({shown})\n"
             then += f"print({call.answer}.next)  # Keep it: the next call takes it as after."
         case Gives.NOTHING:
-            then = made
+            then = code
     return first + then
 
 
 def _typescript(call: ClientCall, ids: Sequence[str], fields: Mapping[str, Any]) -> str:
     named = [f"{name}: {_typescript_value(value)}" for name, value in fields.items()]
     head = f"client.{call.method}(" + "".join(f"{_text(each)}, " for each in ids)
-    made = _joined(head + "{ ", named, " })", "  ") if named else head.removesuffix(", ") + ")"
+    code = _joined(head + "{ ", named, " })", "  ") if named else head.removesuffix(", ") + ")"
     shown = ", ".join(f"{call.answer}.{field}" for field in call.shows)
     first = 'import { Malipo } from "malipo-client";\n\nconst client = new Malipo(); // MALIPO_URL and MALIPO_API_KEY\n'
     match call.gives:
         case Gives.ONE:
-            then = f"const {call.answer} = await {made};\nconsole.log({shown});"
+            then = f"const {call.answer} = await {code};\nconsole.log({shown});"
         case Gives.LIST:
-            then = f"for (const {call.answer} of await {made}) {{\n  console.log({shown});\n}}"
+            then = f"for (const {call.answer} of await {code}) {{\n  console.log({shown});\n}}"
         case Gives.EACH:
-            then = f"for await (const {call.answer} of {made}) {{\n  console.log({shown});\n}}"
+            then = f"for await (const {call.answer} of {code}) {{\n  console.log({shown});\n}}"
         case Gives.VALUE:
-            then = f"const {call.answer} = await {made};\nconsole.log({call.answer});"
+            then = f"const {call.answer} = await {code};\nconsole.log({call.answer});"
         case Gives.EVENTS:
             shown = ", ".join(f"event.{field}" for field in call.shows)
-            then = f"const {call.answer} = await {made};\n"
+            then = f"const {call.answer} = await {code};\n"
             then += f"for (const event of {call.answer}.events) {{\n  console.log({shown});\n}}\n"
             then += f"console.log({call.answer}.next); // Keep it: the next call takes it as after."
         case Gives.NOTHING:
-            then = f"await {made};"
+            then = f"await {code};"
     return first + then
 
 
 def _php(call: ClientCall, ids: Sequence[str], fields: Mapping[str, Any]) -> str:
     arguments = [*map(_quoted, ids), *(f"{name}: {_php_value(value)}" for name, value in fields.items())]
-    made = _joined(f"$client->{call.method.replace('.', '->')}(", arguments, ")", "    ")
+    code = _joined(f"$client->{call.method.replace('.', '->')}(", arguments, ")", "    ")
     shown = ", ' ', ".join(f"${call.answer}['{field}']" for field in call.shows)
     first = "require 'Malipo.php';\n\n$client = new Malipo\\Client(); // MALIPO_URL and MALIPO_API_KEY\n"
     match call.gives:
         case Gives.ONE:
-            then = f"${call.answer} = {made};\necho {shown}, PHP_EOL;"
+            then = f"${call.answer} = {code};\necho {shown}, PHP_EOL;"
         case Gives.LIST | Gives.EACH:
-            then = f"foreach ({made} as ${call.answer}) {{\n    echo {shown}, PHP_EOL;\n}}"
+            then = f"foreach ({code} as ${call.answer}) {{\n    echo {shown}, PHP_EOL;\n}}"
         case Gives.VALUE:
-            then = f"${call.answer} = {made};\necho ${call.answer}, PHP_EOL;"
+            then = f"${call.answer} = {code};\necho ${call.answer}, PHP_EOL;"
         case Gives.EVENTS:
             shown = ", ' ', ".join(f"$event['{field}']" for field in call.shows)
-            then = f"${call.answer} = {made};\n"
+            then = f"${call.answer} = {code};\n"
             then += f"foreach (${call.answer}['events'] as $event) {{\n    echo {shown}, PHP_EOL;\n}}\n"
             then += f"echo ${call.answer}['next'], PHP_EOL; // Keep it: the next call takes it as after."
         case Gives.NOTHING:
-            then = f"{made};"
+            then = f"{code};"
     return first + then
 
 

@@ -18,8 +18,8 @@ RETRY_SECONDS = (1, 2, 5, 10, 30)
 
 def secret_of(api_key: str) -> str:
     """The same for the same key; the key cannot be computed from it."""
-    made = hmac.digest(api_key.encode(), b"malipo listen", hashlib.sha256)
-    return "whsec_" + base64.b64encode(made).decode()
+    mac = hmac.digest(api_key.encode(), b"malipo listen", hashlib.sha256)
+    return "whsec_" + base64.b64encode(mac).decode()
 
 
 class Forward:

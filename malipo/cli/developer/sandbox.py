@@ -58,11 +58,11 @@ class Sandbox:
                 "elsewhere: /api/callbacks), so the money there may be real."
             )
 
-    async def take(self, type_: Type, asked: dict[str, Any]) -> Transaction:
+    async def take(self, type_: Type, fields: dict[str, Any]) -> Transaction:
         """Ask for a payment, as a merchant's program does."""
         path = "/v1/payments" if type_ is Type.COLLECTION else "/v1/payments/disburse"
         # Some merchants require one, and it shows how it is done.
-        return await self._api("POST", path, asked, {HEADER: f"trigger-{randomness.token_hex(16)}"})
+        return await self._api("POST", path, fields, {HEADER: f"trigger-{randomness.token_hex(16)}"})
 
     async def cancel(self, payment: Transaction) -> Transaction | None:
         """Take it back; None if it was too late."""

@@ -51,8 +51,8 @@ def ask_for_profile(path: Path, channel: Channel, *, account: str) -> StatementP
     if not is_free_name(name):
         raise Invalid("A name is up to 40 letters, digits and hyphens, and not that of a profile of malipo's own.")
     if not (carrier := carrier_named(account)):
-        asked = f"Whose account is it: the network's own (no), or an aggregator's ({', '.join(aggregators())})"
-        carrier = carrier_named(terminal.ask(asked).strip().lower())
+        question = f"Whose account is it: the network's own (no), or an aggregator's ({', '.join(aggregators())})"
+        carrier = carrier_named(terminal.ask(question).strip().lower())
     return profile_of(dataclasses.replace(found, carrier=carrier), channel, name=name)
 
 
@@ -69,8 +69,8 @@ def _complete(found: Guess) -> Guess:
     return dataclasses.replace(found, columns=columns, sign=sign, time_format=format_)
 
 
-def _column(what: str, columns: int) -> int:
-    answer = terminal.ask(f"Which column is {what} (1 to {columns})").strip()
+def _column(meaning: str, columns: int) -> int:
+    answer = terminal.ask(f"Which column is {meaning} (1 to {columns})").strip()
     if not answer.isdecimal() or not 1 <= int(answer) <= columns:
         raise Invalid(f"{answer!r} is not a column from 1 to {columns}. Nothing was imported.")
     return int(answer) - 1

@@ -48,8 +48,8 @@ class Dashboard(Site[MerchantPage, MerchantRequest]):
             return browser_request.go(OWN.path)
         if not browser_request.may(page.right):
             raise error_pages.NotAllowed
-        if (asked := await reauthentication_pages.ask(browser_request, page.act)) is not None:
-            return asked
+        if (question := await reauthentication_pages.ask(browser_request, page.act)) is not None:
+            return question
         if page.path != _LIVE:  # A page that is open is not a user who is there.
             await browser_request.note_use()
         return await page.handler(browser_request)

@@ -29,8 +29,8 @@ async def show(request: MerchantRequest) -> Response:
 
 
 async def _page(request: MerchantRequest, refusal: Conflict | None = None) -> Response:
-    asked = request.http.query_params.get("state", "")
-    state = DeliveryState(asked) if asked in DeliveryState.__members__.values() else None
+    wanted = request.http.query_params.get("state", "")
+    state = DeliveryState(wanted) if wanted in DeliveryState.__members__.values() else None
     endpoint, before = await get(request), key_in(request)
     found = await request.parts.queries.read_snapshot(
         lambda connection: delivery_history.page(

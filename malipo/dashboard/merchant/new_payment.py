@@ -207,8 +207,8 @@ async def _decide(
             return request.go(*await single_payout.submit(request, wanted))
         initiated = await request.parts.payments.initiate(wanted)
     except ConfirmationRequired:
-        asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
-        return asked or await _decide(request, replace(wanted, payout_limits=None), draft, typed, seen=seen)
+        question = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
+        return question or await _decide(request, replace(wanted, payout_limits=None), draft, typed, seen=seen)
     except ApprovalRequired:
         # Other payouts of theirs have come first. What was confirmed is submitted instead: nothing is paid by it.
         return request.go(*await single_payout.submit(request, wanted))

@@ -133,9 +133,9 @@ async def _decide(
             return request.go(*await single_payout.submit(request, replace(wanted, draft=draft)))
         initiated = await request.parts.payments.initiate(wanted)
     except ConfirmationRequired:
-        asked = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
-        if asked is not None:
-            return asked
+        question = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
+        if question is not None:
+            return question
         confirmed = replace(wanted, payout_limits=None)
         return await _decide(request, known, confirmed, draft, typed, is_meant=True)
     except ApprovalRequired:

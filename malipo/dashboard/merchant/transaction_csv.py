@@ -39,17 +39,17 @@ COLUMNS = (
 
 
 async def send(request: MerchantRequest) -> Response:
-    asked = transaction_list.asked_in(request.http.query_params)
-    asked.fields.check()
-    wanted = await transaction_list.meant(request, asked)
+    query = transaction_list.query_in(request.http.query_params)
+    query.fields.check()
+    wanted = await transaction_list.filter_of(request, query)
     pieces = keyset_pagination.stream(request.parts.queries.read_part, request.merchant_id, wanted)
-    headers = headers_of(request, asked, "csv")
+    headers = headers_of(request, query, "csv")
     return StreamingResponse(_csv(pieces), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-def headers_of(request: MerchantRequest, asked: TransactionListQuery, ending: str) -> dict[str, str]:
+def headers_of(request: MerchantRequest, query: TransactionListQuery, ending: str) -> dict[str, str]:
     """The headers of the download, with a file name that has the business and the days."""
-    first, last = (each.astimezone(ZONE).date() if each else None for each in (asked.wanted.first, asked.wanted.last))
+    first, last = (each.astimezone(ZONE).date() if each else None for each in (query.wanted.first, query.wanted.last))
     today = request.parts.clock().astimezone(ZONE).date()
     named = attachment("transactions", ending, business=request.business, first=first, last=last, today=today)
     return SECURITY_HEADERS | named

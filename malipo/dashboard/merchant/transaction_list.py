@@ -45,7 +45,7 @@ class TransactionListQuery:
     fields: Fields
 
 
-def asked_in(query: Mapping[str, str]) -> TransactionListQuery:
+def query_in(query: Mapping[str, str]) -> TransactionListQuery:
     typed = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
     days = {name: _local(typed[name], is_end=name == "to") for name in ("from", "to") if name in typed}
     is_refund = KINDS.get(typed.get("type", ""))
@@ -58,10 +58,10 @@ def asked_in(query: Mapping[str, str]) -> TransactionListQuery:
 
 async def show(request: MerchantRequest) -> Response:
     query = request.http.query_params
-    asked = asked_in(query)
-    is_right = asked.fields.problem is None
+    list_query = query_in(query)
+    is_right = list_query.fields.problem is None
     before, after = (_key_in(query.get(name, "")) for name in ("before", "after"))
-    looked_for = await meant(request, asked) if is_right else TransactionFilter()
+    looked_for = await filter_of(request, list_query) if is_right else TransactionFilter()
     page = await _page(request, looked_for, before, after) if is_right else TransactionPage([])
     refunded = await _refunded(request, page)
     today = request.parts.clock().astimezone(ZONE).date()
@@ -71,24 +71,24 @@ async def show(request: MerchantRequest) -> Response:
         status=200 if is_right else 400,
         page=page,
         refunded=refunded,
-        sums=await _sums(request, looked_for) if is_right and asked.typed else None,
+        sums=await _sums(request, looked_for) if is_right and list_query.typed else None,
         presets=[
-            (name, _link(asked, **{"from": first, "to": last}), _is_chosen(asked, first, last))
+            (name, _link(list_query, **{"from": first, "to": last}), _is_chosen(list_query, first, last))
             for name, first, last in presets(today)
         ],
         most_summed=f"{sums.MOST_READ:,}",
         shows_receipt=looked_for.provider_reference is not None or looked_for.receipt_begins is not None,
-        amount=_amount_beside(asked, looked_for),
-        without_filters=_only_search(asked),
-        folded=sum(name in asked.typed for name in FILTERS if name not in ("search", "link")),
-        typed=asked.typed,
-        problems=form_errors.in_words(request.words, asked.fields),
+        amount=_amount_beside(list_query, looked_for),
+        without_filters=_only_search(list_query),
+        folded=sum(name in list_query.typed for name in FILTERS if name not in ("search", "link")),
+        typed=list_query.typed,
+        problems=form_errors.in_words(request.words, list_query.fields),
         channels=[(channel, profile.name) for channel, profile in PROFILES.items()],
-        looked_through=f"{most_looked_through(asked.wanted):,}",
-        older=_link(asked, before=page.older) if page.older else None,
-        newer=_link(asked, after=page.newer) if page.newer else None,
-        csv=f"{PATH}.csv" + (f"?{urlencode(asked.typed)}" if asked.typed else ""),
-        xlsx=f"{PATH}.xlsx" + (f"?{urlencode(asked.typed)}" if asked.typed else ""),
+        looked_through=f"{most_looked_through(list_query.wanted):,}",
+        older=_link(list_query, before=page.older) if page.older else None,
+        newer=_link(list_query, after=page.newer) if page.newer else None,
+        csv=f"{PATH}.csv" + (f"?{urlencode(list_query.typed)}" if list_query.typed else ""),
+        xlsx=f"{PATH}.xlsx" + (f"?{urlencode(list_query.typed)}" if list_query.typed else ""),
     )
 
 
@@ -115,8 +115,8 @@ async def _page(
     )
 
 
-def _is_chosen(asked: TransactionListQuery, first: str, last: str) -> bool:
-    return (asked.typed.get("from"), asked.typed.get("to")) == (first, last)
+def _is_chosen(list_query: TransactionListQuery, first: str, last: str) -> bool:
+    return (list_query.typed.get("from"), list_query.typed.get("to")) == (first, last)
 
 
 async def _sums(request: MerchantRequest, looked_for: TransactionFilter) -> Sums:
@@ -125,9 +125,9 @@ async def _sums(request: MerchantRequest, looked_for: TransactionFilter) -> Sums
     )
 
 
-async def meant(request: MerchantRequest, asked: TransactionListQuery) -> TransactionFilter:
+async def filter_of(request: MerchantRequest, list_query: TransactionListQuery) -> TransactionFilter:
     """With what the search means instead of its text, if that is a receipt, an order reference or an amount."""
-    wanted, typed = asked.wanted, asked.typed.get("search", "")
+    wanted, typed = list_query.wanted, list_query.typed.get("search", "")
     if not typed or _whole_name(wanted) is not None:
         return wanted
     without = dataclasses.replace(wanted, search=None)
@@ -192,22 +192,22 @@ def _whole_name(wanted: TransactionFilter) -> str | None:
     return reference if _WHOLE_REFERENCE.fullmatch(reference) else None
 
 
-def _amount_beside(asked: TransactionListQuery, looked_for: TransactionFilter) -> tuple[int, str] | None:
+def _amount_beside(list_query: TransactionListQuery, looked_for: TransactionFilter) -> tuple[int, str] | None:
     """A number without a separator can be an amount too: that, and the link to look for it."""
-    typed = asked.typed.get("search", "")
+    typed = list_query.typed.get("search", "")
     if not typed.isascii() or not typed.isdigit() or typed[0] == "0" or not 3 <= len(typed) <= 8:
         return None
-    return None if looked_for.amount else (int(typed), _link(asked, search=f"{int(typed):,}"))
+    return None if looked_for.amount else (int(typed), _link(list_query, search=f"{int(typed):,}"))
 
 
-def _only_search(asked: TransactionListQuery) -> str | None:
+def _only_search(list_query: TransactionListQuery) -> str | None:
     """The link to look for the same in everything, if other filters are set."""
-    typed = asked.typed.get("search")
-    return f"{PATH}?{urlencode({'search': typed})}" if typed and len(asked.typed) > 1 else None
+    typed = list_query.typed.get("search")
+    return f"{PATH}?{urlencode({'search': typed})}" if typed and len(list_query.typed) > 1 else None
 
 
-def _link(asked: TransactionListQuery, **key: str) -> str:
-    return f"{PATH}?{urlencode(dict(asked.typed) | key)}"
+def _link(list_query: TransactionListQuery, **key: str) -> str:
+    return f"{PATH}?{urlencode(dict(list_query.typed) | key)}"
 
 
 def _key_in(text: str) -> str | None:

@@ -30,9 +30,9 @@ _WIDTHS = (20, 14, 14, 26, 17, 14, 14, 12, 14, 22, 24, 24, 34, 32)
 
 
 async def send(request: MerchantRequest) -> Response:
-    asked = transaction_list.asked_in(request.http.query_params)
-    asked.fields.check()
-    wanted = await transaction_list.meant(request, asked)
+    query = transaction_list.query_in(request.http.query_params)
+    query.fields.check()
+    wanted = await transaction_list.filter_of(request, query)
 
     async def write(file: IO[bytes], folder: str) -> None:
         book = await asyncio.to_thread(TransactionBook, request.words, file, folder)
@@ -41,7 +41,7 @@ async def send(request: MerchantRequest) -> Response:
             await asyncio.to_thread(book.add, piece)
         await asyncio.to_thread(book.close)
 
-    return await workbook_file.answer(request, headers_of(request, asked, "xlsx"), write)
+    return await workbook_file.answer(request, headers_of(request, query, "xlsx"), write)
 
 
 class TransactionBook:

@@ -35,11 +35,11 @@ class _Page(NamedTuple):
 
 
 async def show(request: MerchantRequest) -> Response:
-    asked = days_in(request.http.query_params)
-    is_right = asked.fields.problem is None
+    wanted = days_in(request.http.query_params)
+    is_right = wanted.fields.problem is None
     before = _number_in(request.http.query_params.get("before", ""))
     found = await request.parts.queries.read_snapshot(
-        lambda connection: _page(connection, request.merchant_id, asked if is_right else None, before)
+        lambda connection: _page(connection, request.merchant_id, wanted if is_right else None, before)
     )
     lines = found.lines
     return render.page(
@@ -52,56 +52,60 @@ async def show(request: MerchantRequest) -> Response:
         lines=lines[:PER_PAGE],
         kind=line_sentence,
         sums=found.sums,
-        typed=asked.typed,
-        problems=form_errors.in_words(request.words, asked.fields),
-        older=asked.link(PATH, before=lines[PER_PAGE - 1].number) if len(lines) > PER_PAGE else None,
-        newer=_newer(asked, found.period, before),
+        typed=wanted.typed,
+        problems=form_errors.in_words(request.words, wanted.fields),
+        older=wanted.link(PATH, before=lines[PER_PAGE - 1].number) if len(lines) > PER_PAGE else None,
+        newer=_newer(wanted, found.period, before),
         presets=[
-            (name, f"{PATH}?{urlencode({'from': first, 'to': last})}", dict(asked.typed) == {"from": first, "to": last})
+            (
+                name,
+                f"{PATH}?{urlencode({'from': first, 'to': last})}",
+                dict(wanted.typed) == {"from": first, "to": last},
+            )
             for name, first, last in presets(request.parts.clock().astimezone(ZONE).date())
         ],
-        csv=asked.link(f"{PATH}.csv"),
-        xlsx=asked.link(f"{PATH}.xlsx"),
-        paper=asked.link(f"{PATH}/print"),
+        csv=wanted.link(f"{PATH}.csv"),
+        xlsx=wanted.link(f"{PATH}.xlsx"),
+        paper=wanted.link(f"{PATH}/print"),
     )
 
 
-async def _page(connection: Conn, merchant_id: str, asked: StatementDays | None, before: int | None) -> _Page:
+async def _page(connection: Conn, merchant_id: str, wanted: StatementDays | None, before: int | None) -> _Page:
     """One line more than a page has tells that there is an older page."""
     wallet, updated_at = await wallets.get(connection, merchant_id)
-    if asked is None:
+    if wanted is None:
         return _Page(wallet, updated_at, Period(0, 0, 0), [])
-    first, last = asked.bounds
+    first, last = wanted.bounds
     period = await period_statement.find(connection, merchant_id, first=first, last=last)
     lines = await period_statement.newest_of(connection, merchant_id, period, before=before, limit=PER_PAGE + 1)
-    return _Page(wallet, updated_at, period, lines, await _sums(connection, merchant_id, asked, period))
+    return _Page(wallet, updated_at, period, lines, await _sums(connection, merchant_id, wanted, period))
 
 
-async def _sums(connection: Conn, merchant_id: str, asked: StatementDays, period: Period) -> PeriodSums | None:
-    if not asked.typed or period.line_count > MOST_ON_PAPER:
+async def _sums(connection: Conn, merchant_id: str, wanted: StatementDays, period: Period) -> PeriodSums | None:
+    if not wanted.typed or period.line_count > MOST_ON_PAPER:
         return None
     sums = PeriodSums(period.opening)
     sums.add((await period_statement.newest_of(connection, merchant_id, period, limit=MOST_ON_PAPER))[::-1])
     return sums
 
 
-def _newer(asked: StatementDays, period: Period, before: int | None) -> str | None:
+def _newer(wanted: StatementDays, period: Period, before: int | None) -> str | None:
     """The page above begins a page's length higher up, since no number is left out."""
     if before is None:
         return None
     above = before + PER_PAGE
-    return asked.link(PATH, before=above) if above <= period.last else asked.link(PATH)
+    return wanted.link(PATH, before=above) if above <= period.last else wanted.link(PATH)
 
 
 async def show_paper(request: MerchantRequest) -> Response:
     """As a bank prints it: oldest first, from one balance to another. Without days: this month so far."""
-    asked = days_in(request.http.query_params)
-    asked.fields.check()
+    wanted = days_in(request.http.query_params)
+    wanted.fields.check()
     now = request.parts.clock()
     today = now.astimezone(ZONE).date()
-    last = asked.last or max(today, asked.first or today)
-    first = asked.first or last.replace(day=1)
-    days = StatementDays({"from": first.isoformat(), "to": last.isoformat()}, first, last, asked.fields)
+    last = wanted.last or max(today, wanted.first or today)
+    first = wanted.first or last.replace(day=1)
+    days = StatementDays({"from": first.isoformat(), "to": last.isoformat()}, first, last, wanted.fields)
     period, lines = await request.parts.queries.read_snapshot(
         lambda connection: _printed(connection, request.merchant_id, days), may_lag=True
     )

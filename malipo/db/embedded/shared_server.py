@@ -266,16 +266,16 @@ def _make_folders(folder: Path) -> None:
 def _make(folder: Path, *, like: Path) -> None:
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-        made = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        _give(made, like=like)
-        os.close(made)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        _give(descriptor, like=like)
+        os.close(descriptor)
 
 
-def _give(made: int, *, like: Path) -> None:
+def _give(descriptor: int, *, like: Path) -> None:
     """A file that root makes in another user's folder is given to that user, who could not use it otherwise."""
     if os.geteuid() == 0:
         owner = like.stat()
-        os.fchown(made, owner.st_uid, owner.st_gid)
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
 def _socket_link(folder: Path) -> Path:

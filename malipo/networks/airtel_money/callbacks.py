@@ -55,10 +55,10 @@ def _is_signed(raw: bytes, key: str, signature: str, settings: AirtelMoneySettin
     """Nothing public says which bytes are under the hash, so the setting may name them, or allow both."""
     forms = {"wrapped": b'{"transaction":' + raw + b"}", "object": raw}
     wanted = settings.airtel_money_callback_hash
-    given = signature.strip().encode("utf-8", "replace")
+    received = signature.strip().encode("utf-8", "replace")
     is_right = False
     for form, signed in forms.items():
         if wanted in ("either", form):
-            made = base64.b64encode(hmac.new(key.encode(), signed, hashlib.sha256).digest())
-            is_right |= hmac.compare_digest(made, given)
+            expected = base64.b64encode(hmac.new(key.encode(), signed, hashlib.sha256).digest())
+            is_right |= hmac.compare_digest(expected, received)
     return is_right

@@ -27,18 +27,18 @@ async def summary(
     seen: set[str] = set()
     counts: list[tuple[int, int]] = []  # of each page: what it says, and how many it has
     while True:
-        what, offset = f"Page {len(counts) + 1} of the summary", sum(has for _, has in counts)
+        source, offset = f"Page {len(counts) + 1} of the summary", sum(has for _, has in counts)
         query = f"from={begins.timestamp():.0f}&to={ends.timestamp():.0f}&limit={PAGE}&offset={offset}"
-        count, transactions = _page(await get(f"{path}?{query}"), what)
+        count, transactions = _page(await get(f"{path}?{query}"), source)
         counts.append((count, len(transactions)))
         if not transactions:
             break
         for each in transactions:
             if text_of(_part(each, "transaction").get("status")).upper() != _MOVED:
                 continue
-            line = _line(each, what, our_number)
+            line = _line(each, source, our_number)
             if line.receipt in seen:
-                raise CannotFetch(f"{what}: {line.receipt} came twice. The list changed while it was read.")
+                raise CannotFetch(f"{source}: {line.receipt} came twice. The list changed while it was read.")
             seen.add(line.receipt)
             if begins <= line.moved_at < ends:
                 yield line
@@ -53,25 +53,25 @@ def _require_whole(counts: list[tuple[int, int]]) -> None:
         raise CannotFetch(f"The summary has {total} transactions, and its pages say {pages}.")
 
 
-def _page(reply: Reply | Answer, what: str) -> tuple[int, list[dict[str, Any]]]:
-    data = fields_of(reply, what).get("data")
+def _page(reply: Reply | Answer, source: str) -> tuple[int, list[dict[str, Any]]]:
+    data = fields_of(reply, source).get("data")
     if not isinstance(data, dict):
-        raise CannotFetch(f"{what} has no data.")
-    return shillings(data.get("count"), f"{what}, count"), list_in(data, "transactions", what)
+        raise CannotFetch(f"{source} has no data.")
+    return shillings(data.get("count"), f"{source}, count"), list_in(data, "transactions", source)
 
 
-def _line(fields: dict[str, Any], what: str, our_number: str) -> FetchedLine:
+def _line(fields: dict[str, Any], source: str, our_number: str) -> FetchedLine:
     transaction = _part(fields, "transaction")
     receipt = receipt_of(transaction.get("airtel_money_id"), text_of(transaction.get("airtel_money_id")))
     if receipt is None:
-        raise CannotFetch(f"{what} has a transaction without an airtel_money_id.")
-    what = f"{what}, {receipt}"
-    amount, (sign, phone) = shillings(transaction.get("amount"), what), _direction(fields, what, our_number)
+        raise CannotFetch(f"{source} has a transaction without an airtel_money_id.")
+    source = f"{source}, {receipt}"
+    amount, (sign, phone) = shillings(transaction.get("amount"), source), _direction(fields, source, our_number)
     service = text_of(_part(fields, "service").get("type"))
     charge = text_of(_part(fields, "charges").get("service"))
     return FetchedLine(
         receipt=receipt,
-        moved_at=moment(transaction.get("created_at"), what),
+        moved_at=moment(transaction.get("created_at"), source),
         amount=sign * amount,
         service=service,
         key=text_of(transaction.get("id")),
@@ -80,12 +80,12 @@ def _line(fields: dict[str, Any], what: str, our_number: str) -> FetchedLine:
     )
 
 
-def _direction(fields: dict[str, Any], what: str, our_number: str) -> tuple[int, str]:
+def _direction(fields: dict[str, Any], source: str, our_number: str) -> tuple[int, str]:
     """+1 if we were paid, and the other's number."""
     payer, payee = (text_of(_part(fields, name).get("msisdn")) for name in ("payer", "payee"))
     is_payer, is_payee = (number[-_DIGITS:] == our_number[-_DIGITS:] for number in (payer, payee))
     if is_payer == is_payee:
-        raise CannotFetch(f"{what}: one of payer and payee should be our own number, and {_which(is_payer)} is.")
+        raise CannotFetch(f"{source}: one of payer and payee should be our own number, and {_which(is_payer)} is.")
     return (1, payer) if is_payee else (-1, payee)
 
 

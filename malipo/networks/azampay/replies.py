@@ -26,11 +26,11 @@ _NETWORK_ID = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 
 def of_token(reply: Reply) -> Token | Answer:
     fields = reply.json() or {}
-    given = fields.get("data")
-    given = given if isinstance(given, dict) else {}
-    token = token_of(given.get("accessToken"))
+    data = fields.get("data")
+    data = data if isinstance(data, dict) else {}
+    token = token_of(data.get("accessToken"))
     if token and reply.status < 300 and fields.get("success") is not False:
-        return token, _seconds_until(given.get("expire"))
+        return token, _seconds_until(data.get("expire"))
     # 423: the name, the id or the secret of the application is wrong.
     if reply.status in (400, 401, 403, 423) and (message := message_of(fields)):
         return misconfigured(NETWORK, f"HTTP {reply.status}", message)

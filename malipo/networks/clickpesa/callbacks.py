@@ -75,10 +75,10 @@ def _verdict(status: object) -> Verdict | None:
 
 def _is_right(fields: Mapping[str, Any], signature: str, settings: ClickpesaSettings) -> bool:
     try:
-        made = checksum_of(fields, settings)
+        expected = checksum_of(fields, settings)
     except (RecursionError, ValueError):
         return False
-    return hmac.compare_digest(made.encode(), signature.lower().encode())
+    return hmac.compare_digest(expected.encode(), signature.lower().encode())
 
 
 def checksum_of(payload: Mapping[str, Any], settings: ClickpesaSettings) -> str:

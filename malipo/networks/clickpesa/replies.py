@@ -30,8 +30,8 @@ _PROVIDERS = {
 def of_token(reply: Reply) -> Token | Answer:
     fields = reply.json() or {}
     # It begins with "Bearer " already.
-    given = fields.get("token")
-    token = token_of(given.removeprefix("Bearer").strip() if isinstance(given, str) else None)
+    value = fields.get("token")
+    token = token_of(value.removeprefix("Bearer").strip() if isinstance(value, str) else None)
     if token and reply.status < 300:
         return token, _TOKEN_SECONDS
     if reply.status in (400, 401, 403) and text_of(fields.get("message")):

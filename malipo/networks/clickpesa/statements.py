@@ -34,10 +34,10 @@ async def statement(get: Get, *, begins: datetime, ends: datetime) -> AsyncItera
         for kind in ("payments", "payouts")
         for id_, payment in (await _listed(get, f"/{kind}/all?{dates}", kind)).items()
     }
-    what = "The statement"
-    fields = fields_of(await get(f"/account/statement?currency=TZS&{dates}"), what)
-    for each in list_in(fields, "transactions", what):
-        line = _line(each, what, payments)
+    source = "The statement"
+    fields = fields_of(await get(f"/account/statement?currency=TZS&{dates}"), source)
+    for each in list_in(fields, "transactions", source):
+        line = _line(each, source, payments)
         if begins <= line.moved_at < ends:
             yield line
 
@@ -46,9 +46,9 @@ async def _listed(get: Get, path: str, kind: str) -> dict[str, _Payment]:
     found: dict[str, _Payment] = {}
     total, has = 0, 0
     while True:
-        what = f"The list of {kind} from {has}"
-        fields = fields_of(await get(f"{path}&skip={has}&limit={PAGE}"), what)
-        total, page = shillings(fields.get("totalCount"), f"{what}, totalCount"), list_in(fields, "data", what)
+        source = f"The list of {kind} from {has}"
+        fields = fields_of(await get(f"{path}&skip={has}&limit={PAGE}"), source)
+        total, page = shillings(fields.get("totalCount"), f"{source}, totalCount"), list_in(fields, "data", source)
         has += len(page)
         found |= {text_of(each.get("id")): _payment(each) for each in page}
         if not page or has >= total:
@@ -71,17 +71,17 @@ def _payment(fields: dict[str, Any]) -> _Payment:
     )
 
 
-def _line(fields: dict[str, Any], what: str, payments: dict[str, _Payment]) -> FetchedLine:
+def _line(fields: dict[str, Any], source: str, payments: dict[str, _Payment]) -> FetchedLine:
     id_, entry = text_of(fields.get("id")), text_of(fields.get("entry")).lower()
     if not id_ or entry not in _SIGNS:
-        raise CannotFetch(f"{what} has a line that is neither Credit nor Debit, or has no id.")
-    amount = shillings(fields.get("amount"), f"{what}, {id_}")
+        raise CannotFetch(f"{source} has a line that is neither Credit nor Debit, or has no id.")
+    amount = shillings(fields.get("amount"), f"{source}, {id_}")
     # A fee may have the id of its payment, but is not the payment.
     payment = payments.get(id_)
     is_it = payment is not None and payment.amount == amount
     return FetchedLine(
         receipt=id_,
-        moved_at=moment(fields.get("date"), f"{what}, {id_}"),
+        moved_at=moment(fields.get("date"), f"{source}, {id_}"),
         amount=_SIGNS[entry] * amount,
         key=payment.key if payment is not None and is_it else "",
         phone=payment.phone if payment is not None and is_it else "",

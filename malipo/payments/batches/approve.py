@@ -112,8 +112,8 @@ class PaidPerhaps(Conflict):
         )
 
 
-def _details(retried: Mapping[int, str], what: str) -> Details:
-    return {f"items[{index}]": [f"It pays {id_} again, which {what}."] for index, id_ in retried.items()}
+def _details(retried: Mapping[int, str], event: str) -> Details:
+    return {f"items[{index}]": [f"It pays {id_} again, which {event}."] for index, id_ in retried.items()}
 
 
 def _lines(retried: Mapping[int, str]) -> str:

@@ -46,10 +46,10 @@ class CancelBatch:
     ) -> list[CancelledBatch | Refusal | IntakeClosed]:
         return [await self._cancel(tx, each) for each in cancellations]
 
-    async def _cancel(self, tx: Tx, asked: BatchCancellation) -> CancelledBatch | Refusal | IntakeClosed:
+    async def _cancel(self, tx: Tx, cancellation: BatchCancellation) -> CancelledBatch | Refusal | IntakeClosed:
         if (closed := await installation.why_not_cancel(tx)) is not None:
             return closed
-        batch = await batches.lock(tx, asked.merchant_id, asked.batch_id)
+        batch = await batches.lock(tx, cancellation.merchant_id, cancellation.batch_id)
         if batch is None:
             return NoSuchBatch()
         if batch.status in (BatchStatus.CANCELLED, BatchStatus.COMPLETED):
@@ -63,13 +63,13 @@ class CancelBatch:
             batch,
             status=status,
             cancelled_at=batch.cancelled_at or now,
-            cancelled_by=batch.cancelled_by or asked.requester.id,
+            cancelled_by=batch.cancelled_by or cancellation.requester.id,
         )
         await batches.cancel(tx, after)
-        if asked.requester.actor is not None:
+        if cancellation.requester.actor is not None:
             await audit_log.append(
                 tx,
-                asked.requester.actor,
+                cancellation.requester.actor,
                 "batch.cancelled",
                 now=now,
                 merchant_id=batch.merchant_id,

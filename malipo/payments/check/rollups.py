@@ -68,8 +68,8 @@ async def _wrong_totals(connection: Conn, within: KeyRange) -> list[LedgerFindin
 
 
 async def _wrong_counts(connection: Conn, within: KeyRange, *, are_leaves_right: bool) -> list[LedgerFinding]:
-    things = f"SELECT merchant_id, {LEAF} AS bucket, {CELL} AS cell, count FROM ({counted(within)}) AS counted"
-    wrong = await rollup_check.check(connection, Rollup.PAYMENTS, None if are_leaves_right else things, within)
+    entries = f"SELECT merchant_id, {LEAF} AS bucket, {CELL} AS cell, count FROM ({counted(within)}) AS counted"
+    wrong = await rollup_check.check(connection, Rollup.PAYMENTS, None if are_leaves_right else entries, within)
     return [LedgerFinding("payments counted", each.where, each.stored, each.computed) for each in wrong]
 
 

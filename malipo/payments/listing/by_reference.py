@@ -16,14 +16,14 @@ from malipo.payments.transaction import Transaction
 async def page(
     connection: Conn, merchant_id: str, wanted: TransactionFilter, *, offset: int, limit: int
 ) -> tuple[int, list[Transaction]]:
-    made = None
+    ids = None
     if wanted.idempotency_key is not None:
-        made = await idempotency_keys.find_transaction_ids(connection, merchant_id, wanted.idempotency_key)
-    everything = _where(merchant_id, dataclasses.replace(wanted, before=None), made)
+        ids = await idempotency_keys.find_transaction_ids(connection, merchant_id, wanted.idempotency_key)
+    everything = _where(merchant_id, dataclasses.replace(wanted, before=None), ids)
     total = int(
         await connection.fetchval(f"SELECT count(*) FROM transactions t WHERE {everything}", *everything.values)
     )
-    where = _where(merchant_id, wanted, made)
+    where = _where(merchant_id, wanted, ids)
     rows = await connection.fetch(
         f"SELECT t.id FROM transactions t WHERE {where} ORDER BY t.id DESC LIMIT {limit:d} OFFSET {offset:d}",
         *where.values,
@@ -31,7 +31,7 @@ async def page(
     return total, await transactions.find_by_ids(connection, merchant_id, [row["id"] for row in rows])
 
 
-def _where(merchant_id: str, wanted: TransactionFilter, made: list[str] | None) -> Conditions:
+def _where(merchant_id: str, wanted: TransactionFilter, ids: list[str] | None) -> Conditions:
     where = where_of(merchant_id, wanted)
-    where.add("t.id = ANY({}::text[])", made)
+    where.add("t.id = ANY({}::text[])", ids)
     return where

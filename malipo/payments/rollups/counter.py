@@ -37,7 +37,7 @@ async def count(tx: Tx, *, least: int = LEAST) -> bool:
     }
     ended = await backlog.find_ended(tx, list(positions), list(positions.values()), list(new_positions.values()))
     if ended:
-        things = (
+        entries = (
             (
                 one.merchant_id,
                 ids.milliseconds_of(one.id),
@@ -45,7 +45,7 @@ async def count(tx: Tx, *, least: int = LEAST) -> bool:
             )
             for one in ended
         )
-        await rollups.add(tx, Rollup.PAYMENTS, add_up(TREE, things))
+        await rollups.add(tx, Rollup.PAYMENTS, add_up(TREE, entries))
         await index.insert(tx, ended)
     await rollups.set_positions(tx, Rollup.PAYMENTS, new_positions)
     return new_positions != positions

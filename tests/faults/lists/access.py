@@ -306,8 +306,8 @@ FAULTS = (
     Fault(
         "a rate limit forgets what passed",
         "Window.admit",
-        "admitted = min(asked, max(limit - (totals[-1] - totals[0]), 0))",
-        "admitted = min(asked, limit)",
+        "admitted = min(wanted, max(limit - (totals[-1] - totals[0]), 0))",
+        "admitted = min(wanted, limit)",
         "One program takes the service from all others.",
         ("rate_limit/test_sliding_window.py",),
     ),

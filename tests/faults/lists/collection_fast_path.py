@@ -195,7 +195,7 @@ FAULTS = (
     Fault(
         "an amount above the limit is taken by the short way",
         "fast_request_of",
-        "asked.amount > terms.max_amounts[asked.channel] or ",
+        "wanted.amount > terms.max_amounts[wanted.channel] or ",
         "",
         "A payment that no network carries is taken in.",
         _READING,
@@ -219,7 +219,7 @@ FAULTS = (
     Fault(
         "the hash of a request by the short way forgets whom it asks",
         "fast_request_of",
-        "        asked.buyerPhone,\n    )\n    draft",
+        "        wanted.buyerPhone,\n    )\n    draft",
         '        "",\n    )\n    draft',
         "A repeat with another number gets the first payment, and nobody is asked.",
         _READING,

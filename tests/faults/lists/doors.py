@@ -80,7 +80,7 @@ FAULTS = (
     Fault(
         "a sensitive page does not ask for the password",
         "Dashboard._open",
-        "if (asked := await reauthentication_pages.ask(browser_request, page.act)) is not None:",
+        "if (question := await reauthentication_pages.ask(browser_request, page.act)) is not None:",
         "if (asked := None) is not None:",
         "A stolen cookie makes an API key.",
         ("dashboard/merchant/test_reauthentication.py",),
@@ -88,7 +88,7 @@ FAULTS = (
     Fault(
         "a sensitive page of operators does not ask for the password",
         "OperatorDashboard._open",
-        "if (asked := await reauthentication_pages.ask(browser_request, page.act)) is not None:",
+        "if (question := await reauthentication_pages.ask(browser_request, page.act)) is not None:",
         "if (asked := None) is not None:",
         "A stolen cookie of an operator moves money.",
         ("dashboard/operator/test_operator_reauthentication.py",),

@@ -204,7 +204,7 @@ FAULTS = (
     Fault(
         "a repeated batch is said to wait for approval",
         "create",
-        "replayed(made.batch.status)",
+        "replayed(result.batch.status)",
         'replayed(type(made.batch.status)("AWAITING_APPROVAL"))',
         "A program waits for an approval that was given.",
         ("api/batches/test_batches.py",),

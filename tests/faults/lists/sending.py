@@ -202,8 +202,8 @@ FAULTS = (
     Fault(
         "an answer about one of two payments ends the first",
         "_record_of",
-        "return meant[0] if len(meant) == 1 else None",
-        "return meant[0] if meant else None",
+        "return records[0] if len(records) == 1 else None",
+        "return records[0] if records else None",
         "The callback of one channel completes a payment of another.",
         ("payments/test_subject_of_an_answer.py",),
     ),

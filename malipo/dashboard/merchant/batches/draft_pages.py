@@ -282,7 +282,7 @@ async def submit(request: MerchantRequest) -> Response:
     if failed is not None:
         wanted = retrying(wanted, [failed[each.row] for each in seen.lines])
     try:
-        made = await request.parts.batches.create(wanted)
+        result = await request.parts.batches.create(wanted)
     except IntakeClosed as closed:
         problem = form_errors.sentence(request.words, closed.code)
         return await _page(request, problem=problem, status=HTTPStatus.SERVICE_UNAVAILABLE)
@@ -294,12 +294,12 @@ async def submit(request: MerchantRequest) -> Response:
     names = {index: name for index, line in enumerate(seen.lines) if (name := seen.name_found(line)) is not None}
 
     async def note(tx: Tx) -> None:
-        await drafts.set_batch(tx, seen.draft.id, made.batch.id)
-        if names and not made.is_replay:
-            await items.note_names(tx, made.batch, names, now=request.parts.clock())
+        await drafts.set_batch(tx, seen.draft.id, result.batch.id)
+        if names and not result.is_replay:
+            await items.note_names(tx, result.batch, names, now=request.parts.clock())
 
     await request.parts.queries.write(note)
-    return request.go(f"{PATH}/{made.batch.id}", "batch-once" if made.is_replay else "batch-made")
+    return request.go(f"{PATH}/{result.batch.id}", "batch-once" if result.is_replay else "batch-made")
 
 
 def _why_not(request: MerchantRequest, form: Form, seen: DraftPreview) -> str | None:
@@ -383,9 +383,9 @@ def _proposed_name(request: MerchantRequest, draft: Draft) -> str:
 
 def _tab(request: MerchantRequest, seen: DraftPreview) -> Tab:
     """Problems first, as long as there are some."""
-    asked = request.http.query_params.get("show", "")
-    if asked in Tab.__members__.values() and seen.count(Tab(asked)):
-        return Tab(asked)
+    name = request.http.query_params.get("show", "")
+    if name in Tab.__members__.values() and seen.count(Tab(name)):
+        return Tab(name)
     return Tab.PROBLEMS if seen.has_problems else Tab.ALL
 
 
@@ -415,8 +415,10 @@ async def _look(request: MerchantRequest) -> DraftPreview:
     lines, left_out = await asyncio.to_thread(draft.split_lines, parts.payments.terms)
     seen = await parts.queries.read_snapshot(lambda connection: look(connection, draft, lines, left_out, parts.clock()))
     # Looked for last: where its own lines await approval, its batch is found.
-    made = await parts.queries.read(lambda connection: batches.find_by_key(connection, request.merchant_id, draft.key))
-    return seen if made is None else dataclasses.replace(seen, draft=with_batch(draft, made.batch.id))
+    existing = await parts.queries.read(
+        lambda connection: batches.find_by_key(connection, request.merchant_id, draft.key)
+    )
+    return seen if existing is None else dataclasses.replace(seen, draft=with_batch(draft, existing.batch.id))
 
 
 async def _lock(tx: Tx, request: MerchantRequest) -> Draft:

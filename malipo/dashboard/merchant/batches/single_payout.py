@@ -49,10 +49,10 @@ async def submit(request: MerchantRequest, wanted: PaymentRequest) -> tuple[str,
 
     The batch has the form's idempotency key, so that a form that is sent twice makes one batch.
     """
-    made = await request.parts.batches.create(
+    result = await request.parts.batches.create(
         batch_request_of_one(wanted, requester_of(request), now=request.parts.clock())
     )
-    return f"{PATH}/{made.batch.id}", "batch-once" if made.is_replay else "batch-made"
+    return f"{PATH}/{result.batch.id}", "batch-once" if result.is_replay else "batch-made"
 
 
 async def find_submitted(connection: Conn, merchant_id: str, key: str) -> str | None:

@@ -47,7 +47,7 @@ async def make(request: MerchantRequest) -> Response:
     if fields.mistakes:
         return await _page(request, typed, key, problems=_problems(request, fields), status=400)
     try:
-        made = await request.parts.links.create(link_request)
+        result = await request.parts.links.create(link_request)
     except IntakeClosed as closed:
         problem = form_errors.sentence(request.words, closed.code)
         return await _page(request, typed, key, problems={"": problem}, status=503)
@@ -56,7 +56,7 @@ async def make(request: MerchantRequest) -> Response:
     except Conflict:
         # Somebody went back and changed the form: that is another link.
         return await _page(request, typed, new_key(), status=409)
-    return request.go(f"{PATH}/{made.link.id}", "link-once" if made.is_replay else "link-made")
+    return request.go(f"{PATH}/{result.link.id}", "link-once" if result.is_replay else "link-made")
 
 
 def _values_of(form: Form) -> dict[str, Any]:

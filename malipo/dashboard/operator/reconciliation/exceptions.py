@@ -71,7 +71,7 @@ class ShownCodes(NamedTuple):
     may_be_alone: bool
 
 
-def asked_in(query: Mapping[str, str], now: datetime) -> ExceptionQuery:
+def query_in(query: Mapping[str, str], now: datetime) -> ExceptionQuery:
     known = {"kind": ExceptionKind, "channel": Channel, "state": ExceptionState}
     typed = {name: query[name] for name, each in known.items() if query.get(name) in each.__members__.values()}
     if query.get("age") in AGES:
@@ -97,12 +97,12 @@ async def list_page(
     request: OperatorRequest, *, status: HTTPStatus = HTTPStatus.OK, problem: str | None = None
 ) -> Response:
     now, before = request.parts.clock(), key_in(request)
-    asked = asked_in(request.http.query_params, now)
+    exception_query = query_in(request.http.query_params, now)
 
     async def find(
         connection: Conn,
     ) -> tuple[list[ReconciliationException], list[ExceptionCount], list[Resolution]]:
-        found = await exceptions.find(connection, asked.wanted, before=before, limit=MOST_CHOSEN + 1)
+        found = await exceptions.find(connection, exception_query.wanted, before=before, limit=MOST_CHOSEN + 1)
         return found, await exceptions.count(connection, now=now), await resolutions.find_open(connection)
 
     found, counts, waiting = await request.parts.queries.read_snapshot(find)
@@ -112,24 +112,25 @@ async def list_page(
         status=status,
         problem=problem,
         rows=rows_of(found[:MOST_CHOSEN], waiting, now),
-        counts=_fitting(counts, asked),
+        counts=_fitting(counts, exception_query),
         waiting=len(waiting),
-        typed=asked.typed,
+        typed=exception_query.typed,
         channels=CHANNELS,
         kinds=list(ExceptionKind),
-        older=asked.link(before=found[MOST_CHOSEN - 1].id) if len(found) > MOST_CHOSEN else None,
-        newest=asked.link() if before else None,
+        older=exception_query.link(before=found[MOST_CHOSEN - 1].id) if len(found) > MOST_CHOSEN else None,
+        newest=exception_query.link() if before else None,
     )
 
 
-def _fitting(counts: Sequence[ExceptionCount], asked: ExceptionQuery) -> list[ExceptionCount]:
+def _fitting(counts: Sequence[ExceptionCount], exception_query: ExceptionQuery) -> list[ExceptionCount]:
     return [
         each
         for each in counts
         if all(
-            asked.typed.get(name, value) == value for name, value in (("kind", each.kind), ("channel", each.channel))
+            exception_query.typed.get(name, value) == value
+            for name, value in (("kind", each.kind), ("channel", each.channel))
         )
-        and asked.typed.get("age", each.age) == each.age
+        and exception_query.typed.get("age", each.age) == each.age
     ]
 
 

@@ -114,8 +114,8 @@ async def find_page(connection: Conn, batch: Batch, *, first: int, limit: int) -
     )
     by_id = {row["id"]: transaction_of(row) for row in rows}
     of_series = {index: by_id.get(batch.payout_id(index)) for index in range(first, last + 1)}
-    made = {index: payout for index, payout in of_series.items() if payout is not None}
-    return made | await find_adopted(connection, batch)
+    payouts = {index: payout for index, payout in of_series.items() if payout is not None}
+    return payouts | await find_adopted(connection, batch)
 
 
 async def find_paid(
