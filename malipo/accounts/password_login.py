@@ -85,14 +85,14 @@ class PasswordLogin(Generic[SomeAccount]):
         password."""
         async with self._database.read() as connection:
             account = await self._find(connection, name)
-        known = await self.known_hash(account, browser)
-        if not await self.is_right(account, name, password, address=address, known_browser=known, now=now):
+        browser_hash = await self.known_hash(account, browser)
+        if not await self.is_right(account, name, password, address=address, known_browser=browser_hash, now=now):
             raise self._wrong
         assert account is not None, "nobody's password is right"
         async with self._database.begin() as tx:
             if not await self.is_unchanged(tx, account):
                 raise self._wrong
-            await self._attempts.forgive(tx, name, address, known_browser=known, now=now)
+            await self._attempts.forgive(tx, name, address, known_browser=browser_hash, now=now)
             begun = await proceed(tx, account)
         if begun.pending_token is not None:
             await self._note(self._code_asked, account, address, is_throttled=False, now=now)
@@ -111,8 +111,8 @@ class PasswordLogin(Generic[SomeAccount]):
         now: datetime,
     ) -> None:
         """Check the password that a logged-in user types again. A wrong one counts as a log-in attempt."""
-        known = await self.known_hash(account, browser)
-        if not await self.is_right(account, name, proof.password, address=address, known_browser=known, now=now):
+        browser_hash = await self.known_hash(account, browser)
+        if not await self.is_right(account, name, proof.password, address=address, known_browser=browser_hash, now=now):
             raise WrongPassword
         try:
             await check_code()
@@ -122,7 +122,7 @@ class PasswordLogin(Generic[SomeAccount]):
         async with self._database.begin() as tx:
             if not await self.is_unchanged(tx, account):
                 raise WrongPassword
-            await self._attempts.forgive(tx, name, address, known_browser=known, now=now)
+            await self._attempts.forgive(tx, name, address, known_browser=browser_hash, now=now)
             await note(tx)
 
     async def is_right(

@@ -44,8 +44,8 @@ def answer(
 ) -> Response:
     tag = f'"{file.fingerprint}"'
     all_headers = {**headers, "Cache-Control": cache_control, "Vary": "Accept-Encoding", "ETag": f"W/{tag}"}
-    known = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
-    if status == 200 and tag in known:
+    their_tags = [each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(",")]
+    if status == 200 and tag in their_tags:
         return Response(status_code=304, headers=all_headers)
     is_packed = takes_gzip(request.headers.get("accept-encoding", "")) and len(file.packed) < len(file.content)
     if is_packed:

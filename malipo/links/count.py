@@ -33,8 +33,8 @@ async def count_all(tx: Tx, *, most: int, now: datetime) -> tuple[int, int]:
 
 async def count_ended(tx: Tx, payments: Collection[PaymentKey], *, now: datetime) -> int:
     """The attempts of these payments, which have ended; how many events were written."""
-    _, told = await _count(tx, await attempts.lock_links_of(tx, payments), {id_ for _, id_ in payments}, now=now)
-    return told
+    _, event_count = await _count(tx, await attempts.lock_links_of(tx, payments), {id_ for _, id_ in payments}, now=now)
+    return event_count
 
 
 async def _count(tx: Tx, keys: Sequence[Key], only: Collection[str] | None, *, now: datetime) -> tuple[int, int]:

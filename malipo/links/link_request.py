@@ -75,13 +75,13 @@ def link_request_of(
     _check_amounts(fields, draft)
     fields.currency()
     key = idempotency.key_in(fields, key, is_required=False)
-    known = {name: fields.raw(name) for name in _FIELDS if fields.raw(name) is not None}
+    given_fields = {name: fields.raw(name) for name in _FIELDS if fields.raw(name) is not None}
     return LinkRequest(
         merchant_id=merchant_id,
         draft=draft if fields.problem is None else None,
         problem=fields.problem,
         key=key,
-        request_hash=idempotency.request_hash(known) if key is not None else b"",
+        request_hash=idempotency.request_hash(given_fields) if key is not None else b"",
         actor=actor,
     )
 

@@ -110,8 +110,8 @@ class Login:
                 await self._insert_session(tx, person, confirmed_at, address=address, browser=browser, now=now)
             )
 
-        known = email_of(email) or ""
-        return await self._by_password.begin(known, password, proceed, address=address, browser=browser, now=now)
+        typed_email = email_of(email) or ""
+        return await self._by_password.begin(typed_email, password, proceed, address=address, browser=browser, now=now)
 
     async def waits_for_code(self, token: str, *, now: datetime) -> bool:
         return await self._second_step.waits(token, now=now)
@@ -180,9 +180,9 @@ class Login:
         browser: Browser = _A_PROGRAM,
     ) -> None:
         """Change the password of a logged-in person. All sessions of the person end, this one included."""
-        known = await self._by_password.known_hash(person, browser)
+        browser_hash = await self._by_password.known_hash(person, browser)
         if not await self._by_password.is_right(
-            person, person.email, current, address=address, known_browser=known, now=now
+            person, person.email, current, address=address, known_browser=browser_hash, now=now
         ):
             raise WrongCurrentPassword
         # Before the check of the code, which works only once.
@@ -194,7 +194,7 @@ class Login:
             if not await self._by_password.is_unchanged(tx, person):
                 raise WrongCurrentPassword
 
-        await self._set(person, new, address=address, now=now, before=require_unchanged, known_browser=known)
+        await self._set(person, new, address=address, now=now, before=require_unchanged, known_browser=browser_hash)
 
     async def use_link(self, link: str, password: str, *, address: str, now: datetime) -> None:
         """Set the password that a person with a one-time link has chosen."""

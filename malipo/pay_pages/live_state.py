@@ -30,10 +30,10 @@ async def find(request: PayRequest) -> tuple[Key, Status]:
         found = await links.find_by_code(connection, request.code)
         if found is None:
             raise NoSuchLink
-        if (known := request.known_attempt(request.code)) is None:
+        if (own_attempt := request.known_attempt(request.code)) is None:
             raise NothingBegun
         key = (found.link.merchant_id, found.link.id)
-        attempt = await customers_attempts.find(connection, key, known.transaction_id)
+        attempt = await customers_attempts.find(connection, key, own_attempt.transaction_id)
         if attempt is None:
             raise NothingBegun
         return (attempt.payment.merchant_id, attempt.payment.id), attempt.payment.status

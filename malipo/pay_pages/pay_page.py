@@ -108,9 +108,9 @@ async def press(request: PayRequest) -> Response:
 async def _has_begun(request: PayRequest, result: PressResult, press_id: str | None) -> bool:
     """Whether this browser has begun the payment that was there before: by an earlier press of the same page, or by
     its cookie."""
-    known = request.known_attempt(result.link.code)
-    if known is not None and known.transaction_id == result.transaction.id:
-        return not known.is_guest
+    own_attempt = request.known_attempt(result.link.code)
+    if own_attempt is not None and own_attempt.transaction_id == result.transaction.id:
+        return not own_attempt.is_guest
     key = (result.link.merchant_id, result.link.id)
     found = await request.parts.queries.read(
         lambda connection: customers_attempts.find(connection, key, result.transaction.id)
@@ -137,16 +137,20 @@ async def find(request: PayRequest) -> Page:
         if found is None:
             raise NoSuchLink
         link = found.link
-        known, key = request.known_attempt(link.code), (link.merchant_id, link.id)
-        attempt = None if known is None else await customers_attempts.find(connection, key, known.transaction_id)
+        own_attempt, key = request.known_attempt(link.code), (link.merchant_id, link.id)
+        attempt = (
+            None if own_attempt is None else await customers_attempts.find(connection, key, own_attempt.transaction_id)
+        )
         return Page(
             link,
             await public_profiles.find(connection, link.merchant_id),
             found.is_merchant_active,
             attempt,
-            known is not None and known.is_guest,
+            own_attempt is not None and own_attempt.is_guest,
             frozenset(await circuit_store.find_down(connection)),
-            None if attempt is None or known is None or known.is_guest else await _receipt(connection, attempt),
+            None
+            if attempt is None or own_attempt is None or own_attempt.is_guest
+            else await _receipt(connection, attempt),
         )
 
     return await request.parts.queries.read(read)

@@ -78,8 +78,8 @@ def why_not_paid(words: Translator, attempt: Transaction, network: str) -> str:
     if attempt.status is Status.CANCELLED:
         return words(CANCELLED_SENTENCE)
     code = attempt.failure_code or ""
-    known = FailureCode(code) if code in FailureCode.__members__.values() else FailureCode.REJECTED
-    return words(FAILED_SENTENCES[known], network=network)
+    failure_code = FailureCode(code) if code in FailureCode.__members__.values() else FailureCode.REJECTED
+    return words(FAILED_SENTENCES[failure_code], network=network)
 
 
 def why_closed(words: Translator, link: Link, name: str, *, code: str | None = None) -> str:

@@ -97,12 +97,12 @@ def _add_origin(shown: View, transaction: Transaction) -> None:
         shown["link"] = transaction.link_id
 
 
-def _correction(told: CorrectionNotice) -> View:
+def _correction(notice: CorrectionNotice) -> View:
     return {
-        "outcome": told.outcome,
-        "amount": told.amount,
-        "correctedAt": clock.iso(told.corrected_at),
-        "reason": told.reason,
+        "outcome": notice.outcome,
+        "amount": notice.amount,
+        "correctedAt": clock.iso(notice.corrected_at),
+        "reason": notice.reason,
     }
 
 

@@ -17,13 +17,13 @@ def pending(payment: Transaction, facts: Sequence[Fact]) -> list[Kind]:
         return []
     kinds = []
     for refund in payment.refunds:
-        known = _latest(facts, refund.id)
-        if refund.is_paid != (known is not None and _is_paid(known)):
-            kinds.append(Kind.REFUNDED if known is None else Kind.CORRECTED)
+        latest = _latest(facts, refund.id)
+        if refund.is_paid != (latest is not None and _is_paid(latest)):
+            kinds.append(Kind.REFUNDED if latest is None else Kind.CORRECTED)
     if payment.correction is not None:
-        known = _latest(facts, None)
-        told = (payment.correction.outcome, clock.iso(payment.correction.corrected_at))
-        if known is None or (known.outcome, known.at) != told:
+        latest = _latest(facts, None)
+        outcome = (payment.correction.outcome, clock.iso(payment.correction.corrected_at))
+        if latest is None or (latest.outcome, latest.at) != outcome:
             kinds.append(Kind.CORRECTED)
     return kinds
 

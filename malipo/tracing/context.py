@@ -129,9 +129,9 @@ class RequestWork(Work):
         span = self.span
         if not span.is_recording():
             return
-        known = method if method in _METHODS else "_OTHER"
-        span.update_name(f"{'HTTP' if known == '_OTHER' else known} {route}")
-        span.set_attribute("http.request.method", known)
+        known_method = method if method in _METHODS else "_OTHER"
+        span.update_name(f"{'HTTP' if known_method == '_OTHER' else known_method} {route}")
+        span.set_attribute("http.request.method", known_method)
         span.set_attribute("http.route", route)
         span.set_attribute("url.scheme", scheme)
         if merchant_id is not None:

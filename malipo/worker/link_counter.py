@@ -51,10 +51,10 @@ class LinkCounter:
     async def _count_ended(self) -> None:
         some = list(self._ended)[:_MOST_ENDED]
         async with self._database.begin() as tx:
-            told = await count_ended(tx, some, now=self._clock())
+            event_count = await count_ended(tx, some, now=self._clock())
         for each in some:  # Only now: if the commit failed, they are counted by the next turn.
             self._ended.pop(each, None)
-        if told:
+        if event_count:
             self._wake_fan_out()
 
 

@@ -60,7 +60,7 @@ def _layout(arguments: argparse.Namespace, settings: Settings) -> int:
         return await find_profile(tx, name)
 
     profile = write(arguments, settings, act)
-    told = {
+    fields = {
         "profile": profile.name,
         "moved": profile.completed,
         "notMoved": profile.failed,
@@ -69,7 +69,7 @@ def _layout(arguments: argparse.Namespace, settings: Settings) -> int:
     whose = f"{profile.carrier}'s" if profile.carrier else "a network's own"
     return tell(
         arguments,
-        told,
+        fields,
         f"{profile.name} is {whose}. Money moved: {', '.join(profile.completed) or 'in every row'}. "
         f"It did not: {', '.join(profile.failed)}.",
     )

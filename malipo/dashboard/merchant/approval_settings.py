@@ -101,9 +101,9 @@ async def _page(
             await vouching.find_open(connection, request.merchant_id, now=now),
         )
 
-    known = await request.parts.queries.read_snapshot(find)
-    rules, waiting = known.standing
-    may_confirm = waiting is not None and pairs.are_two(known.resets, waiting.requested_by, request.person.email)
+    facts = await request.parts.queries.read_snapshot(find)
+    rules, waiting = facts.standing
+    may_confirm = waiting is not None and pairs.are_two(facts.resets, waiting.requested_by, request.person.email)
     return render.page(
         request,
         "merchant/settings/approval.html",
@@ -114,10 +114,10 @@ async def _page(
         current={"takesTwo": "yes" if rules.takes_two else "no", "above": _amount(rules)},
         waiting=waiting,
         may_confirm=may_confirm,
-        people=[each for each in known.people if each.role is not Role.VIEWER],
-        counts_from={each.account: each.reset_at + pairs.COOLING_TIME for each in known.resets},
-        approvers=sum(each.may(Right.APPROVE) for each in known.people),
-        owners=len(vouching.owners_who_count(known.people, known.resets)),
+        people=[each for each in facts.people if each.role is not Role.VIEWER],
+        counts_from={each.account: each.reset_at + pairs.COOLING_TIME for each in facts.resets},
+        approvers=sum(each.may(Right.APPROVE) for each in facts.people),
+        owners=len(vouching.owners_who_count(facts.people, facts.resets)),
     )
 
 

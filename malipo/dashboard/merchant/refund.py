@@ -71,11 +71,11 @@ class RefundFacts(NamedTuple):
 
 
 async def show(request: MerchantRequest) -> Response:
-    known = await _look(request, key=None)
-    amount = known.amount()
+    facts = await _look(request, key=None)
+    amount = facts.amount()
     if not isinstance(amount, int):
-        return request.go(f"{PATH}/{known.collection.id}")
-    return _form(request, known, {"amount": f"{amount:,}"}, new_key())
+        return request.go(f"{PATH}/{facts.collection.id}")
+    return _form(request, facts, {"amount": f"{amount:,}"}, new_key())
 
 
 async def take(request: MerchantRequest) -> Response:
@@ -85,27 +85,27 @@ async def take(request: MerchantRequest) -> Response:
     if idempotency.problem_with(key) is not None:
         # Without its key it could be made twice, so the form is shown again.
         step, key = "review", new_key()
-    known = await _look(request, key=key)
+    facts = await _look(request, key=key)
     fields = Fields({name: value for name, value in _values(typed).items() if value != ""})
-    wanted = _request_in(request, fields, known.collection, key)
-    if known.made is not None:
-        hash_, refund_id = known.made
+    wanted = _request_in(request, fields, facts.collection, key)
+    if facts.made is not None:
+        hash_, refund_id = facts.made
         if hash_ == wanted.request_hash:
             return request.go(f"{PATH}/{refund_id}", "payment-once")
         key = new_key()
-        wanted, step = _request_in(request, fields, known.collection, key), "review"
-    if known.submitted is not None:
-        return request.go(known.submitted, "batch-once")
+        wanted, step = _request_in(request, fields, facts.collection, key), "review"
+    if facts.submitted is not None:
+        return request.go(facts.submitted, "batch-once")
     if step == "change":
-        return _form(request, known, typed, key)
+        return _form(request, facts, typed, key)
     if wanted.draft is None:
-        return _form(request, known, typed, key, problems=form_errors.in_words(request.words, fields))
-    return await _decide(request, known, wanted, wanted.draft, typed, is_meant=step == "pay")
+        return _form(request, facts, typed, key, problems=form_errors.in_words(request.words, fields))
+    return await _decide(request, facts, wanted, wanted.draft, typed, is_meant=step == "pay")
 
 
 async def _decide(
     request: MerchantRequest,
-    known: RefundFacts,
+    facts: RefundFacts,
     wanted: PaymentRequest,
     draft: Transaction,
     typed: Mapping[str, str],
@@ -113,20 +113,20 @@ async def _decide(
     is_meant: bool,
 ) -> Response:
     """Ask for confirmation, or make it; unless the payment or the wallet has changed."""
-    wanted = replace(wanted, approval_limit=known.allowance.limit)
+    wanted = replace(wanted, approval_limit=facts.allowance.limit)
     assert wanted.key is not None
-    amount = known.amount(draft.amount or None)
+    amount = facts.amount(draft.amount or None)
     if isinstance(amount, Conflict):
-        return request.go(f"{PATH}/{known.collection.id}", "refund-changed")
+        return request.go(f"{PATH}/{facts.collection.id}", "refund-changed")
     if isinstance(amount, Invalid):
-        return _form(request, known, typed, wanted.key, problems={"amount": _problem_of(request, amount, known)})
+        return _form(request, facts, typed, wanted.key, problems={"amount": _problem_of(request, amount, facts)})
     draft = replace(draft, amount=amount)
-    quote = quote_of(draft, fee_of(amount, known.bands), known.wallet)
-    quote = dataclasses.replace(quote, needs_approval=not known.allowance.is_enough_for(amount))
+    quote = quote_of(draft, fee_of(amount, facts.bands), facts.wallet)
+    quote = dataclasses.replace(quote, needs_approval=not facts.allowance.is_enough_for(amount))
     if quote.leaves > quote.wallet.spendable:
-        return _form(request, known, typed, wanted.key, problems={"amount": too_little(request, quote)})
+        return _form(request, facts, typed, wanted.key, problems={"amount": too_little(request, quote)})
     if not is_meant:
-        return _confirm(request, known, draft, wanted.key, quote)
+        return _confirm(request, facts, draft, wanted.key, quote)
     enter_payment(draft.id)
     try:
         if quote.needs_approval:
@@ -137,37 +137,37 @@ async def _decide(
         if question is not None:
             return question
         confirmed = replace(wanted, payout_limits=None)
-        return await _decide(request, known, confirmed, draft, typed, is_meant=True)
+        return await _decide(request, facts, confirmed, draft, typed, is_meant=True)
     except ApprovalRequired:
         # Other payouts of theirs have come first. What was confirmed is submitted instead: nothing is paid by it.
         return request.go(*await single_payout.submit(request, replace(wanted, draft=draft)))
     except (InsufficientBalance, KeyReused):
         # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.
-        known = await _look(request, key=None)
-        return await _decide(request, known, wanted, draft, typed, is_meant=False)
+        facts = await _look(request, key=None)
+        return await _decide(request, facts, wanted, draft, typed, is_meant=False)
     except (Conflict, Invalid):
-        return request.go(f"{PATH}/{known.collection.id}", "refund-changed")
+        return request.go(f"{PATH}/{facts.collection.id}", "refund-changed")
     except IntakeClosed as closed:
         why = form_errors.sentence(request.words, closed.code)
-        return _confirm(request, known, draft, wanted.key, quote, problem=why, status=503)
+        return _confirm(request, facts, draft, wanted.key, quote, problem=why, status=503)
     except Unavailable:
-        return _confirm(request, known, draft, wanted.key, quote, problem=request.words(IN_DOUBT), status=503)
+        return _confirm(request, facts, draft, wanted.key, quote, problem=request.words(IN_DOUBT), status=503)
     note_transaction(initiated.transaction.id, is_new=not initiated.is_replay)
     return request.go(f"{PATH}/{initiated.transaction.id}", "payment-once" if initiated.is_replay else None)
 
 
-def _problem_of(request: MerchantRequest, refusal: Invalid, known: RefundFacts) -> str:
-    left = refundable.left_of(known.collection, known.refunded.refunds)
+def _problem_of(request: MerchantRequest, refusal: Invalid, facts: RefundFacts) -> str:
+    left = refundable.left_of(facts.collection, facts.refunded.refunds)
     return form_errors.sentence(request.words, refusal.code, {"most": left})
 
 
 async def _look(request: MerchantRequest, *, key: str | None) -> RefundFacts:
     name, now = name_in(request), request.parts.clock()
-    known = await request.parts.queries.read_snapshot(
+    facts = await request.parts.queries.read_snapshot(
         lambda connection: _find(connection, request.person, name, key=key, now=now)
     )
-    note_transaction(known.collection.id)
-    return known
+    note_transaction(facts.collection.id)
+    return facts
 
 
 async def _find(connection: Conn, person: Person, name: str, *, key: str | None, now: datetime) -> RefundFacts:
@@ -207,7 +207,7 @@ def _request_in(request: MerchantRequest, fields: Fields, collection: Transactio
 
 def _form(
     request: MerchantRequest,
-    known: RefundFacts,
+    facts: RefundFacts,
     typed: Mapping[str, str],
     key: str,
     *,
@@ -217,19 +217,19 @@ def _form(
         request,
         "merchant/refund/form.html",
         status=400 if problems else 200,
-        collection=known.collection,
-        left=refundable.left_of(known.collection, known.refunded.refunds),
+        collection=facts.collection,
+        left=refundable.left_of(facts.collection, facts.refunded.refunds),
         typed={name: typed.get(name, "") for name in _TYPED},
         key=key,
         problems=problems or {},
-        wallet=known.wallet,
+        wallet=facts.wallet,
     )
     return kept(page)
 
 
 def _confirm(
     request: MerchantRequest,
-    known: RefundFacts,
+    facts: RefundFacts,
     draft: Transaction,
     key: str,
     quote: Quote,
@@ -241,7 +241,7 @@ def _confirm(
         request,
         "merchant/refund/confirm.html",
         status=status,
-        collection=known.collection,
+        collection=facts.collection,
         draft=draft,
         # The refund is of the amount that the page showed, or it is refused: never of what is left by then.
         typed={"amount": str(draft.amount), "reason": draft.description},

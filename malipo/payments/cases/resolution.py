@@ -200,16 +200,16 @@ def shown_of(case: Case, proposal: ProposedResolution, heard: Iterable[StoredAns
     does not change them."""
     outcome, dispatch, correction = ResolvedOutcome(proposal.outcome), case.dispatch, case.correction
     reports = {(each.connector, each.source, each.verdict) for each in heard if each.verdict != Verdict.UNKNOWN}
-    known = (
+    state = (
         None
         if dispatch is None
         else (dispatch.review_reason, dispatch.is_acknowledged, dispatch.is_success_reported, dispatch.is_asked_first)
     )
-    corrected = (
+    correction_state = (
         None
         if correction is None
         else (correction.is_paid, correction.source, correction.credited, correction.borne, correction.owed)
     )
     is_ended = case.transaction.status.is_final
     effect = effect_of(case, outcome, is_waived=proposal.is_waived, available=available) if is_ended else None
-    return case.transaction.status, case.is_contradicted, known, corrected, sorted(reports), effect
+    return case.transaction.status, case.is_contradicted, state, correction_state, sorted(reports), effect

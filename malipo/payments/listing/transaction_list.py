@@ -31,9 +31,9 @@ async def page(
 async def with_corrections(connection: Conn, merchant_id: str, found: Sequence[Transaction]) -> list[Transaction]:
     """These transactions, each with its latest correction and its refunds."""
     ids = [each.id for each in found]
-    told = await transactions.find_corrections(connection, merchant_id, ids)
+    corrections = await transactions.find_corrections(connection, merchant_id, ids)
     refunds = await transactions.find_refunds(connection, merchant_id, ids)
-    return [replace(each, correction=told.get(each.id), refunds=refunds.get(each.id, ())) for each in found]
+    return [replace(each, correction=corrections.get(each.id), refunds=refunds.get(each.id, ())) for each in found]
 
 
 async def find_versions(connection: Conn, merchant_ids: Collection[str]) -> dict[str, str]:

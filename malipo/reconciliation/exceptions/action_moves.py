@@ -139,8 +139,8 @@ def _matched(facts: ActionFacts) -> ActionEffect:
     before = facts.correction or correction_moves.begin(payment)
     if before.is_paid:
         return ActionEffect(rest)
-    told = correction_moves.contradict(payment, before, is_paid=True, source=AnswerSource.STATEMENT)
-    moves, after = [*told.moves], told.correction
+    contradiction = correction_moves.contradict(payment, before, is_paid=True, source=AnswerSource.STATEMENT)
+    moves, after = [*contradiction.moves], contradiction.correction
     if facts.credits_automatically and correction_moves.is_credited_automatically(payment, after):
         credit = correction_moves.decide(payment, after, is_paid=True, available=0)
         moves, after = moves + credit.moves, credit.correction
@@ -174,8 +174,8 @@ def _resolved(facts: ActionFacts, *, is_paid: bool, is_waived: bool) -> ActionEf
     moves: list[Move] = []
     after = before
     if is_paid != before.is_paid and not correction_moves.is_contradicted_by_network(payment, before):
-        told = correction_moves.contradict(payment, before, is_paid=is_paid, source=None)
-        moves, after = told.moves, told.correction
+        contradiction = correction_moves.contradict(payment, before, is_paid=is_paid, source=None)
+        moves, after = contradiction.moves, contradiction.correction
     decided = correction_moves.decide(payment, after, is_paid=is_paid, available=facts.available, is_waived=is_waived)
     return ActionEffect([*moves, *decided.moves], decided.correction.owed - before.owed)
 

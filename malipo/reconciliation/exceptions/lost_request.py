@@ -236,10 +236,10 @@ def fits(number: str, masked: str) -> bool:
     return any(way.startswith(first) and way.endswith(last) for way in ways)
 
 
-def _why_not_new(known: Transaction, exception: ReconciliationException) -> Conflict:
-    if known.amount == abs(exception.line_amount or 0):
-        return Conflict(code=MatchRefusal.ANOTHER_HAS_KEY, payment=known.reference)
-    return Conflict(code=AdoptRefusal.KEY_OF_OTHER_AMOUNT, payment=known.reference, amount=known.amount)
+def _why_not_new(payment: Transaction, exception: ReconciliationException) -> Conflict:
+    if payment.amount == abs(exception.line_amount or 0):
+        return Conflict(code=MatchRefusal.ANOTHER_HAS_KEY, payment=payment.reference)
+    return Conflict(code=AdoptRefusal.KEY_OF_OTHER_AMOUNT, payment=payment.reference, amount=payment.amount)
 
 
 async def require_new(tx: Tx, exception: ReconciliationException, lost: LostRequest) -> None:

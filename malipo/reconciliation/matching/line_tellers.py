@@ -17,11 +17,11 @@ class FactSource(NamedTuple):
     authors: tuple[str, ...] = ()  # of the layout that read the file
 
 
-def tellers_of(told: Sequence[FactSource], *, proposed_by: str) -> set[str]:
+def tellers_of(found_facts: Sequence[FactSource], *, proposed_by: str) -> set[str]:
     """The importers and layout authors of files that tell a fact which neither a fetched file nor a file of the
     proposer tells. Of the proposer's own files, the layout authors."""
     facts: dict[str, list[FactSource]] = defaultdict(list)
-    for each in told:
+    for each in found_facts:
         facts[each.fact].append(each)
     found: set[str] = set()
     for sources in facts.values():

@@ -289,8 +289,8 @@ async def take_told_keys(database: Database) -> None:
     the network's key it does, unless the repeat came first: then the repeat has that key.
     """
     async with database.read() as connection:
-        told = await payments.find_adopted_with_key(connection)
-    for payment, written in told:
+        adopted = await payments.find_adopted_with_key(connection)
+    for payment, written in adopted:
         key = network_keys.key_in(written)
         if key is None or key == payment.network_key:
             continue

@@ -39,12 +39,12 @@ async def unbook_lines(
     """Take lines out of bookings. Returns the lines, which are in the queue again. The caller has taken the lock of
     matching, and matches them next."""
     found = await store.find_booked_of_payments(tx, layouts=layouts, accounts=accounts)
-    told = await store.find_booked_with_told_keys(tx, layouts=layouts, accounts=accounts)
-    told = [each for each in told if names_key(each.key)]
+    told_lines = await store.find_booked_with_told_keys(tx, layouts=layouts, accounts=accounts)
+    told_lines = [each for each in told_lines if names_key(each.key)]
     lines: dict[int, BookedLine] = {
-        each.line_id: each for each in [*(each for each in told if each.is_fetched), *found]
+        each.line_id: each for each in [*(each for each in told_lines if each.is_fetched), *found]
     }
-    brought = [each for each in told if each.line_id not in lines]
+    brought = [each for each in told_lines if each.line_id not in lines]
     for each in await _count(tx, brought, approval_amount=approval_amount, now=now):
         lines.setdefault(each.line_id, each)
     for _, group in groupby(sorted(lines.values(), key=_sum_of), key=_sum_of):
@@ -52,14 +52,14 @@ async def unbook_lines(
     return list(lines.values())
 
 
-async def _count(tx: Tx, told: Sequence[ToldLine], *, approval_amount: int, now: datetime) -> list[ToldLine]:
+async def _count(tx: Tx, told_lines: Sequence[ToldLine], *, approval_amount: int, now: datetime) -> list[ToldLine]:
     """The lines of files whose operators may move so much alone; it is counted as moved, file by file."""
 
     def file_of(line: ToldLine) -> str:
         return line.told_in
 
     counted = []
-    for file_id, group in groupby(sorted(told, key=file_of), key=file_of):
+    for file_id, group in groupby(sorted(told_lines, key=file_of), key=file_of):
         lines = list(group)
         deciders = await moved_alone.count_unless_two(
             tx,
