@@ -77,13 +77,16 @@ class Postmaster:
 
 
 @contextmanager
-def malipo(url: str, folder: Path, *, per_minute: int = 0) -> Iterator[Running]:
-    """`malipo api`, with its default settings but for what one key may ask for in a minute: 0 is no limit at all."""
+def malipo(
+    url: str, folder: Path, *, per_minute: int = 0, settings: Mapping[str, str] | None = None
+) -> Iterator[Running]:
+    """`malipo api`, with its default settings but for these, and for what one key may ask for in a minute: 0 is no
+    limit at all."""
     port = free_port()
     limits = {f"MALIPO_RATE_LIMIT_{name}": str(per_minute) for name in ("CREATE", "LIST", "OTHER", "SESSION", "PERSON")}
-    settings = _settings(url, folder) | {"MALIPO_PORT": str(port)} | limits
+    variables = _settings(url, folder) | {"MALIPO_PORT": str(port)} | limits | dict(settings or {})
     command = [sys.executable, "-m", "malipo", "api"]
-    with started(command, settings, folder / "malipo.log", answers(port, "/readyz"), port) as running:
+    with started(command, variables, folder / "malipo.log", answers(port, "/readyz"), port) as running:
         yield running
 
 
