@@ -14,7 +14,7 @@ from malipo.clock import ZONE
 from malipo.http.accept_language import Language
 from malipo.http.translator import Translator
 from malipo.mail import words as texts
-from malipo.messages.kinds import KINDS, LINK_KINDS, Audience, Kind
+from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Audience, Kind
 from malipo.messages.message import Message
 
 PACKAGE = "malipo.mail"
@@ -51,7 +51,7 @@ def letter_of(
         [] if is_many else [(words(texts.LABELS[key]), shown_words[key]) for key in parts.shown if shown_words.get(key)]
     )
     url = link.url if link is not None else _page(message, public_url, is_many=is_many)
-    name = "" if kind in LINK_KINDS else _one_line(message.recipient.name)
+    name = "" if kind in PASSWORD_LINK_KINDS else _one_line(message.recipient.name)
     return _letter(
         words,
         subject=subject,
@@ -113,7 +113,7 @@ def _fact(name: str, value: str | int, words: Translator) -> str:
         return words.day(datetime.combine(date.fromisoformat(value), time(12), ZONE))
     if name.endswith("_at"):
         return words.moment(datetime.fromisoformat(value))
-    return words(_one_line(value))
+    return words(value) if value in texts.TRANSLATED else _one_line(value)
 
 
 def _one_line(text: str) -> str:

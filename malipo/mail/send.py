@@ -17,8 +17,8 @@ from malipo.http.accept_language import Language
 from malipo.mail.envelope import email_of
 from malipo.mail.letter import Letter, Link, letter_of
 from malipo.mail.smtp import Attempt, MailConnection, Outcome, ServerAway
-from malipo.merchants.password_links import link_of_message
-from malipo.messages.kinds import LINK_KINDS
+from malipo.merchants import password_links, stop_links
+from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Kind, LinkTo
 from malipo.messages.message import Message
 from malipo.messages.store import messages
 from malipo.metrics.process_metrics import Metrics
@@ -32,6 +32,12 @@ LEASE = timedelta(minutes=10)
 _RESERVE = timedelta(minutes=3)
 # After which time a server that was away is tried again.
 AWAY = timedelta(seconds=60)
+
+# What makes the link of a message, and the page that it opens.
+_LINKS = {
+    LinkTo.PASSWORD: (password_links.link_of_message, "/dashboard/password"),
+    LinkTo.STOP: (stop_links.link_of_message, "/dashboard/stop"),
+}
 
 
 class Post(NamedTuple):
@@ -126,7 +132,7 @@ class SendMessages:
                 letter,
                 sender=self._post.sender,
                 address=address,
-                name="" if message.kind in LINK_KINDS else " ".join(message.recipient.name.split()),
+                name="" if message.kind in PASSWORD_LINK_KINDS else " ".join(message.recipient.name.split()),
                 message_id=message.message_id,
                 sent_at=self._clock(),
             )
@@ -140,12 +146,14 @@ class SendMessages:
     async def _letter(self, message: Message) -> Letter | None:
         language = Language(message.recipient.language) if message.recipient.language else self._post.language
         link = None
-        if message.kind in LINK_KINDS:
+        link_to = KINDS[Kind(message.kind)].link
+        if link_to is not None:
+            make, page = _LINKS[link_to]
             async with self._database.begin() as tx:
-                made = await link_of_message(tx, message, now=self._clock())
+                made = await make(tx, message, now=self._clock())
             if made is None:
                 return None
-            link = Link(f"{self._post.public_url}/dashboard/password?token={made[0]}", made[1])
+            link = Link(f"{self._post.public_url}{page}?token={made[0]}", made[1])
         return letter_of(message, language, service=self._post.service, public_url=self._post.public_url, link=link)
 
     async def _record(self, message: Message, attempt: Attempt) -> Attempt:

@@ -61,6 +61,11 @@ _LINK_SAYS = (
     "shows. If you did not expect this message, ignore it."
 )
 
+_STOP_SAYS = (
+    "If something about it is wrong, stop it now. The link needs no password, works once, until {until}, and asks on "
+    "its page before it stops anything."
+)
+
 KIND_WORDS: dict[Kind, KindWords] = {
     Kind.INVITATION: KindWords(
         title="You are invited",
@@ -139,18 +144,30 @@ KIND_WORDS: dict[Kind, KindWords] = {
         title="A new bank account",
         subject="A new bank account: {bank}, {account}",
         says=(
-            "A bank account was added, to which the balance of your business can be sent. It can be used after a "
-            "waiting time. Until then, and afterwards, each owner can stop it.",
+            "A bank account was added, to which the balance of your business can be sent once we have verified it and "
+            "a waiting time has passed.",
+            _STOP_SAYS,
             _TELL,
         ),
-        shown=("bank", "account", "holder", "by", "usable_at"),
-        button="See the bank account",
+        shown=("bank", "account", "holder", "by", "happened_at"),
+        button="Stop this bank account",
+    ),
+    Kind.BANK_ACCOUNT_VERIFIED: KindWords(
+        title="A bank account was verified",
+        subject="A bank account was verified: {bank}, {account}",
+        says=(
+            "A bank account was verified. After the waiting time, the balance of your business can be sent to it.",
+            _STOP_SAYS,
+            _TELL,
+        ),
+        shown=("bank", "account", "holder", "usable_at"),
+        button="Stop this bank account",
     ),
     Kind.BANK_ACCOUNT_STOPPED: KindWords(
         title="A bank account was stopped",
         subject="A bank account was stopped: {bank}, {account}",
         says=("A bank account of your business was stopped. Nothing more is sent to it.", _TELL),
-        shown=("bank", "account", "by"),
+        shown=("bank", "account", "by", "happened_at"),
         button="See the bank accounts",
     ),
     Kind.BATCH_WAITING: KindWords(

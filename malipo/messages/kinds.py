@@ -24,6 +24,7 @@ class Kind(StrEnum):
     # About a merchant.
     KEY_CREATED = "key_created"
     BANK_ACCOUNT_ADDED = "bank_account_added"
+    BANK_ACCOUNT_VERIFIED = "bank_account_verified"
     BANK_ACCOUNT_STOPPED = "bank_account_stopped"
     BATCH_WAITING = "batch_waiting"
     BATCH_FAILED = "batch_failed"
@@ -47,6 +48,13 @@ class Audience(StrEnum):
     OPERATORS = "operators"
 
 
+class LinkTo(StrEnum):
+    """What the single-use link of a message does. It is made when the message is sent."""
+
+    PASSWORD = "password"  # noqa: S105 - what the link is for
+    STOP = "stop"  # stops a bank account: also for those who can no longer log in
+
+
 # How long somebody who is no owner any more is told of new bank accounts.
 OF_LATE = timedelta(days=30)
 
@@ -59,7 +67,7 @@ class KindRule:
     # More of the same that happens within this time, or until it is sent, is one message.
     gathers: timedelta | None = None
     life: timedelta = timedelta(days=7)  # not sent later: it would be out of date
-    has_link: bool = False  # a single-use link to choose a password, which is made when it is sent
+    link: LinkTo | None = None
 
 
 _SOON = timedelta(minutes=2)
@@ -67,8 +75,8 @@ _A_WHILE = timedelta(minutes=15)
 _A_DAY = timedelta(days=1)
 
 KINDS: dict[Kind, KindRule] = {
-    Kind.INVITATION: KindRule(Audience.ACCOUNT, is_always=True, life=timedelta(days=3), has_link=True),
-    Kind.PASSWORD_LINK: KindRule(Audience.ACCOUNT, is_always=True, life=timedelta(days=3), has_link=True),
+    Kind.INVITATION: KindRule(Audience.ACCOUNT, is_always=True, life=timedelta(days=3), link=LinkTo.PASSWORD),
+    Kind.PASSWORD_LINK: KindRule(Audience.ACCOUNT, is_always=True, life=timedelta(days=3), link=LinkTo.PASSWORD),
     Kind.PASSWORD_CHANGED: KindRule(Audience.ACCOUNT, is_always=True),
     Kind.NEW_PLACE: KindRule(Audience.ACCOUNT, is_always=True),
     Kind.SECOND_FACTOR_ENROLLED: KindRule(Audience.ACCOUNT, is_always=True),
@@ -77,7 +85,8 @@ KINDS: dict[Kind, KindRule] = {
     Kind.RECOVERY_CODES_MADE: KindRule(Audience.ACCOUNT, is_always=True),
     Kind.ADDRESS_CHANGED: KindRule(Audience.ACCOUNT, is_always=True),
     Kind.KEY_CREATED: KindRule(Audience.OWNERS, is_always=True),
-    Kind.BANK_ACCOUNT_ADDED: KindRule(Audience.OWNERS_OF_LATE, is_always=True),
+    Kind.BANK_ACCOUNT_ADDED: KindRule(Audience.OWNERS_OF_LATE, is_always=True, link=LinkTo.STOP),
+    Kind.BANK_ACCOUNT_VERIFIED: KindRule(Audience.OWNERS_OF_LATE, is_always=True, link=LinkTo.STOP),
     Kind.BANK_ACCOUNT_STOPPED: KindRule(Audience.OWNERS_OF_LATE, is_always=True),
     Kind.BATCH_WAITING: KindRule(Audience.APPROVERS, gathers=_SOON, life=timedelta(days=2)),
     Kind.BATCH_FAILED: KindRule(Audience.PAYERS, life=timedelta(days=3)),
@@ -90,7 +99,8 @@ KINDS: dict[Kind, KindRule] = {
     Kind.PROPOSAL_WAITING: KindRule(Audience.OPERATORS, gathers=_SOON, life=timedelta(days=2)),
 }
 
-LINK_KINDS = tuple(kind for kind, rule in KINDS.items() if rule.has_link)
+# Whoever holds the link of one of these can take an account.
+PASSWORD_LINK_KINDS = tuple(kind for kind, rule in KINDS.items() if rule.link is LinkTo.PASSWORD)
 
 # What each side can choose, in the order of its page.
 OF_PEOPLE = tuple(

@@ -82,6 +82,13 @@ def read(content: bytes) -> EmailMessage:
     return email
 
 
+def text_of(mail: EmailMessage) -> str:
+    """The plain text, as a mail program shows it."""
+    part = mail.get_body(("plain",))
+    assert part is not None
+    return str(part.get_content())
+
+
 class _Controller(Controller):
     def __init__(self, handler: Inbox, port: int, **options: Any) -> None:
         super().__init__(handler, hostname="127.0.0.1", port=port, loop=asyncio.SelectorEventLoop(), **options)

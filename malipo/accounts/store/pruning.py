@@ -18,6 +18,7 @@ _OLD = {
     "sessions": ("expires_at < $1 OR ended_at < $1", _KEPT),
     "operator_sessions": ("expires_at < $1 OR ended_at < $1", _KEPT),
     "password_links": ("expires_at < $1", _KEPT),
+    "stop_links": ("expires_at < $1", _KEPT),
     "known_browsers": ("last_seen_at < $1", _KEPT),
     # Until then one that nobody has read is shown, also when its session has ended. The audit log has all of them.
     "new_place_alerts": ("created_at < $1", ALERT_LIFE),

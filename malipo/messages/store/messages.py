@@ -7,7 +7,7 @@ import msgspec
 
 from malipo import ids
 from malipo.db import Row, Tx
-from malipo.messages.kinds import KINDS, LINK_KINDS, Kind
+from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Kind
 from malipo.messages.message import Facts, Message, Recipient
 from malipo.restore.store.installation import EPOCH, IS_FENCED
 
@@ -146,7 +146,7 @@ async def drop_links(tx: Tx, about: Sequence[str], *, now: datetime) -> None:
                      ORDER BY id FOR UPDATE)
         """,
         list(about),
-        LINK_KINDS,
+        PASSWORD_LINK_KINDS,
         now,
     )
 
@@ -170,7 +170,7 @@ async def count_links(tx: Tx, address: str, merchant_id: str, *, since: datetime
         """,
         address,
         merchant_id,
-        LINK_KINDS,
+        PASSWORD_LINK_KINDS,
         since,
     )
     assert row is not None

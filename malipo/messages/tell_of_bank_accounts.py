@@ -1,0 +1,96 @@
+"""Tells owners of bank accounts, and of settlements that were sent to one.
+
+Notices about an account go to everybody who has been an owner in the last 30 days, and cannot be switched off: somebody
+who has taken over an owner's account would add a bank account, and remove the other owners. Each notice of a new or
+verified account has a single-use link that stops it without a log-in (`merchants/stop_links.py`).
+"""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from malipo.db import Tx
+from malipo.messages import write
+from malipo.messages.kinds import Kind
+from malipo.messages.message import Facts
+
+_SHOWN_CHARACTERS = 4
+
+
+class NamedBankAccount(NamedTuple):
+    """A bank account as its notices name it. The number is stored masked."""
+
+    id: str
+    bank: str
+    number: str
+    holder: str
+
+    @property
+    def facts(self) -> Facts:
+        return {
+            "bank_account": self.id,
+            "bank": self.bank,
+            "account": masked(self.number),
+            "holder": self.holder,
+        }
+
+
+def masked(number: str) -> str:
+    """An account number as messages show it: its last characters, never more than half. Pure."""
+    shown = min(_SHOWN_CHARACTERS, len(number) // 2)
+    return "…" + number[len(number) - shown :]
+
+
+async def account_added(
+    tx: Tx, merchant_id: str, account: NamedBankAccount, *, by: str, path: str, now: datetime
+) -> None:
+    facts = account.facts | {"by": by, "happened_at": now.isoformat(), "path": path}
+    await write.to_people(tx, Kind.BANK_ACCOUNT_ADDED, merchant_id, facts, now=now, cause=account.id)
+
+
+async def account_verified(
+    tx: Tx, merchant_id: str, account: NamedBankAccount, *, usable_at: datetime, path: str, now: datetime
+) -> None:
+    facts = account.facts | {"usable_at": usable_at.isoformat(), "path": path}
+    await write.to_people(tx, Kind.BANK_ACCOUNT_VERIFIED, merchant_id, facts, now=now, cause=account.id)
+
+
+async def account_stopped(
+    tx: Tx, merchant_id: str, account: NamedBankAccount, *, by: str, path: str, now: datetime
+) -> None:
+    facts = account.facts | {"by": by, "happened_at": now.isoformat(), "path": path}
+    await write.to_people(tx, Kind.BANK_ACCOUNT_STOPPED, merchant_id, facts, now=now, cause=account.id)
+
+
+async def settlement_completed(
+    tx: Tx,
+    merchant_id: str,
+    settlement_id: str,
+    *,
+    reference: str,
+    amount: int,
+    account: NamedBankAccount,
+    path: str,
+    now: datetime,
+) -> None:
+    """`amount`: what has reached the bank account."""
+    facts = account.facts | {"reference": reference, "path": path}
+    await write.to_people(
+        tx, Kind.SETTLEMENT_COMPLETED, merchant_id, facts, now=now, cause=settlement_id, amount=amount
+    )
+
+
+async def settlement_returned(
+    tx: Tx,
+    merchant_id: str,
+    settlement_id: str,
+    *,
+    reference: str,
+    amount: int,
+    account: NamedBankAccount,
+    reason: str,
+    path: str,
+    now: datetime,
+) -> None:
+    """`amount`: what is in the wallet again. `reason`: the bank's, as it wrote it."""
+    facts = account.facts | {"reference": reference, "reason": reason, "path": path}
+    await write.to_people(tx, Kind.SETTLEMENT_RETURNED, merchant_id, facts, now=now, cause=settlement_id, amount=amount)
