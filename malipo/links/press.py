@@ -20,11 +20,11 @@ from malipo import ids, log
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal, Unavailable
-from malipo.links import prompt_limits
+from malipo.links import refuse_prompts
 from malipo.links.link import Link, NoSuchLink
 from malipo.links.press_decision import Others, PressDecision, decide
 from malipo.links.press_request import Press
-from malipo.links.prompt_limits import NewPrompt
+from malipo.links.refuse_prompts import NewPrompt
 from malipo.links.store import attempts, links
 from malipo.links.store.attempts import NewAttempt, NumbersAttempts, OpenAttempt
 from malipo.links.store.links import Key
@@ -156,7 +156,7 @@ class PressLinks:
                 waiting.append((place, each, key))
         # All numbers at once, and not turn by turn: two commits that take them in different orders would wait for each
         # other.
-        await prompt_limits.lock(tx, {each.press.phone for _, each, _ in waiting})
+        await refuse_prompts.lock(tx, {each.press.phone for _, each, _ in waiting})
         # A press that depends on what another one writes gets no answer in its turn: the next one has read that.
         while waiting:
             answers |= await self._take_turn(tx, waiting, secret, again=again)
@@ -208,7 +208,7 @@ class PressLinks:
         prompts = [
             NewPrompt(*each.key, each.press_attempt.press.phone, each.press_attempt.press.address) for each in new
         ]
-        refusals = await prompt_limits.refusals(tx, prompts, now=self._clock()) if new else []
+        refusals = await refuse_prompts.refusals(tx, prompts, now=self._clock()) if new else []
         allowed = []
         for each, refusal in zip(new, refusals, strict=True):
             if refusal is not None:

@@ -1,76 +1,85 @@
-"""Whether a press may send a prompt: not to a number that operators have blocked, nor beyond the limits of
-`prompt_rules.py`.
+"""How many prompts of pay pages may reach a number, and come from one link or one address: the table. Pure.
 
-It is decided in the commit of the press, under a lock for each number, so that presses at many links at once are
-counted one after the other. Every refusal is the same: nobody learns from it whether a number is blocked, known, or how
-often it was asked.
+Whoever has a link can type anybody's number. So a number that does not answer is left in peace, whichever link it is
+asked by. Only pay pages count and are counted: what merchants ask by the API is between them and their customers.
 """
 
-from collections import Counter
-from collections.abc import Collection, Sequence
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
 from typing import NamedTuple
 
-from malipo import log
-from malipo import phone as phones
-from malipo.db import Tx
-from malipo.errors import Code, Refusal, TooMany
-from malipo.links.prompt_rules import HOUR, Counted, Subject, counts_as, limit_met
-from malipo.links.store import blocked_numbers, prompts
+from malipo.networks.connector import FailureCode
 from malipo.payments.transaction import Status
 
-Tally = Counter[tuple[str, Subject, Counted]]
+
+class Subject(StrEnum):
+    NUMBER = "number"  # a phone number, of all links of the installation
+    LINK = "link"
+    ADDRESS = "address"  # of clients: many customers share one
 
 
-class NewPrompt(NamedTuple):
-    """A prompt that a press would send."""
-
-    merchant_id: str
-    link_id: str
-    phone: str
-    address: str | None  # of the client
+class Counted(StrEnum):
+    UNANSWERED = "unanswered"  # the phone was asked, or is about to be, and nobody has answered
+    UNPAID = "unpaid"  # those, and what was declined or could not be paid: somebody was asked who did not pay
+    PRESSED = "pressed"  # all that was not paid: each was a payment to write and to tell, also where no phone was asked
 
 
-class PromptRefusal(Code):
-    TOO_MANY = "too_many_prompts"
+class PromptLimit(NamedTuple):
+    subject: Subject
+    counted: Counted
+    most: int
+    span: timedelta
 
 
-class TooManyPrompts(TooMany):
-    code = PromptRefusal.TOO_MANY
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+LIMITS = (
+    PromptLimit(Subject.NUMBER, Counted.UNANSWERED, 3, HOUR),
+    PromptLimit(Subject.NUMBER, Counted.UNPAID, 5, DAY),
+    PromptLimit(Subject.LINK, Counted.UNANSWERED, 300, HOUR),
+    PromptLimit(Subject.ADDRESS, Counted.UNANSWERED, 300, HOUR),
+    PromptLimit(Subject.LINK, Counted.PRESSED, 400, HOUR),
+    PromptLimit(Subject.ADDRESS, Counted.PRESSED, 400, HOUR),
+)
+# Of a link and of an address so many of the latest prompts are looked at, so that a link that thousands pay costs each
+# of them no more than one that nobody pays.
+LOOKED_AT = 500
 
-    def __init__(self) -> None:
-        super().__init__(message="", retry_after_seconds=round(HOUR.total_seconds()))
+_PRESSED = frozenset({Counted.PRESSED})
+_UNPAID = _PRESSED | {Counted.UNPAID}
+_ALL = frozenset(Counted)
+_NOTHING: frozenset[Counted] = frozenset()
+# What a payment that has failed counts as. One with another code may have reached the phone.
+_BY_FAILURE: Mapping[str, frozenset[Counted]] = {
+    FailureCode.EXPIRED: _ALL,
+    FailureCode.DECLINED: _UNPAID,
+    FailureCode.INSUFFICIENT_FUNDS: _UNPAID,
+    FailureCode.LIMIT_EXCEEDED: _UNPAID,
+    FailureCode.REJECTED: _UNPAID,
+    # Its network knows nothing of it, or has forgotten it: a phone may have been asked.
+    FailureCode.NOT_RECEIVED: _ALL,
+    # No phone was asked.
+    FailureCode.INVALID_RECIPIENT: _PRESSED,
+    FailureCode.CHANNEL_UNAVAILABLE: _PRESSED,
+}
 
 
-async def lock(tx: Tx, numbers: Collection[str]) -> None:
-    """Before anything is decided about these numbers, and after the rows of their links are locked."""
-    await prompts.lock_numbers(tx, numbers)
+def counts_as(status: Status, failure_code: str | None) -> frozenset[Counted]:
+    """What the prompt of a payment counts as."""
+    match status:
+        case Status.PENDING | Status.PROCESSING:
+            return _ALL
+        case Status.FAILED:
+            return _BY_FAILURE.get(failure_code or "", _UNPAID)
+        case Status.CANCELLED:  # It was stopped before the phone was asked.
+            return _PRESSED
+        case Status.COMPLETED:
+            return _NOTHING
 
 
-async def refusals(tx: Tx, new_prompts: Sequence[NewPrompt], *, now: datetime) -> list[Refusal | None]:
-    """Why each may not be sent; None: it may. The rows of their links are locked, and their numbers."""
-    numbers = sorted({each.phone for each in new_prompts})
-    blocked = await blocked_numbers.find(tx, numbers)
-    tally: Tally = Counter()
-    tally.update(await prompts.count_of_numbers(tx, numbers))
-    tally.update(await prompts.count_of_links(tx, {(each.merchant_id, each.link_id) for each in new_prompts}))
-    tally.update(
-        await prompts.count_of_addresses(tx, {each.address for each in new_prompts if each.address is not None})
-    )
-    return [_refusal(each, tally, is_blocked=each.phone in blocked) for each in new_prompts]
+Counts = Mapping[tuple[Subject, Counted], int]
 
 
-def _refusal(prompt: NewPrompt, tally: Tally, *, is_blocked: bool) -> Refusal | None:
-    """One that may be sent counts for those behind it."""
-    subjects = {Subject.NUMBER: prompt.phone, Subject.LINK: prompt.link_id, Subject.ADDRESS: prompt.address or ""}
-    counts = {
-        (subject, counted): tally[who, subject, counted] for subject, who in subjects.items() for counted in Counted
-    }
-    met = limit_met(counts)
-    if met is not None or is_blocked:
-        why = f"{met.subject} {met.counted}" if met is not None else "blocked"
-        log.info("prompt.refused", phone=phones.mask(prompt.phone), link=prompt.link_id, why=why)
-        return TooManyPrompts()
-    for subject, who in subjects.items():
-        tally.update({(who, subject, counted): 1 for counted in counts_as(Status.PENDING, None)})
-    return None
+def limit_met(counts: Counts) -> PromptLimit | None:
+    """The first limit that leaves no room for one more prompt. What is not in the counts is 0."""
+    return next((each for each in LIMITS if counts.get((each.subject, each.counted), 0) >= each.most), None)

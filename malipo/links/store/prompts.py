@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 
 from malipo.db import Row, Tx
-from malipo.links.prompt_rules import DAY, HOUR, LIMITS, LOOKED_AT, Counted, Subject, counts_as
+from malipo.links.prompt_limits import DAY, HOUR, LIMITS, LOOKED_AT, Counted, Subject, counts_as
 from malipo.payments.transaction import Status
 
 Tally = Counter[tuple[str, Subject, Counted]]

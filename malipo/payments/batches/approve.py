@@ -28,7 +28,7 @@ from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus, NoSuchB
 from malipo.payments.batches.store import batches, items, payouts
 from malipo.payments.batches.store.payouts import KnownPayment
 from malipo.payments.initiate import InsufficientBalance
-from malipo.payments.limits import batch_limits
+from malipo.payments.limits import batch_key_limits
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.retries import Standing
@@ -204,7 +204,7 @@ class ApproveBatch:
             # Operators adopted one of its lines while this waited for the wallet. No other is adopted from here on.
             return await self._open(tx, batch, requester)
         wallet = wallets[batch.merchant_id]
-        used = await batch_limits.find(tx, batch, requester, now=now)
+        used = await batch_key_limits.find(tx, batch, requester, now=now)
         if (refusal := used.count_against_limits(lines)) is not None:
             return refusal
         needed = sum(item.amount + item.fee for item in lines)

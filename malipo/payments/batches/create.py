@@ -19,7 +19,7 @@ from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus, Request
 from malipo.payments.batches.store import batches, items
 from malipo.payments.fees import fee_of
 from malipo.payments.idempotency import refusal_of
-from malipo.payments.limits import batch_limits
+from malipo.payments.limits import batch_key_limits
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
 from malipo.restore.installation import Installation, IntakeClosed
@@ -70,7 +70,7 @@ class CreateBatch:
         if request.draft is None:
             assert request.problem is not None
             return request.problem
-        if (refusal := batch_limits.refusal_at_creation(request.requester, request.draft.items)) is not None:
+        if (refusal := batch_key_limits.refusal_at_creation(request.requester, request.draft.items)) is not None:
             return refusal
         batch, lines = await _completed(tx, request, request.draft, standing)
         if not await batches.insert(tx, batch, key=request.key, request_hash=request.request_hash):

@@ -2,7 +2,7 @@
 
 from tests.faults.fault import Fault
 
-_LIMITS = ("links/test_prompt_rules.py", "links/test_prompt_limits.py")
+_LIMITS = ("links/test_prompt_limits.py", "links/test_refuse_prompts.py")
 _PAGES = ("pay_pages/test_scene.py", "pay_pages/test_pay_page.py")
 
 FAULTS = (
