@@ -17,10 +17,11 @@ from malipo.db import Database, Tx
 from malipo.errors import Impossible, Refusal
 from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.transaction import Transaction
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.refusals import AdoptRefusal, MatchRefusal
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.exceptions.store import resolutions
-from malipo.reconciliation.matching.exception import Action, ExceptionKind, ExceptionState, ReconciliationException
+from malipo.reconciliation.matching.exception import ExceptionKind, ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.store import exceptions
 from malipo.reconciliation.matching.store.exceptions import ExceptionFilter
 from malipo_simulator.statements.account import ZONE

@@ -24,9 +24,9 @@ from malipo.operators import login
 from malipo.operators import store as operators
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.imports.store import withdrawals
 from malipo.reconciliation.imports.withdraw_statement import propose_by_system
-from malipo.reconciliation.matching.exception import Action
 from malipo.restore import hold
 from malipo.restore.store import installation
 from tests.approvals.grid import LIMIT, MORE

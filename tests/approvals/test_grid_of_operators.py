@@ -33,10 +33,11 @@ from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.close.closed_day import ClosedDay
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.imports.store import withdrawals
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements, propose_by_system
 from malipo.reconciliation.matching import import_approval
-from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.matching.exception import ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.report_evidence import approve_import
 from malipo.reconciliation.matching.store import charges
 from malipo.reconciliation.matching.store.charges import Charge

@@ -20,7 +20,7 @@ from malipo.networks.connector import Verdict
 from malipo.payments.after_restore import release
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status
-from malipo.reconciliation.matching.exception import Action
+from malipo.reconciliation.exceptions.action import Action
 from malipo.settings import Settings
 from tests.approvals.grid import GRID, LIMIT, TWO
 from tests.approvals.test_grid_of_operators import ASHA, COLLECTION, JUMA, PAYOUT, World

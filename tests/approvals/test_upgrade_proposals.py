@@ -22,7 +22,8 @@ from malipo.errors import Refusal
 from malipo.payments.after_restore import release
 from malipo.payments.after_restore.release import Scope
 from malipo.payments.transaction import Status, Type
-from malipo.reconciliation.matching.exception import Action, ExceptionState
+from malipo.reconciliation.exceptions.action import Action
+from malipo.reconciliation.matching.exception import ExceptionState
 from tests.approvals.grid import GRID, TWO
 from tests.approvals.test_grid_of_operators import ASHA, JUMA, Approve, World
 from tests.approvals.test_grid_of_operators import world as world

@@ -7,8 +7,9 @@ import pytest
 from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
-from malipo.reconciliation.matching.exception import Action, ReconciliationException
+from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS
 from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements

@@ -12,7 +12,8 @@ from malipo.payments.cases.resolve import approve as approve_case
 from malipo.payments.cases.resolve import propose as propose_case
 from malipo.payments.initiate import InitiatedPayment
 from malipo.payments.transaction import Transaction, Type
-from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.exceptions.action import Action
+from malipo.reconciliation.matching.exception import ExceptionState, ReconciliationException
 from malipo.restore.store import installation
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order

@@ -15,16 +15,11 @@ from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction
 from malipo.reconciliation.close.store import balances
+from malipo.reconciliation.exceptions.action import ACTIONS, Action
 from malipo.reconciliation.exceptions.action_moves import ActionFacts, effect_of
 from malipo.reconciliation.exceptions.find_effect import find_balances, find_effect
 from malipo.reconciliation.exceptions.store import resolutions
-from malipo.reconciliation.matching.exception import (
-    ACTIONS,
-    Action,
-    ExceptionKind,
-    ExceptionState,
-    ReconciliationException,
-)
+from malipo.reconciliation.matching.exception import ExceptionKind, ExceptionState, ReconciliationException
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import steps
 from tests.reconciliation.exception_desk import ExceptionDesk, desk

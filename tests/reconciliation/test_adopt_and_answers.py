@@ -8,7 +8,7 @@ from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.matching.exception import Action
+from malipo.reconciliation.exceptions.action import Action
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import a_report, steps
 from tests.reconciliation.exception_desk import ExceptionDesk, desk

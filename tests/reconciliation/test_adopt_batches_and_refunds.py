@@ -15,7 +15,7 @@ from malipo.payments.batches.store.batches import complete_ended
 from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.refunds.refund_network_keys import RefundKeys
 from malipo.payments.transaction import Status, Type
-from malipo.reconciliation.matching.exception import Action
+from malipo.reconciliation.exceptions.action import Action
 from malipo.restore.store import installation
 from tests.conftest import make_merchant
 from tests.journeys.full_stack import until

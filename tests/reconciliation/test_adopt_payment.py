@@ -12,8 +12,9 @@ from malipo.payments.cases.resolve import propose as propose_case
 from malipo.payments.idempotency import KeyReused
 from malipo.payments.initiate import InitiatedPayment
 from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
-from malipo.reconciliation.matching.exception import Action, ExceptionState
+from malipo.reconciliation.matching.exception import ExceptionState
 from tests.conftest import make_merchant
 from tests.journeys import database_facts
 from tests.payments.payment_steps import steps

@@ -12,8 +12,8 @@ from malipo.ledger import check as ledger_check
 from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBookingKind
 from malipo.payments.transaction import Type
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.imports.import_statement import DoesNotAddUp
-from malipo.reconciliation.matching.exception import Action
 from malipo.words.say import say
 from tests.journeys import database_facts
 from tests.payments.payment_steps import steps

@@ -3,8 +3,9 @@
 from malipo import clock
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.store import resolutions
-from malipo.reconciliation.matching.exception import Action, ExceptionState
+from malipo.reconciliation.matching.exception import ExceptionState
 from malipo.reconciliation.matching.store import exceptions
 from tests.payments.payment_steps import steps
 from tests.reconciliation.exception_desk import ExceptionDesk

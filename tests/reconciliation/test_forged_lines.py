@@ -14,8 +14,9 @@ from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.cases.resolve import propose
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.imports.import_statement import StatementImport, import_statement
-from malipo.reconciliation.matching.exception import Action, ExceptionState
+from malipo.reconciliation.matching.exception import ExceptionState
 from malipo.reconciliation.matching.store import matching
 from malipo.reconciliation.statements.choose_profile import find_profile, save_if_new
 from malipo.settings import Settings

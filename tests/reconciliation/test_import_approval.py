@@ -12,9 +12,9 @@ from malipo.errors import Conflict, Forbidden
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
-from malipo.reconciliation.matching.exception import Action
 from malipo.reconciliation.matching.import_approval import code_of
 from malipo.reconciliation.matching.matching_summary import summary_of
 from malipo.settings import Settings

@@ -6,7 +6,8 @@ from malipo import clock
 from malipo.errors import Conflict
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.matching.exception import Action, ReconciliationException
+from malipo.reconciliation.exceptions.action import Action
+from malipo.reconciliation.matching.exception import ReconciliationException
 from tests.payments.payment_steps import steps
 from tests.reconciliation.exception_desk import ExceptionDesk, desk
 from tests.reconciliation.statement_days import Entry, Statements, statements

@@ -18,12 +18,13 @@ from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.cases.resolve import approve, propose
 from malipo.payments.dispatch import AnswerSource, ReviewReason
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
 from malipo.reconciliation.imports.import_statement import ImportResult
 from malipo.reconciliation.imports.refuse_conflicting_file import ImportedElsewhere
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
-from malipo.reconciliation.matching.exception import Action, ExceptionState
+from malipo.reconciliation.matching.exception import ExceptionState
 from malipo.settings import Settings
 from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps as steps

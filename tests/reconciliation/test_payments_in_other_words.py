@@ -10,7 +10,8 @@ from malipo import clock
 from malipo.audit_log import store as audit_log
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Type
-from malipo.reconciliation.matching.exception import Action, ExceptionKind
+from malipo.reconciliation.exceptions.action import Action
+from malipo.reconciliation.matching.exception import ExceptionKind
 from malipo.reconciliation.matching.possible_payment import may_be_payment
 from malipo.reconciliation.matching.store import matching
 from tests.payments.payment_steps import steps

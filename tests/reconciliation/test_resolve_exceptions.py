@@ -14,11 +14,12 @@ from malipo.payments.cases import resolve
 from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.action_moves import effect_of
 from malipo.reconciliation.exceptions.find_effect import find_facts
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
-from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.matching.exception import ExceptionState, ReconciliationException
 from tests.conftest import NOBODY, make_merchant
 from tests.operators.booking_steps import NEEMA
 from tests.payments.payment_steps import steps

@@ -4,8 +4,9 @@ from malipo import clock
 from malipo.errors import Conflict
 from malipo.networks.connector import Verdict
 from malipo.payments.transaction import Type
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
-from malipo.reconciliation.matching.exception import Action, ReconciliationException
+from malipo.reconciliation.matching.exception import ReconciliationException
 from tests.conftest import make_merchant
 from tests.payments.payment_steps import steps
 from tests.reconciliation.exception_desk import ExceptionDesk, desk

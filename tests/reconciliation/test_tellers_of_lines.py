@@ -12,8 +12,9 @@ import malipo
 from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.errors import Forbidden
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.approve_case import approve_case
-from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.matching.exception import ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.import_approval import ImportApprovalRefusal
 from malipo.reconciliation.matching.line_tellers import FactSource, tellers_of
 from malipo.reconciliation.statements.store.statements import FETCHED_BY

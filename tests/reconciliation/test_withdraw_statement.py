@@ -13,12 +13,12 @@ from malipo.floats import store as floats
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
 from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.imports.store import withdrawal_proposals as statement_proposals
 from malipo.reconciliation.imports.store import withdrawals
 from malipo.reconciliation.imports.store.withdrawal_proposals import StatementProposal
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
-from malipo.reconciliation.matching.exception import Action
 from malipo.reconciliation.matching.store import matching
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import ASHA, JUMA, OPENING, Entry, Statements, fee_of, line_of, statements

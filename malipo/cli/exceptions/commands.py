@@ -19,18 +19,12 @@ from malipo.db import Conn, Database, Tx
 from malipo.errors import Missing
 from malipo.networks.connector import Channel
 from malipo.payments.cases.resolution import ResolvedOutcome
+from malipo.reconciliation.exceptions.action import Action, Resolution
 from malipo.reconciliation.exceptions.apply_action import BOOKED_TO
 from malipo.reconciliation.exceptions.resolve_exceptions import NoSuchException, ResolveExceptions
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
-from malipo.reconciliation.matching.exception import (
-    Action,
-    ExceptionKind,
-    ExceptionState,
-    ReconciliationException,
-    Resolution,
-    Suggestion,
-)
+from malipo.reconciliation.matching.exception import ExceptionKind, ExceptionState, ReconciliationException, Suggestion
 from malipo.reconciliation.matching.store import exceptions
 from malipo.reconciliation.matching.store.exceptions import ExceptionFilter
 from malipo.settings import Settings

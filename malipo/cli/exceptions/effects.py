@@ -8,9 +8,10 @@ from malipo.approvals.service_limits import with_limits
 from malipo.db import Conn
 from malipo.errors import Refusal
 from malipo.merchants.store import merchants
+from malipo.reconciliation.exceptions.action import Action, Resolution
 from malipo.reconciliation.exceptions.find_effect import AccountChange, find_balances, find_effect
 from malipo.reconciliation.exceptions.store import resolutions
-from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
+from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.settings import Settings
 from malipo.words import effects as effect_words
 

@@ -3,7 +3,8 @@
 from typing import Any
 
 from malipo import money
-from malipo.reconciliation.matching.exception import ReconciliationException, Resolution, Suggestion
+from malipo.reconciliation.exceptions.action import Resolution
+from malipo.reconciliation.matching.exception import ReconciliationException, Suggestion
 from malipo.words.matching_summary import KINDS
 
 

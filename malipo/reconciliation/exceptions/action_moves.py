@@ -20,7 +20,8 @@ from malipo.payments.correction_moves import Correction
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.status_effects import MOVES
 from malipo.payments.transaction import Status, Transaction, Type
-from malipo.reconciliation.matching.exception import Action, ReconciliationException
+from malipo.reconciliation.exceptions.action import Action
+from malipo.reconciliation.matching.exception import ReconciliationException
 
 # Which account, and which channel's float.
 Place = tuple[Account, str | None]

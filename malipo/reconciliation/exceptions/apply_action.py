@@ -16,10 +16,11 @@ from malipo.payments import network_keys
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.store import adopted_payments, corrections, transactions
 from malipo.payments.transaction import Status, Transaction
+from malipo.reconciliation.exceptions.action import Action, Resolution
 from malipo.reconciliation.exceptions.action_moves import signed_amount
 from malipo.reconciliation.exceptions.adopt_payment import adopt, undo_adoption
 from malipo.reconciliation.exceptions.refusals import BookRefusal, MatchRefusal
-from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
+from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.payment_times import NEAR
 from malipo.reconciliation.matching.report_evidence import report
 from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, payments

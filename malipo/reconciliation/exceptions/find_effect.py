@@ -19,12 +19,13 @@ from malipo.ledger.store import wallets
 from malipo.ledger.wallet import Wallet
 from malipo.payments.store import corrections
 from malipo.payments.transaction import Status, Transaction
+from malipo.reconciliation.exceptions.action import Action, Resolution
 from malipo.reconciliation.exceptions.action_moves import ActionEffect, ActionFacts, effect_of
 from malipo.reconciliation.exceptions.adopt_payment import fee_of_lost
 from malipo.reconciliation.exceptions.lost_request import find_lost_request
 from malipo.reconciliation.exceptions.refusals import ExceptionRefusal, MatchRefusal
 from malipo.reconciliation.exceptions.store import house_balances, resolutions
-from malipo.reconciliation.matching.exception import Action, ReconciliationException, Resolution
+from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.store import matching, payments
 
 OWED = "owed"  # a merchant's debt, which is no account of the ledger

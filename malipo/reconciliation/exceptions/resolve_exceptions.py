@@ -28,6 +28,7 @@ from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome, a
 from malipo.payments.dispatch import Rules
 from malipo.payments.store.cases import ProposedResolution
 from malipo.reconciliation.exceptions import apply_action
+from malipo.reconciliation.exceptions.action import ACTIONS, RESOLVED_BY_NOTE, Action, ActionTerms, Resolution
 from malipo.reconciliation.exceptions.action_moves import effect_of
 from malipo.reconciliation.exceptions.adopt_payment import fee_of_lost
 from malipo.reconciliation.exceptions.apply_action import DecidedAction
@@ -38,16 +39,7 @@ from malipo.reconciliation.exceptions.refusals import AdoptRefusal, ExceptionRef
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.exceptions.store.resolutions import proposed_resolution
 from malipo.reconciliation.matching import import_approval
-from malipo.reconciliation.matching.exception import (
-    ACTIONS,
-    RESOLVED_BY_NOTE,
-    Action,
-    ActionTerms,
-    ExceptionKind,
-    ExceptionState,
-    ReconciliationException,
-    Resolution,
-)
+from malipo.reconciliation.matching.exception import ExceptionKind, ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.store import evidence, exceptions, matching, payments
 from malipo.settings import Settings
 

@@ -1,8 +1,8 @@
 """What an approver is shown of a proposal about an exception, at the command line."""
 
 from malipo.cli.shown_proposals import find_shown
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.store import resolutions
-from malipo.reconciliation.matching.exception import Action
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS
 from tests.payments.payment_steps import steps

@@ -24,9 +24,10 @@ from malipo.networks.connector import Channel
 from malipo.operators.store import insert_operator
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.imports.import_statement import StatementImport, import_statement
-from malipo.reconciliation.matching.exception import Action, ExceptionState
+from malipo.reconciliation.matching.exception import ExceptionState
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.reconciliation.statements.choose_profile import choose_profile
 from tests.journeys import database_facts

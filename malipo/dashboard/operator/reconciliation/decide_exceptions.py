@@ -21,10 +21,11 @@ from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal
 from malipo.outbox.event import EVENTS_TOPIC
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.refusals import ExceptionRefusal
 from malipo.reconciliation.exceptions.resolve_exceptions import NoSuchException, ResolveExceptions
 from malipo.reconciliation.exceptions.store import resolutions
-from malipo.reconciliation.matching.exception import Action, ExceptionState, ReconciliationException
+from malipo.reconciliation.matching.exception import ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.store import exceptions, matching
 from malipo.restore.installation import IntakeClosed
 from malipo.words import say

@@ -11,6 +11,7 @@ from malipo import money
 from malipo.dashboard.language import Translator
 from malipo.db import Conn
 from malipo.ledger.accounts import Account
+from malipo.reconciliation.exceptions.action import ACTIONS, RESOLVED_BY_NOTE, Action
 from malipo.reconciliation.exceptions.find_effect import (
     AccountChange,
     Balances,
@@ -18,13 +19,7 @@ from malipo.reconciliation.exceptions.find_effect import (
     find_effect,
     fingerprint_of,
 )
-from malipo.reconciliation.matching.exception import (
-    ACTIONS,
-    RESOLVED_BY_NOTE,
-    Action,
-    ReconciliationException,
-    Suggestion,
-)
+from malipo.reconciliation.matching.exception import ReconciliationException, Suggestion
 from malipo.words import effects as effect_words
 
 TITLES = {

@@ -23,17 +23,15 @@ from malipo.merchants.store import merchants
 from malipo.networks.connector import Channel
 from malipo.operators import store as operators
 from malipo.payments.store import cases
+from malipo.reconciliation.exceptions.action import ACTIONS, Action, Resolution
 from malipo.reconciliation.exceptions.resolve_exceptions import NoSuchException, ResolveExceptions
 from malipo.reconciliation.exceptions.store import resolutions
 from malipo.reconciliation.exceptions.suggest_payments import suggest_payments
 from malipo.reconciliation.matching.exception import (
-    ACTIONS,
-    Action,
     ExceptionCount,
     ExceptionKind,
     ExceptionState,
     ReconciliationException,
-    Resolution,
     Suggestion,
 )
 from malipo.reconciliation.matching.store import exceptions

@@ -6,7 +6,8 @@ from malipo.approvals import store as proposals
 from malipo.approvals.act_rules import EXCEPTION_ACTIONS, EXCEPTION_UNDOS
 from malipo.approvals.store import Proposal
 from malipo.db import Conn, Tx
-from malipo.reconciliation.matching.exception import ActionTerms, Resolution, is_exception_id
+from malipo.reconciliation.exceptions.action import ActionTerms, Resolution
+from malipo.reconciliation.matching.exception import is_exception_id
 
 ACTS = (*EXCEPTION_ACTIONS, *EXCEPTION_UNDOS)
 
