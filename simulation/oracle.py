@@ -185,6 +185,7 @@ class Oracle:
                 ids=ids,
                 mistaken=self._operators.mistaken,
                 lateness=refund_oracle.lateness(self._plan),
+                may_arrive_twice=any(each.kind == "merchant-request-twice" for each in self._plan.faults),
                 is_in_lost_time=self._is_in_lost_time,
                 find=self._find,
             )

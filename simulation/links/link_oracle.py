@@ -106,6 +106,7 @@ class LinkOracle:
 
     def _check_link(self, one: OneLink) -> None:
         self._check_once(one)
+        self._check_pressed(one)
         self._check_closed(one)
         self._check_counts(one)
         self._check_events(one)
@@ -135,6 +136,13 @@ class LinkOracle:
         """Pages that were pressed with this number: each is one wish, however often it was pressed."""
         presses = self._customers.presses
         return {each.press_id for each in presses if (each.link, each.phone) == (one.planned.number, phone)}
+
+    def _check_pressed(self, one: OneLink) -> None:
+        """Nobody is asked who has not pressed: looking at a page has no effect."""
+        for phone in sorted({each.phone for each in one.attempts}):
+            made = [each.id for each in one.attempts if each.phone == phone and not each.is_adopted]
+            if len(made) > len(self._wishes(one, phone)):
+                self._find("doubled", f"{one.planned.key}: {phone} pressed less often than {made}", made[-1])
 
     def _is_warned(self, one: OneLink, phone: str) -> bool:
         """Whether this number was tried by somebody who knew that another may have paid."""

@@ -18,7 +18,8 @@ _ATTEMPTS = """
                SELECT coalesce(sum(CASE WHEN source = 'float' THEN amount ELSE -amount END), 0) FROM moves m
                WHERE m.cause_id = t.id AND m.merchant_id = t.merchant_id AND 'float' IN (source, target)),
            date_part('epoch', t.created_at), date_part('epoch', t.ended_at), date_part('epoch', c.since),
-           c.transaction_id IS NOT NULL
+           c.transaction_id IS NOT NULL, EXISTS (
+               SELECT FROM adopted_payments p WHERE p.merchant_id = t.merchant_id AND p.transaction_id = t.id)
     FROM link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
     LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
     ORDER BY a.transaction_id
@@ -50,6 +51,7 @@ class AttemptRow:
     ended_at: float | None
     reported_at: float | None  # after its end, the last time
     is_corrected: bool
+    is_adopted: bool = False
 
     @property
     def is_paid(self) -> bool:
@@ -96,6 +98,7 @@ def find_attempts(database: SimulatedDatabase) -> list[AttemptRow]:
             ended_at=_seconds(row[9]),
             reported_at=_seconds(row[10]),
             is_corrected=row[11] == "t",
+            is_adopted=row[12] == "t",
         )
         for row in database.look().ask(_ATTEMPTS)
     ]

@@ -65,11 +65,18 @@ AGAIN = (PORTAL, GENERIC, RENAMED, WEEK)
 
 
 def read_here(
-    path: Path, limits: ReadingLimits, *, is_workbook: bool = False, encoding: str | None = None, delimiter: str = ","
+    path: Path,
+    limits: ReadingLimits,
+    *,
+    is_workbook: bool = False,
+    document: str = "",
+    encoding: str | None = None,
+    delimiter: str = ",",
 ) -> Iterator[list[rows.Cell]]:
     """In this process: another one for each file would cost as much as the rest of a seed, and its limits are tested
     elsewhere."""
     assert not is_workbook
+    assert not document
     with path.open(newline="", encoding=encoding or "utf-8-sig") as file:
         yield from csv.reader(file, delimiter=delimiter)
 

@@ -90,6 +90,7 @@ def check(
     ids: Collection[str],
     mistaken: Collection[str],
     lateness: float,
+    may_arrive_twice: bool,
     is_in_lost_time: Callable[[float], bool],
     find: Found,
 ) -> None:
@@ -99,7 +100,9 @@ def check(
     for status in told.troubles:
         find("broke", f"a refund of {payment.key} was answered with {status}", None)
     # A request without an answer may have been done, and refused when it was repeated: a restore may have lost it.
-    wishes = [word for word in told.asked if word in told.made | told.unanswered or word not in told.refused]
+    # One that arrives twice may be refused first, and done when it arrives again: its collection has ended between.
+    may_be_done = told.asked.keys() if may_arrive_twice else told.made | told.unanswered
+    wishes = [word for word in told.asked if word in may_be_done or word not in told.refused]
     paid = sum(not each.is_failed for each in given)
     if payment.refund and paid > len(wishes) + sum(id_ in mistaken for id_ in told.ids):
         what = f"{len(wishes)} refunds of {payment.key} were asked for, and {paid} are paid"

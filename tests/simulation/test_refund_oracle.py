@@ -26,6 +26,7 @@ def found(
     part: int | None = None,
     refused: tuple[str, ...] = (),
     unanswered: tuple[str, ...] = (),
+    may_arrive_twice: bool = False,
 ) -> list[str]:
     payment = PlannedPayment(6, 0, "COLLECTION", "TIGO_PESA", amount, "+255650006110", 0.0, 1, False, None, refund)
     bodies = {word: {"amount": part} if part and word == "part" else None for word in asked}
@@ -44,6 +45,7 @@ def found(
         ids=ids,
         mistaken=mistaken,
         lateness=1.0,
+        may_arrive_twice=may_arrive_twice,
         is_in_lost_time=lambda at: _LOST_TIME[0] <= at <= _LOST_TIME[1],
         find=lambda what, why, id_: findings.append(what),
     )
@@ -73,6 +75,12 @@ def test_a_refund_that_was_refused_is_not_paid_unless_an_earlier_request_for_it_
 ) -> None:
     """It was made, a restore lost it, and the repeat was refused: its collection was not there."""
     assert found([paid(1000)], asked=("return",), refused=("return",), unanswered=unanswered) == expected
+
+
+def test_a_refund_that_was_refused_may_be_done_when_its_request_arrives_again() -> None:
+    """Its collection was completed between the two. That seed 4 has met, with two payments."""
+    for given, expected in (([paid(1000)], []), ([paid(500), paid(500)], ["paid-twice"])):
+        assert found(given, asked=("return",), refused=("return",), may_arrive_twice=True) == expected
 
 
 @pytest.mark.parametrize(
