@@ -119,6 +119,8 @@ AUTHORITY = {
     "close show": Authority.NOBODY,
     "close key": Authority.NOBODY,
     "close verify": Authority.NOBODY,
+    "books trial-balance": Authority.NOBODY,
+    "books journal": Authority.NOBODY,
     "statements charges": Authority.NOBODY,
     "statements waiting": Authority.NOBODY,
     "exceptions list": Authority.NOBODY,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from malipo.errors import Problem, Refusal
-from malipo.words import bank, exceptions, operators, people, receipts, statements
+from malipo.words import bank, books, exceptions, operators, people, receipts, statements
 
 SENTENCES: dict[str, str] = {
     **statements.SENTENCES,
@@ -13,6 +13,7 @@ SENTENCES: dict[str, str] = {
     **people.SENTENCES,
     **receipts.SENTENCES,
     **bank.SENTENCES,
+    **books.SENTENCES,
 }
 
 

@@ -29,6 +29,8 @@ READING: dict[str, tuple[str, ...]] = {
     "statements list": (),
     "statements profiles": (),
     "close list": (),
+    "books trial-balance": (),
+    "books journal": ("--from", "2026-11-01", "--to", "2026-11-02", "--format", "beancount"),
     "log status": (),
     "log keys": (),
     "close key": (),

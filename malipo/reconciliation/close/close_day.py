@@ -18,6 +18,7 @@ from malipo.db import Tx
 from malipo.encryption import Encryption
 from malipo.errors import Code, Conflict, Invalid, Problem, Refusal
 from malipo.ledger.store import closed_days
+from malipo.reconciliation.close import late_moves
 from malipo.reconciliation.close.business_day import can_be_closed_at
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.compute_columns import ComputedClose, compute
@@ -27,6 +28,7 @@ from malipo.reconciliation.close.signed_content import DayClose, encode, hash_of
 from malipo.reconciliation.close.signing_key import find_or_make
 from malipo.reconciliation.close.store import closes, open_items
 from malipo.reconciliation.close.store.closes import CloseTerms, ProposedClose, proposed_close
+from malipo.reconciliation.close.store.late_moves import keep_snapshot
 from malipo.reconciliation.statements.coverage import CoverageProblem
 
 
@@ -184,6 +186,9 @@ async def _store(
     )
     closed = signed(closed, *await find_or_make(tx, encryption, now=now))
     await closes.insert(tx, closed)
+    await keep_snapshot(tx, day)
+    if before is not None:
+        await late_moves.record(tx, before, computed.close.late)
     await audit_log.append(
         tx,
         actor,

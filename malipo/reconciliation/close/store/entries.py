@@ -60,7 +60,8 @@ async def begin(tx: Tx, before: date) -> None:
             channel text, account text, what text, line_id bigint, file_id text COLLATE "C",
             merchant_id text COLLATE "C", cause_id text COLLATE "C", amount bigint, happened_at timestamptz, since date,
             accepted_on date
-        ) ON COMMIT DROP
+        ) ON COMMIT DROP;
+        CREATE TEMPORARY TABLE close_snapshot (snapshot pg_snapshot) ON COMMIT DROP
         """
     )
     await tx.execute(
@@ -75,7 +76,8 @@ async def begin(tx: Tx, before: date) -> None:
 
 
 async def add_moves(tx: Tx, day: date, begins: datetime, ends: datetime) -> list[Route]:
-    """Add the day's moves of merchants, read once. (House bookings count by their value date: `add_house_bookings`.)"""
+    """Add the day's moves of merchants, read once, and the snapshot that has read them: one statement, one snapshot.
+    (House bookings count by their value date: `add_house_bookings`.)"""
     rows = await tx.fetch(
         f"""
         WITH todays AS MATERIALIZED (
@@ -92,6 +94,8 @@ async def add_moves(tx: Tx, day: date, begins: datetime, ends: datetime) -> list
             SELECT channel, '', 'payment', NULL, NULL, merchant_id, cause_id, -sum({_CHANGE_OF_FLOAT}),
                    max(created_at), $3
             FROM todays WHERE channel IS NOT NULL GROUP BY channel, merchant_id, cause_id
+        ), seen AS (
+            INSERT INTO close_snapshot SELECT pg_current_snapshot()
         )
         SELECT source, target, channel, change_kind, sum(amount)::bigint AS amount FROM todays GROUP BY 1, 2, 3, 4
         """,

@@ -1,0 +1,98 @@
+"""The SQL of the books: balances at the beginning of a day, and the moves of a day, one after the other."""
+
+from collections.abc import AsyncIterator
+from datetime import date
+
+from malipo.books.chart import OF_MERCHANTS
+from malipo.db import Conn, Row
+from malipo.ledger.accounts import HOUSE
+from malipo.reconciliation.close.business_day import begin_of, end_of
+from malipo.reconciliation.close.late_moves import LateMoves
+
+_AT_ONCE = 2000  # rows that are in memory
+
+
+async def find_balances_now(connection: Conn) -> list[Row]:
+    """The balance of each account, as the ledger signs it."""
+    return await _balances(connection, "true", "true")
+
+
+async def find_balances_before(connection: Conn, day: date, late: LateMoves) -> list[Row]:
+    """The balances at the beginning of a day. `late` are the late moves of the day before."""
+    counted = f"created_at < $2 AND NOT (created_at >= $3 AND {late.is_late})"
+    return await _balances(connection, counted, "value_date < $4", begin_of(day), begin_of(late.day), day)
+
+
+async def _balances(connection: Conn, of_merchants: str, of_house: str, *values: object) -> list[Row]:
+    return list(
+        await connection.fetch(
+            f"""
+            SELECT account, CASE WHEN account = 'float' THEN coalesce(channel, '') WHEN account = ANY($1)
+                                 THEN merchant_id ELSE '' END AS of, sum(change)::bigint AS balance
+            FROM (
+                SELECT merchant_id, source, target, channel, sum(amount) AS amount FROM moves m
+                WHERE merchant_id <> '{HOUSE}' AND {of_merchants} GROUP BY 1, 2, 3, 4
+                UNION ALL
+                SELECT '', source, target, CASE WHEN 'float' IN (source, target) THEN channel END, sum(amount)
+                FROM house_bookings WHERE {of_house} GROUP BY 1, 2, 3, 4
+            ) AS routes
+            CROSS JOIN LATERAL (VALUES (target, amount), (source, -amount)) AS ends (account, change)
+            GROUP BY 1, 2 HAVING sum(change) <> 0 ORDER BY 1, 2
+            """,
+            OF_MERCHANTS,
+            *values,
+        )
+    )
+
+
+async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: LateMoves) -> AsyncIterator[Row]:
+    """The moves of merchants that the books count in this day, with what they are about: the late ones of the day
+    before, then those of the day but for its late ones."""
+    cursor = connection.cursor(
+        f"""
+        SELECT m.is_late, m.merchant_id, m.cause_id, m.step, m.ordinal, m.source, m.target, m.channel, m.amount,
+               coalesce(t.reference, b.bank_reference, '') AS reference, coalesce(t.provider_reference, '') AS receipt
+        FROM (
+            SELECT *, true AS is_late FROM moves m
+            WHERE created_at >= $1 AND created_at < $2 AND merchant_id <> '{HOUSE}' AND ({late_before.is_late})
+            UNION ALL
+            SELECT *, false FROM moves m
+            WHERE created_at >= $2 AND created_at < $3 AND merchant_id <> '{HOUSE}' AND NOT ({late.is_late})
+        ) AS m
+        LEFT JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
+        LEFT JOIN bookings b ON b.id = m.cause_id
+        ORDER BY m.is_late DESC, m.created_at, m.merchant_id, m.cause_id, m.step, m.ordinal, m.move_number
+        """,
+        begin_of(late_before.day),
+        begin_of(day),
+        end_of(day),
+        prefetch=_AT_ONCE,
+    )
+    async for row in cursor:
+        yield row
+
+
+async def house_bookings_of(connection: Conn, day: date) -> AsyncIterator[Row]:
+    """The bookings of the house that count in this day."""
+    cursor = connection.cursor(
+        """
+        SELECT id, kind, source, target, CASE WHEN 'float' IN (source, target) THEN channel END AS channel, amount,
+               reference
+        FROM house_bookings WHERE value_date = $1 ORDER BY id
+        """,
+        day,
+        prefetch=_AT_ONCE,
+    )
+    async for row in cursor:
+        yield row
+
+
+async def allow_slow_readers(connection: Conn) -> None:
+    """A journal may be read slowly, as by a pager. (Sessions that stand still in a transaction are ended otherwise.)"""
+    await connection.execute("SET LOCAL idle_in_transaction_session_timeout = '10min'")
+
+
+async def find_names(connection: Conn) -> dict[str, str]:
+    """The names of merchants, by their ids."""
+    rows = await connection.fetch("SELECT id, name FROM merchants")
+    return {row["id"]: row["name"] for row in rows}

@@ -1,0 +1,197 @@
+"""malipo books …: trial balance and journal, for accountants."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from malipo import money
+from malipo.books import read_journal, store
+from malipo.books.chart import CHART, LATE, Division, SubAccount, chart_account
+from malipo.books.entry import Entry
+from malipo.books.formats.beancount import BeancountJournal
+from malipo.books.formats.csv_lines import CsvJournal
+from malipo.books.formats.hledger import HledgerJournal
+from malipo.books.formats.journal_format import JournalFormat, JournalWords
+from malipo.books.read_journal import Period
+from malipo.books.trial_balance import TrialBalance, find_trial_balance
+from malipo.cli.command_table import add_command
+from malipo.cli.database import with_database
+from malipo.cli.output import add_subcommand, cell, tell
+from malipo.dashboard.language import Translator
+from malipo.dashboard.operator.books_words import account_names, entry_names
+from malipo.db import Database
+from malipo.http.accept_language import Language
+from malipo.ledger.check import prepare
+from malipo.networks.channel_names_and_prefixes import PROFILES
+from malipo.reconciliation.close.business_day import parse_day
+from malipo.settings import Settings
+from malipo.words import books as words
+
+_FORMATS: dict[str, Callable[[JournalWords], JournalFormat]] = {
+    "csv": CsvJournal,
+    "beancount": BeancountJournal,
+    "hledger": HledgerJournal,
+}
+
+
+def add_commands(commands: Any) -> None:
+    acts = add_command(commands, "books").add_subparsers(title="acts", metavar="ACT", required=True)
+    balance = add_subcommand(
+        acts,
+        "trial-balance",
+        _trial_balance,
+        "every account; exit code 1 if it differs from a signed close",
+    )
+    balance.add_argument("--at", type=parse_day, metavar="DAY", help="at the end of this day; without it: now")
+    balance.add_argument("--merchants", action="store_true", help="a line for each merchant")
+    journal = add_subcommand(
+        acts, "journal", _journal, "every entry of a period; exit code 1 if it differs from a signed close"
+    )
+    journal.add_argument("--from", type=parse_day, required=True, dest="first", metavar="DAY", help="the first day")
+    journal.add_argument("--to", type=parse_day, required=True, dest="last", metavar="DAY", help="the last day")
+    journal.add_argument("--format", choices=list(_FORMATS), required=True, help="what the file is read with")
+    for act in (balance, journal):
+        act.add_argument("--language", choices=list(Language), default=Language.ENGLISH, help="of the names")
+    journal.add_argument("--output", type=Path, metavar="FILE", help="the file; without it: standard output")
+
+
+def _trial_balance(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> tuple[TrialBalance, dict[str, str]]:
+        async with database.snapshot() as connection:
+            await prepare(connection)
+            return await find_trial_balance(connection, arguments.at), await store.find_names(connection)
+
+    found, names = with_database(settings, act)
+    say = Translator(arguments.language)
+    rows = [_row(each, amount, names, say) for each, amount in _shown(found, arguments.merchants).items()]
+    as_json = {
+        "at": found.at,
+        "isClosed": found.is_closed,
+        "agrees": not found.differing,
+        "debits": sum(row["debit"] for row in rows),
+        "credits": sum(row["credit"] for row in rows),
+        "accounts": rows,
+        "differing": [
+            {"account": name, "books": books, "close": signed} for name, (books, signed) in found.differing.items()
+        ],
+    }
+    tell(arguments, as_json, "\n".join(_lines(found, rows)))
+    return 1 if found.differing else 0
+
+
+def _shown(found: TrialBalance, is_by_merchant: bool) -> dict[SubAccount, int]:
+    """Every account of the chart, also one of nothing."""
+    shown = dict(found.balances) if is_by_merchant else found.whole
+    for each in CHART:
+        if each.division is Division.WHOLE or not any(part.account == each.account for part in shown):
+            shown.setdefault(SubAccount(each.code, each.account), 0)
+    return {each: shown[each] for each in sorted(shown)}
+
+
+def _row(account: SubAccount, amount: int, names: dict[str, str], say: Translator) -> dict[str, Any]:
+    return {
+        "code": account.code,
+        "name": say(words.ACCOUNTS[account.account]),
+        "of": account.of or None,
+        "ofName": _parts(names, say).get(account.of),
+        "type": chart_account(account.account).type,
+        "debit": max(amount, 0),
+        "credit": max(-amount, 0),
+    }
+
+
+def _parts(names: dict[str, str], say: Translator) -> dict[str, str]:
+    """The names of merchants and channels."""
+    return names | {channel: profile.name for channel, profile in PROFILES.items()} | {LATE: say(words.LATE_PART)}
+
+
+def _lines(found: TrialBalance, rows: list[dict[str, Any]]) -> list[str]:
+    when = "now" if found.at is None else f"at the end of {found.at}"
+    lines = [f"Trial balance {when}, in {money.CURRENCY}.", ""]
+    for row in rows:
+        name = " ".join(filter(None, (row["name"], row["ofName"] or row["of"])))
+        lines.append(f"{row['code']}  {name:<42} {_amount(row['debit']):>20} {_amount(row['credit']):>20}")
+    debit, credit = (cell(sum(row[side] for row in rows)) for side in ("debit", "credit"))
+    lines.append(f"{'':4}  {'total':<42} {debit:>20} {credit:>20}")
+    lines += ["", *_verdict(found)]
+    return lines
+
+
+def _amount(amount: int) -> str:
+    return cell(amount) if amount else ""
+
+
+def _verdict(found: TrialBalance) -> list[str]:
+    if found.differing:
+        return [_difference(f"{found.at}", found.differing)]
+    if found.is_closed:
+        return ["The day is closed, and every account is as its signed close says."]
+    return [] if found.at is None else ["The day is not closed: more may be dated into it."]
+
+
+def _difference(day: str, differing: Any) -> str:
+    each = [f"{name} {books:,}, by the close {signed:,}" for name, (books, signed) in differing.items()]
+    return f"{day} differs from its signed close: {'; '.join(each)}. See: malipo close verify --ledger"
+
+
+def _journal(arguments: argparse.Namespace, settings: Settings) -> int:
+    period = Period.of(arguments.first, arguments.last)
+
+    async def act(database: Database) -> tuple[dict[str, int], list[str]]:
+        with _opened(arguments.output) as file:
+            return await _write(database, period, arguments.format, Translator(arguments.language), file)
+
+    written, findings = with_database(settings, act)
+    if arguments.output is not None:
+        sentence = f"{arguments.output}: {written['entries']:,} entries, closed days: {written['closedDays']:,}."
+        tell(arguments, {**written, "file": str(arguments.output), "findings": findings}, sentence)
+    for each in findings:
+        print(f"malipo: {each}", file=sys.stderr)
+    return 1 if findings else 0
+
+
+class _StandardOutput:
+    """Standard output, which is not closed."""
+
+    def __enter__(self) -> IO[str]:
+        return sys.stdout
+
+    def __exit__(self, *_: object) -> None:
+        sys.stdout.flush()
+
+
+def _opened(path: Path | None) -> Any:
+    return _StandardOutput() if path is None else path.open("w", encoding="utf-8", newline="")
+
+
+async def _write(
+    database: Database, period: Period, format_: str, say: Translator, file: IO[str]
+) -> tuple[dict[str, int], list[str]]:
+    written, findings = {"entries": 0, "lines": 0, "closedDays": 0}, list[str]()
+    async with database.snapshot() as connection:
+        await prepare(connection)
+        journal = _FORMATS[format_](_words(period, await store.find_names(connection), say))
+        file.write(journal.begin(period))
+        async for part in read_journal.read_journal(connection, period):
+            if isinstance(part, Entry):
+                file.write(journal.entry(part))
+                written["entries"] += 1
+                written["lines"] += len(part.lines)
+            else:
+                file.write(journal.closing(part))
+                written["closedDays"] += 1
+                if part.differing:
+                    findings.append(_difference(f"{part.day}", part.differing))
+    return written, findings
+
+
+def _words(period: Period, names: dict[str, str], say: Translator) -> JournalWords:
+    return JournalWords(
+        accounts=account_names(say),
+        entries=entry_names(say),
+        parts=_parts(names, say),
+        title=say(words.TITLE, first=period.first, last=period.last),
+        closing=say(words.CLOSING),
+    )

@@ -1,0 +1,49 @@
+"""Words of the books: names of accounts, of kinds of entries, and of what stands in the files. Pure."""
+
+from malipo.books.chart import ChartRefusal
+from malipo.books.entry import EntryKind
+from malipo.books.read_journal import JournalRefusal
+
+ACCOUNTS = {
+    "bank": "Bank",
+    "float": "Floats at networks",
+    "wallet": "Merchants' wallets",
+    "in_flight": "Payouts in flight",
+    "in_settlement": "Settlements under way",
+    "suspense": "Suspense",
+    "fees": "Fees earned",
+    "rounding": "Rounding of cents",
+    "network_fees": "Charges of networks",
+    "losses": "Written off",
+}
+ENTRIES = {
+    EntryKind.OPENING: "Opening balances",
+    EntryKind.COLLECTION: "Collection",
+    EntryKind.PAYOUT_RESERVED: "Payout reserved",
+    EntryKind.PAYOUT_PAID: "Payout paid",
+    EntryKind.PAYOUT_GIVEN_BACK: "Payout given back",
+    EntryKind.CONTRADICTION: "The network reports another outcome",
+    EntryKind.RESOLUTION: "Correction",
+    EntryKind.TOP_UP: "Top-up",
+    EntryKind.SETTLEMENT: "Settlement",
+    EntryKind.SETTLEMENT_RESERVED: "Settlement reserved",
+    EntryKind.SETTLEMENT_PAID: "Settlement paid",
+    EntryKind.SETTLEMENT_GIVEN_BACK: "Settlement given back",
+    EntryKind.BANK_TRANSFER: "Transfer between network and bank",
+    EntryKind.NETWORK_FEE: "Charges of a network",
+    EntryKind.SWEEP: "Sweep between accounts at a network",
+    EntryKind.LINE: "Decision about a line of a statement",
+    EntryKind.ROUNDING: "Cents that add up to a shilling",
+    EntryKind.UNDO: "Booking undone",
+    EntryKind.LATE: "Committed after the close of the day",
+    EntryKind.OTHER: "Other",
+}
+TITLE = "malipo, {first} to {last}"
+CLOSING = "Balances of the closed day"
+LATE_PART = "Late moves of a closed day"
+
+SENTENCES: dict[str, str] = {
+    ChartRefusal.UNKNOWN_ACCOUNT: "The chart of accounts does not have the account {account}: a newer version has "
+    "written it. Use that version.",
+    JournalRefusal.ENDS_BEFORE: "The period from {first} to {last} ends before it begins.",
+}
