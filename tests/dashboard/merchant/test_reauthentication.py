@@ -37,6 +37,7 @@ ACTS = {
     ("GET", "/dashboard/settings/people/new"): SensitiveAct.PEOPLE,
     ("POST", "/dashboard/settings/people/{id}/role"): SensitiveAct.PEOPLE,
     ("POST", "/dashboard/settings/people/{id}/link"): SensitiveAct.PASSWORD_LINK,
+    ("POST", "/dashboard/settings/people/{id}/mail"): SensitiveAct.PASSWORD_LINK,
     ("GET", "/dashboard/settings/people/{id}/remove"): SensitiveAct.PEOPLE,
     ("POST", "/dashboard/settings/people/{id}/remove"): SensitiveAct.PEOPLE,
     ("POST", "/dashboard/settings/people/{id}/second-factor"): SensitiveAct.PEOPLE,

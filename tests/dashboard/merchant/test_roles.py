@@ -138,6 +138,7 @@ GET   /dashboard/settings/people/new                                    o
 GET   /dashboard/settings/people/{person}                               o
 POST  /dashboard/settings/people/{person}/role                          o
 POST  /dashboard/settings/people/{person}/link                          o
+POST  /dashboard/settings/people/{person}/mail                          o
 GET   /dashboard/settings/people/{person}/remove                        o
 POST  /dashboard/settings/people/{person}/remove                        o
 """

@@ -226,7 +226,7 @@ FAULTS = (
     Fault(
         "a new password leaves old links",
         "Login._set",
-        "await password_links.end_all(tx, person.id, now=now)",
+        "await end_links(tx, person.id, now=now)",
         "pass",
         "A link that somebody intercepted sets the password again.",
         ("accounts/test_password_changes.py", "dashboard/merchant/test_password_link_life.py"),
