@@ -13,7 +13,7 @@ SHOWN = ["0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"]
 ADDRESSES = [  # of networks
     each.name
     for each in fields(Settings)
-    if each.name.endswith("_url") and not each.name.startswith(("database_", "public_"))
+    if each.name.endswith("_url") and not each.name.startswith(("database_", "public_", "smtp_"))
 ]
 
 

@@ -1,6 +1,5 @@
 """The bank's routes: hand in a file, fetch a statement, change its faults."""
 
-import time
 from collections.abc import Awaitable, Callable
 from datetime import date, datetime
 from typing import Any
@@ -24,10 +23,10 @@ def _answer(body: Any) -> Response:
     return Response(msgspec.json.encode(body), media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
-def _day(request: Request, name: str, default: date | None = None) -> date:
+def _day(simulator: Simulator, request: Request, name: str, default: date | None = None) -> date:
     text = request.query_params.get(name)
     if text is None:
-        return default or datetime.fromtimestamp(time.time(), ZONE).date()
+        return default or datetime.fromtimestamp(simulator.network.now(), ZONE).date()
     try:
         return date.fromisoformat(text)
     except ValueError:
@@ -51,7 +50,7 @@ async def _object(request: Request) -> dict[str, Any]:
 
 
 async def take_file(simulator: Simulator, request: Request) -> Response:
-    return _answer(simulator.bank.take(await _body(request), _day(request, "day")))
+    return _answer(simulator.bank.take(await _body(request), _day(simulator, request, "day")))
 
 
 async def get_book(simulator: Simulator, request: Request) -> Response:
@@ -60,8 +59,8 @@ async def get_book(simulator: Simulator, request: Request) -> Response:
 
 
 async def get_statement(simulator: Simulator, request: Request) -> Response:
-    first = _day(request, "from")
-    last = _day(request, "to", first)
+    first = _day(simulator, request, "from")
+    last = _day(simulator, request, "to", first)
     name = request.query_params.get("format", "camt053")
     if name not in FORMATS:
         raise HTTPException(400, f"format must be one of {', '.join(FORMATS)}.")
@@ -76,7 +75,9 @@ async def deposit(simulator: Simulator, request: Request) -> Response:
     amount, reference = body.get("amount"), body.get("reference")
     if not isinstance(amount, int) or amount == 0 or not isinstance(reference, str) or not reference:
         raise HTTPException(400, "amount must be a whole number, and reference a text.")
-    return _answer(simulator.bank.deposit(amount * 100, _day(request, "day"), reference, str(body.get("text", ""))))
+    return _answer(
+        simulator.bank.deposit(amount * 100, _day(simulator, request, "day"), reference, str(body.get("text", "")))
+    )
 
 
 async def get_switches(simulator: Simulator, request: Request) -> Response:

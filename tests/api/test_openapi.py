@@ -80,7 +80,7 @@ BEYOND_SHAPE = {
     "quote": AMOUNT,
     # How much of a payment is left is not for a schema to say.
     "refund": f"{AMOUNT}|{ORDER}|amount must be at most|at least 500",
-    "list": f"{RANGE}|{ORDER}|before and page are two ways",
+    "list": f"{RANGE}|{ORDER}|providerReference must be text|before and page are two ways",
     "listWalletEntries": RANGE,
     "createApiKey": "must be in the future|expiresAt must be a date|at most 50 IP addresses or networks"  # host bits
     "|as a JSON integer|must not be below payoutLimit|printable characters on one line",

@@ -121,6 +121,8 @@ class LinkSteps(PaymentSteps):
     async def end_prompts(self) -> None:
         """The prompts that were sent are over, and nobody knows their outcome."""
         async with self.database.begin() as tx:
+            # In the order in which payments are locked, else two of these at once may wait for each other.
+            await tx.execute("SELECT FROM transactions ORDER BY id FOR UPDATE")
             await tx.execute("UPDATE link_attempts SET pressed_at = pressed_at - interval '1 hour'")
             await tx.execute(
                 "UPDATE transactions SET created_at = created_at - interval '1 hour', "
