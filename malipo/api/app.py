@@ -45,7 +45,7 @@ class App:
         is_secure = came_over_tls(scope, self.parts.settings.trusted_proxies)
         exchange = LoggedExchange(scope, send, begin_request(scope, self.parts.clock()), is_secure=is_secure)
         self.parts.queries.begin_waiting()
-        # With an app in the scope the framework raises its own refusals instead of writing them as text.
+        # With an app in the scope the framework raises its refusals, and does not write them as plain text.
         scope.update({"app": self, _EXCHANGE: exchange})
         try:
             if route := self._fixed.get(scope["path"], {}).get(scope["method"]) or self._callback_for(scope):
@@ -80,7 +80,7 @@ class App:
         return self._callback
 
     async def _find(self, scope: Scope, receive: Receive, exchange: LoggedExchange) -> None:
-        """Answer an address that may be none. Somebody with a browser gets a page there."""
+        """Find the route by its pattern. If there is none, a browser gets a page, and a program the JSON error."""
         try:
             if scope["path"].endswith("\n"):
                 raise HTTPException(404)  # The router would overlook it.
@@ -102,7 +102,7 @@ class App:
         exchange: LoggedExchange = request.scope[_EXCHANGE]
         exchange.route = route.path
         if route.method != "GET" or not isinstance(route, PublicRoute):
-            self.parts.health.monitor.schema.require()  # Health, metrics and docs are there whatever the schema is.
+            self.parts.health.monitor.schema.require()  # Health, metrics and docs need no schema.
         if isinstance(route, PublicRoute):
             return await route.handler(self.parts, request)
         if isinstance(route, TokenRoute):

@@ -27,23 +27,23 @@ async def authenticate(parts: ApiParts, request: Request, rate_class: RateClass)
     key_hash = hash_of(key.encode("latin-1"))
     caller = await parts.authenticate(AccessRequest(key_hash, address, rate_class))
     parts.known_keys.note(key_hash, caller)
-    parts.health.untrusted_proxies.look(request)  # Not before: nobody without a key makes us warn.
+    parts.health.untrusted_proxies.look(request)  # After authentication: a request without a key causes no warning.
     return caller
 
 
 def _is_key_elsewhere(parts: ApiParts, request: Request) -> bool:
-    """Whether a key is sent as many other services want it. Nothing tells whether it is a good one."""
+    """Whether a key is in Authorization, where many other services expect it. It is not checked."""
     return f"{parts.settings.key_prefix}_" in request.headers.get("authorization", "")
 
 
 def header_of(request: Request, name: str) -> str | None:
-    """A header's value. Blanks around it are not part of it; the parser leaves those behind it."""
+    """A header's value without the blanks around it. The parser removes only those before it."""
     value = request.headers.get(name)
     return None if value is None else value.strip(" \t")
 
 
 def require(caller: Caller, *permissions: Permission) -> None:
-    """One of these."""
+    """Refuse the caller if its key has none of these permissions."""
     if caller.permissions.isdisjoint(permissions):
         raise Forbidden(f"This API key lacks the permission {' or '.join(permissions)}.", code="permission_missing")
 

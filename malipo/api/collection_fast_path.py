@@ -1,11 +1,11 @@
 """POST /v1/payments without a task, a request object and a response object, where nothing is unusual (decision 50).
 
-Nearly every request of the commonest kind is taken here: an API key that this process has let in before, an
-Idempotency-Key, a body that is right. It gets the same answer, byte for byte, the same line in the log and the same
-counts as in `app.py`. Whatever is unusual is not taken, and nothing has been done of it: `app.py` answers it.
+It takes nearly all requests of the commonest kind: with an API key that this process has accepted before, an
+Idempotency-Key, and a body without mistakes. They get the same answer, byte for byte, the same log line and the same
+counts as from `app.py`, which answers all other requests; nothing has been done about those before.
 
-What is remembered of an API key never changes: its id and its merchant. Whether it is good is decided anew for each
-request: in the statement that writes the payment or, where requests are counted, by `merchants/authenticate.py`.
+The process remembers what never changes of an API key: its id and its merchant. Each request checks anew whether the
+key is valid: in the statement that writes the payment or, where requests are counted, in `merchants/authenticate.py`.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class CollectionFastPath:
         self._patience_seconds = parts.settings.database_patience_seconds
 
     def try_take(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
-        """Whether it is answered here, if only later by `usual`. Nothing is done of what is not taken."""
+        """Whether the fast path takes the request, even if it calls `usual` later. If not, nothing has been done."""
         scope: Any = cycle.scope
         if scope["method"] != "POST" or tracing.active is not None or self._parts.health.monitor.schema.problem:
             return False
@@ -90,8 +90,8 @@ class CollectionFastPath:
         return True
 
     def _keys_in(self, scope: Any) -> tuple[bytes, bytes] | None:
-        """The API key and the Idempotency-Key of the headers. None if one of them is missing or sent twice, or if the
-        request names a client that no trusted proxy has named, of which `app.py` warns."""
+        """The API key and the Idempotency-Key of the headers. None if one of them is missing or sent twice, or if
+        X-Forwarded-For does not come from a trusted proxy: `app.py` warns of that."""
         api_key = idempotency_key = None
         for name, value in scope["headers"]:
             if name == b"x-api-key":
@@ -113,7 +113,7 @@ class CollectionFastPath:
 
 
 class _FastRequest:
-    """One request that is taken."""
+    """A request on the fast path."""
 
     __slots__ = ("_cycle", "_deadline", "_exchange", "_loop", "_parts", "_usual", "_wanted")
 
@@ -139,7 +139,7 @@ class _FastRequest:
 
     def _authenticated(self, answer: "asyncio.Future[Caller | Refusal]") -> None:
         if (error := answer.exception()) is not None:
-            # The usual way would wait as long again for the same database. The request itself has not begun.
+            # The usual way would wait as long again for the same database. Nothing was written.
             self._refuse(Unavailable() if isinstance(error, OutcomeUnknown) else error)
             return
         caller = answer.result()
@@ -170,16 +170,16 @@ class _FastRequest:
 
     def _answer(self, initiated: InitiatedPayment) -> None:
         body = created_body(initiated)
-        again = replayed(initiated.transaction.status) if initiated.is_replay else {}
-        of_replay = [(name.lower().encode(), value.encode()) for name, value in again.items()]
-        headers = [*of_replay, (b"content-length", b"%d" % len(body)), _JSON, *self._exchange.headers_for(201)]
+        replay = replayed(initiated.transaction.status) if initiated.is_replay else {}
+        replay_headers = [(name.lower().encode(), value.encode()) for name, value in replay.items()]
+        headers = [*replay_headers, (b"content-length", b"%d" % len(body)), _JSON, *self._exchange.headers_for(201)]
         if self._cycle.send_at_once(201, headers, body):
             self._end(initiated.transaction.id)
         else:
             self._spawn(self._send(headers, body, initiated.transaction.id))
 
     async def _send(self, headers: list[tuple[bytes, bytes]], body: bytes, transaction_id: str) -> None:
-        """Send the answer to a client who reads slowly, or has hung up."""
+        """Send the answer to a client that reads slowly, or has disconnected."""
         try:
             await self._cycle.send({"type": "http.response.start", "status": 201, "headers": headers})
             await self._cycle.send({"type": "http.response.body", "body": body})
@@ -210,4 +210,4 @@ class _FastRequest:
         task.add_done_callback(_spawned.discard)
 
 
-_spawned: set[asyncio.Task[None]] = set()  # or nothing would hold them
+_spawned: set[asyncio.Task[None]] = set()  # The event loop holds tasks only weakly.

@@ -1,4 +1,4 @@
-"""Large answers, which anybody may ask for: one goes out in a turn of the event loop, and payments are answered in
+"""Large answers, which anybody may request: each turn of the event loop sends one, so that payments are answered in
 between."""
 
 import asyncio
@@ -13,6 +13,6 @@ class LargeAnswers:
         self._turns = Turns(1)
 
     async def wait(self) -> None:
-        """Wait until it is the turn of this answer, however many others wait before it."""
+        """Wait for the turn of this answer."""
         async with self._turns.taken(seconds=_SECONDS):
             await asyncio.sleep(0)

@@ -26,7 +26,7 @@ def encoded(fields: dict[str, Any]) -> bytes:
 
 
 def replayed(status: StrEnum) -> dict[str, str]:
-    """The headers of an answer that is given again. Its body is the first one, so the status of now is said here."""
+    """The headers of a repeated answer. Its body is that of the first answer, so the current status is in a header."""
     return {"Idempotency-Replayed": "true", "Idempotency-Replayed-Status": status}
 
 

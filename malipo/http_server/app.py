@@ -36,7 +36,8 @@ class WebApplication:
         self._people_share, self._customers_share = _Share(most_pages), _Share(most_pages // 2)
 
     def try_fast_path(self, cycle: Cycle, usual: Callable[[], None]) -> bool:
-        """Whether a request is answered without a task, or later by `usual`. What is not taken is served by a call."""
+        """Whether the fast path takes the request: it answers without a task, or calls `usual` later, which serves the
+        request by a call of this application. If not, the server makes that call at once."""
         scope: Any = cycle.scope
         if scope["path"] != PATH or self._is_operators_port(scope):
             return False

@@ -140,7 +140,7 @@ class AnswerEffects:
     ) -> None:
         self._current = {(each.transaction.merchant_id, each.transaction.id): each for each in found.values()}
         self._found = {key: each.transaction for key, each in self._current.items()}
-        self._kept = {key for key, each in self._current.items() if each.dispatch is not None}
+        self._with_dispatch = {key for key, each in self._current.items() if each.dispatch is not None}
         self._rules = rules
         self._now = now
         self._credits_automatically = credits_automatically
@@ -166,7 +166,7 @@ class AnswerEffects:
             after = status_writer.after_change(transaction, change, self._now)
             assert after is not None, "a decision leads somewhere"
             if after.status.is_final:
-                self._kept.discard(key)  # The status writer deletes the dispatch of a payment that ends.
+                self._with_dispatch.discard(key)  # The status writer deletes the dispatch of a payment that ends.
             self._reached.append(after)
             transaction = after
         is_merchant_notified = False
@@ -243,11 +243,11 @@ class AnswerEffects:
             dispatch = decision.dispatch
             if dispatch is None:
                 done.append(key)
-            elif key in self._kept:
+            elif key in self._with_dispatch:
                 changed.append((key, dispatch, decision.wait_seconds))
             else:
                 follow_ups.append((transaction, dispatch, decision.wait_seconds or 0))
-        await dispatches.delete(tx, [key for key in done if key in self._kept])
+        await dispatches.delete(tx, [key for key in done if key in self._with_dispatch])
         await dispatches.update(tx, changed)
         await dispatches.follow_up(tx, follow_ups)
 

@@ -1,6 +1,6 @@
 """Assigns a new payment the network key that is derived from its Idempotency-Key, or finds the payment that has it.
 
-Here is what a key is derived from. The HMAC and the length of a key: `payments/network_keys.py`.
+This file says what a key is derived from. The HMAC and the length of a key: `payments/network_keys.py`.
 """
 
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ class DerivedKeys:
         self._terms = terms
         self._secret: bytes | None = None  # read once: it never changes
 
-    async def give(self, request: PaymentRequest) -> PaymentRequest:
+    async def assign(self, request: PaymentRequest) -> PaymentRequest:
         """The request with its network key: derived from the Idempotency-Key if it has one, so it is the same at every
         try."""
         if request.draft is None or request.key is None or request.draft.refund_of is not None:

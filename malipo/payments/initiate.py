@@ -118,11 +118,13 @@ class Initiate:
         now = self._clock()
         await status_writer.open_all(tx, decision.created, needed.wallets, now=now)
         await sums.save(tx)
-        await self._note(tx, requests, decision.created, now)
+        await self._append_to_audit_log(tx, requests, decision.created, now)
         return answers
 
     @staticmethod
-    async def _note(tx: Tx, requests: Sequence[PaymentRequest], created: Sequence[Transaction], now: datetime) -> None:
+    async def _append_to_audit_log(
+        tx: Tx, requests: Sequence[PaymentRequest], created: Sequence[Transaction], now: datetime
+    ) -> None:
         by_id = {each.id: each for each in created}
         for request in requests:
             if request.actor is not None and request.draft is not None and (made := by_id.get(request.draft.id)):

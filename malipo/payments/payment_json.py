@@ -51,8 +51,7 @@ def retrieved(transaction: Transaction, language: Language = Language.ENGLISH) -
 
 def in_full(transaction: Transaction, language: Language = Language.ENGLISH) -> View:
     """One item of the list with `view=full`: the fields of `GET` of one payment, without its log."""
-    failed = transaction
-    reason = in_language(language, failed.failure_code, failed.failure_detail, failed.failure_reason)
+    reason = in_language(language, transaction.failure_code, transaction.failure_detail, transaction.failure_reason)
     return in_event(replace(transaction, failure_reason=reason))
 
 

@@ -45,7 +45,7 @@ class Payments:
             self._signals.wake_sender(initiated.transaction.channel)
 
     async def initiate(self, request: PaymentRequest) -> InitiatedPayment:
-        request = await self._derived_keys.give(request)
+        request = await self._derived_keys.assign(request)
         try:
             initiated = granted(await self._initiate(request))
         except DataError as error:

@@ -27,7 +27,7 @@ _MARGIN_SECONDS = 15.0
 _AGAIN_SECONDS = 1.0
 # How long a reply that only says "the customer is being asked" is kept, to be written together with others. Often the
 # callback comes first, and then the reply changes nothing (decision 51).
-_TOGETHER_SECONDS = 1.0
+_KEPT_SECONDS = 1.0
 
 
 class NetworkCalls:
@@ -180,7 +180,7 @@ class NetworkCalls:
         task.add_done_callback(self._written_later.discard)
         if self._together is None:
             self._together = asyncio.Event()
-            asyncio.get_running_loop().call_later(_TOGETHER_SECONDS, self._write_together)
+            asyncio.get_running_loop().call_later(_KEPT_SECONDS, self._write_together)
         await self._together.wait()
 
     def _write_together(self) -> None:

@@ -77,7 +77,7 @@ async def serve(
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_, stop.set)
     raise_file_limit()  # Each receiver of webhooks needs a socket.
-    if not await _is_there_before(stop, database_url):
+    if not await _wait_for_database_unless(stop, database_url):
         return
     async with (
         Database.opened(database_url, size=settings.database_pool, finds_by_key=True, plans_once=True) as database,
@@ -113,7 +113,7 @@ async def serve(
             await service.finish()
 
 
-async def _is_there_before(stop: asyncio.Event, database_url: str) -> bool:
+async def _wait_for_database_unless(stop: asyncio.Event, database_url: str) -> bool:
     """Wait for the database. Returns False if the process was told to stop first."""
     waiting = asyncio.ensure_future(wait_for_database(database_url))
     stopped = asyncio.ensure_future(stop.wait())

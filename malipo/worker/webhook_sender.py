@@ -57,8 +57,7 @@ class WebhookSender:
         mark: Mark,
         on_numbered: Callable[[Sequence[AnyEvent]], None] = lambda _: None,
     ) -> None:
-        # Called with the events in the commit that numbers them.
-        self._on_numbered = on_numbered  # called with events that got their numbers: there may be something to count
+        self._on_numbered = on_numbered  # called with numbered events, after their commit: links may count them
         self._database = database
         self._attempts = attempts
         self._detector = detector

@@ -1,25 +1,26 @@
-"""How long is waited for a client, on every route: for a head, a body, a pause between requests, and for its reading.
+"""How long the server waits for a client, on every route: to send a head or a body, between two requests, and to read
+an answer.
 
-A slow head closes the connection. A slow body is answered with 408 `body_too_slow`, and then closes it. Who does not
-read an answer is cut off.
+After a slow head the connection is closed. After a slow body the answer is 408 `body_too_slow`, and the connection is
+closed. A client that does not read its answer is disconnected.
 """
 
 HEAD_SECONDS = 30.0
 BODY_SECONDS = 30.0
-# Longer than clients and proxies keep theirs, so that a payment is never sent on a connection that we are just closing.
+# Longer than clients and proxies keep an idle connection, so that no payment is sent on one that we are closing.
 KEEP_ALIVE_SECONDS = 75
-# Time in which a client must read as many bytes of a waiting answer, or all of it.
+# In this time a client must read LEAST_READ_BYTES of a waiting answer, or all of it.
 WRITE_SECONDS = 60.0
 LEAST_READ_BYTES = 16 * 1024
-# When the server stops: for requests that are under way.
+# While the server stops: for requests under way.
 STOP_SECONDS = 15
-# When the server stops: for a request that a client sends before it can know. On a mobile network a request takes 0.1 s
-# and more to arrive, and a busy client reads late that its connection is closed.
+# While the server stops: for a request that a client sends before it reads that its connection is closed. On a mobile
+# network a request takes 0.1 s and more to arrive, and a busy client reads late.
 LAST_REQUEST_SECONDS = 0.5
-# The same for trusted proxies, which keep connections open and send the next request at any moment: longer than
-# deploy/nginx and deploy/haproxy keep an idle one, so that the proxy closes it and not we.
+# The same for trusted proxies, which keep connections open and may send the next request at any moment: longer than
+# deploy/nginx and deploy/haproxy keep an idle one, so that the proxy closes it first.
 PROXY_LAST_REQUEST_SECONDS = 2.0
-# How long somebody may send nothing: then they make room for others of the same address, and when the server stops, a
-# body of which fewer bytes than these came in this time is no longer waited for.
+# A client that sends nothing for so long may lose its place to another client of its address. While the server stops,
+# it does not wait for a body of which less than LEAST_SENT_BYTES has come in this time.
 STALLED_SECONDS = 2.0
 LEAST_SENT_BYTES = 1024

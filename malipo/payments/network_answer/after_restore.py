@@ -45,7 +45,11 @@ def decide_after_restore(
         case Verdict.NOT_INDEXED if had_time(dispatch, rules.not_indexed_seconds):
             return _not_known(transaction, dispatch, received)
     is_answered = received.answer.verdict is not Verdict.UNSENT and not received.answer.is_fault
-    if transaction.type is Type.COLLECTION and _is_taken_in_since(dispatch) and (is_answered or not received.can_query):
+    if (
+        transaction.type is Type.COLLECTION
+        and _is_created_after_restore(dispatch)
+        and (is_answered or not received.can_query)
+    ):
         return _not_sent_before(transaction, dispatch, received)
     query_count = dispatch.query_count + 1
     if not received.can_query:
@@ -67,7 +71,7 @@ def _may_be_another_refund(transaction: Transaction, received: ReceivedAnswer) -
     return transaction.refund_of is not None and received.answer.amount is None
 
 
-def _is_taken_in_since(dispatch: Dispatch) -> bool:
+def _is_created_after_restore(dispatch: Dispatch) -> bool:
     """Whether it was created after the restore was detected. Until it is sent, that time counts as its sending."""
     assert dispatch.sent_seconds_ago is not None, "what is queried first counts as sent at the restore"
     return dispatch.queued_seconds_ago < dispatch.sent_seconds_ago
@@ -92,7 +96,7 @@ def _not_known(transaction: Transaction, dispatch: Dispatch, received: ReceivedA
     """
     is_payout = transaction.type is Type.DISBURSEMENT
     others = {*dispatch.carriers, received.routed_to or received.connector} - {received.connector}
-    if not others or (not is_payout and _is_taken_in_since(dispatch)):
+    if not others or (not is_payout and _is_created_after_restore(dispatch)):
         return _not_sent_before(transaction, dispatch, received)
     known = replace(dispatch, not_known_to=(*dispatch.not_known_to, received.connector))
     left = (others & received.connected) - set(known.not_known_to)

@@ -30,7 +30,7 @@ def decide_by_statement(transaction: Transaction, dispatch: Dispatch, received: 
     if received.can_query:
         return query_now(paid)
     shown = replace(paid, review_reason=paid.review_reason or ReviewReason.SAID_PAID)
-    return Decision(dispatch=replace(shown, next_action=_not_sent(shown.next_action)))
+    return Decision(dispatch=replace(shown, next_action=_query_instead_of_sending(shown.next_action)))
 
 
 def end_by_statement(
@@ -52,5 +52,5 @@ def hint_after_end(dispatch: Dispatch | None) -> Decision:
     return Decision() if dispatch is None else query_now(dispatch)
 
 
-def _not_sent(next_action: NextAction) -> NextAction:
+def _query_instead_of_sending(next_action: NextAction) -> NextAction:
     return NextAction.QUERY if next_action is NextAction.SEND else next_action

@@ -362,7 +362,7 @@ FAULTS = (
     Fault(
         "replies that wait for others are never written",
         "NetworkCalls._until_others_are_written",
-        "asyncio.get_running_loop().call_later(_TOGETHER_SECONDS, self._write_together)",
+        "asyncio.get_running_loop().call_later(_KEPT_SECONDS, self._write_together)",
         "pass",
         "No payment is acknowledged, and a collection that its network forgets is not noticed.",
         ("worker/test_replies_written_later.py",),
