@@ -121,6 +121,8 @@ AUTHORITY = {
     "close verify": Authority.NOBODY,
     "books trial-balance": Authority.NOBODY,
     "books journal": Authority.NOBODY,
+    "books vouchers": Authority.NOBODY,
+    "books accounts": Authority.NOBODY,
     "statements charges": Authority.NOBODY,
     "statements waiting": Authority.NOBODY,
     "exceptions list": Authority.NOBODY,

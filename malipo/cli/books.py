@@ -13,12 +13,15 @@ from malipo.books.entry import Entry
 from malipo.books.formats.beancount import BeancountJournal
 from malipo.books.formats.csv_lines import CsvJournal
 from malipo.books.formats.hledger import HledgerJournal
-from malipo.books.formats.journal_format import JournalFormat, JournalWords
+from malipo.books.formats.journal_format import JournalFormat, JournalWords, VoucherFormat
+from malipo.books.formats.quickbooks import QuickBooksVouchers
+from malipo.books.formats.tally import TallyVouchers
 from malipo.books.read_journal import Period
 from malipo.books.trial_balance import TrialBalance, find_trial_balance
+from malipo.books.vouchers import read_vouchers, require_closed
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
-from malipo.cli.output import add_subcommand, cell, tell
+from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.books_words import account_names, entry_names
 from malipo.db import Database
@@ -33,6 +36,10 @@ _FORMATS: dict[str, Callable[[JournalWords], JournalFormat]] = {
     "csv": CsvJournal,
     "beancount": BeancountJournal,
     "hledger": HledgerJournal,
+}
+_VOUCHERS: dict[str, Callable[[JournalWords], VoucherFormat]] = {
+    "quickbooks": QuickBooksVouchers,
+    "tally": TallyVouchers,
 }
 
 
@@ -49,12 +56,17 @@ def add_commands(commands: Any) -> None:
     journal = add_subcommand(
         acts, "journal", _journal, "every entry of a period; exit code 1 if it differs from a signed close"
     )
-    journal.add_argument("--from", type=parse_day, required=True, dest="first", metavar="DAY", help="the first day")
-    journal.add_argument("--to", type=parse_day, required=True, dest="last", metavar="DAY", help="the last day")
     journal.add_argument("--format", choices=list(_FORMATS), required=True, help="what the file is read with")
-    for act in (balance, journal):
+    vouchers = add_subcommand(acts, "vouchers", _vouchers, "a summary voucher for each closed day")
+    vouchers.add_argument("--format", choices=list(_VOUCHERS), required=True, help="the program that imports them")
+    vouchers.add_argument("--opening", action="store_true", help="begin with the balances before the first day")
+    accounts = add_subcommand(acts, "accounts", _accounts, "the chart of accounts")
+    for act in (journal, vouchers):
+        act.add_argument("--from", type=parse_day, required=True, dest="first", metavar="DAY", help="the first day")
+        act.add_argument("--to", type=parse_day, required=True, dest="last", metavar="DAY", help="the last day")
+        act.add_argument("--output", type=Path, metavar="FILE", help="the file; without it: standard output")
+    for act in (balance, journal, vouchers, accounts):
         act.add_argument("--language", choices=list(Language), default=Language.ENGLISH, help="of the names")
-    journal.add_argument("--output", type=Path, metavar="FILE", help="the file; without it: standard output")
 
 
 def _trial_balance(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -187,6 +199,44 @@ async def _write(
     return written, findings
 
 
+def _vouchers(arguments: argparse.Namespace, settings: Settings) -> int:
+    period, say = Period.of(arguments.first, arguments.last), Translator(arguments.language)
+
+    async def act(database: Database) -> int:
+        count = 0
+        async with database.snapshot() as connection:
+            await prepare(connection)
+            format_ = _VOUCHERS[arguments.format](_words(period, await store.find_names(connection), say))
+            await require_closed(connection, period)
+            vouchers = read_vouchers(connection, period, with_opening=arguments.opening)
+            with _opened(arguments.output) as file:
+                async for voucher in vouchers:
+                    file.write(("" if count else format_.begin()) + format_.voucher(voucher))
+                    count += 1
+                file.write(("" if count else format_.begin()) + format_.end())
+        return count
+
+    count = with_database(settings, act)
+    if arguments.output is not None:
+        tell(arguments, {"vouchers": count, "file": str(arguments.output)}, f"{arguments.output}: {count:,} vouchers.")
+    return 0
+
+
+def _accounts(arguments: argparse.Namespace, settings: Settings) -> int:
+    say = Translator(arguments.language)
+    rows = [
+        {
+            "code": each.code,
+            "name": say(words.ACCOUNTS[each.account]),
+            "type": say(words.TYPES[each.type]),
+            "in files": each.path,
+            "divided by": each.division,
+        }
+        for each in CHART
+    ]
+    return tell_table(arguments, rows, empty="")
+
+
 def _words(period: Period, names: dict[str, str], say: Translator) -> JournalWords:
     return JournalWords(
         accounts=account_names(say),
@@ -194,4 +244,5 @@ def _words(period: Period, names: dict[str, str], say: Translator) -> JournalWor
         parts=_parts(names, say),
         title=say(words.TITLE, first=period.first, last=period.last),
         closing=say(words.CLOSING),
+        voucher=say(words.VOUCHER),
     )

@@ -1,8 +1,9 @@
 """Words of the books: names of accounts, of kinds of entries, and of what stands in the files. Pure."""
 
-from malipo.books.chart import ChartRefusal
+from malipo.books.chart import AccountType, ChartRefusal
 from malipo.books.entry import EntryKind
 from malipo.books.read_journal import JournalRefusal
+from malipo.books.vouchers import VoucherRefusal
 
 ACCOUNTS = {
     "bank": "Bank",
@@ -39,11 +40,21 @@ ENTRIES = {
     EntryKind.OTHER: "Other",
 }
 TITLE = "malipo, {first} to {last}"
+VOUCHER = "Payments and bookings of the day"
+TYPES = {
+    AccountType.ASSET: "Asset",
+    AccountType.LIABILITY: "Liability",
+    AccountType.EQUITY: "Equity",
+    AccountType.INCOME: "Income",
+    AccountType.EXPENSE: "Expense",
+}
 CLOSING = "Balances of the closed day"
 LATE_PART = "Late moves of a closed day"
 
 SENTENCES: dict[str, str] = {
     ChartRefusal.UNKNOWN_ACCOUNT: "The chart of accounts does not have the account {account}: a newer version has "
     "written it. Use that version.",
+    VoucherRefusal.NOT_CLOSED: "{day} is not closed. Only closed days have vouchers, because more may be dated "
+    "into the others.",
     JournalRefusal.ENDS_BEFORE: "The period from {first} to {last} ends before it begins.",
 }

@@ -5,8 +5,10 @@ from typing import Protocol
 
 import msgspec
 
+from malipo.books.chart import SubAccount
 from malipo.books.entry import Entry, EntryKind
 from malipo.books.read_journal import ClosingBalances, Period
+from malipo.books.vouchers import Voucher
 
 
 class JournalWords(msgspec.Struct, frozen=True):
@@ -17,6 +19,14 @@ class JournalWords(msgspec.Struct, frozen=True):
     parts: Mapping[str, str]
     title: str
     closing: str  # of the entry that states the balances of a closed day
+    voucher: str  # of a day's summary
+
+    def name_of(self, account: SubAccount) -> list[str]:
+        """The name of the account, and that of its part."""
+        return [self.accounts[account.account], *([self.parts.get(account.of, account.of)] if account.of else [])]
+
+    def of_voucher(self, *, is_opening: bool) -> str:
+        return self.entries[EntryKind.OPENING] if is_opening else self.voucher
 
 
 class JournalFormat(Protocol):
@@ -27,3 +37,13 @@ class JournalFormat(Protocol):
     def entry(self, entry: Entry) -> str: ...
 
     def closing(self, closing: ClosingBalances) -> str: ...
+
+
+class VoucherFormat(Protocol):
+    """The same for summary vouchers."""
+
+    def begin(self) -> str: ...
+
+    def voucher(self, voucher: Voucher) -> str: ...
+
+    def end(self) -> str: ...

@@ -4,7 +4,8 @@ from malipo.books.entry import EntryKind
 from malipo.dashboard.language import Translator
 from malipo.words import books
 
-SENTENCES = [*books.ACCOUNTS.values(), *books.ENTRIES.values(), books.TITLE, books.CLOSING, books.LATE_PART]
+SENTENCES = [*books.ACCOUNTS.values(), *books.ENTRIES.values(), *books.TYPES.values()]
+SENTENCES += [books.TITLE, books.CLOSING, books.LATE_PART, books.VOUCHER]
 
 
 def account_names(words: Translator) -> dict[str, str]:
