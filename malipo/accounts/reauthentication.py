@@ -29,6 +29,7 @@ class SensitiveAct(StrEnum):
     PEOPLE = "people"  # adds or removes people, or changes their roles
     API_KEYS = "api_keys"  # makes or revokes one, or changes what requests with one need
     SECOND_FACTOR = "second_factor"  # sets up a second factor, or makes recovery codes
+    ADDRESS = "address"  # sends an operator's messages elsewhere, also those about the safety of the account
     PAYOUT = "payout"  # pays out more than MALIPO_CONFIRM_PAYOUT_AMOUNT in the dashboard
     PUBLIC_PROFILE = "public_profile"  # changes the name and the numbers that customers trust
     APPROVAL = "approval"  # approves a batch of payouts; of an operator: moves money (`approvals/act_rules.py`)

@@ -110,6 +110,8 @@ AUTHORITY = {
     "networks list": Authority.NOBODY,
     "numbers list": Authority.NOBODY,
     "networks verify": Authority.NOBODY,
+    "mail test": Authority.NOBODY,
+    "mail queue": Authority.NOBODY,
     "restore status": Authority.NOBODY,
     "ledger check": Authority.NOBODY,
     "statements list": Authority.NOBODY,

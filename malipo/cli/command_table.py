@@ -27,6 +27,7 @@ COMMANDS = {
     "payments": Command("payments", "list and resolve payments that need an operator"),
     "networks": Command("networks", "list and verify the connected networks"),
     "numbers": Command("numbers", "block phone numbers: pay pages no longer ask them"),
+    "mail": Command("mail", "test the mail server; list the messages that wait or were refused"),
     "hold": Command("hold", "stop sending payments, of all channels or of one; held payments wait"),
     "restore": Command("restore", "after a restore from a backup: show what is open, and release sending"),
     "ledger": Command("ledger", "check the ledger"),

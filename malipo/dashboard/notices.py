@@ -86,5 +86,8 @@ NOTICES = {
     "invitation-sent": "They are added, and get an e-mail with a link in a moment.",
     "link-sent": "They get an e-mail with a link in a moment.",
     "role-changed": "The role is changed.",
+    "messages-chosen": "It is saved. It counts from the next message on.",
+    "address-changed": "The address is saved. The one from before is told of it.",
+    "address-same": "That is the address already.",
     "person-removed": "They are removed, and logged out everywhere.",
 }

@@ -46,7 +46,8 @@ def letter_of(
     parts, shown_words = texts.KIND_WORDS[kind], _shown(message, words, link)
     is_many = is_many and bool(parts.subject_of_many)
     subject = words(parts.subject_of_many if is_many else parts.subject, **shown_words)
-    paragraphs = [words(each, **shown_words) for each in (parts.says_of_many if is_many else parts.says)]
+    says = parts.says_of_many if is_many else parts.says
+    paragraphs = [words(_to(message, each), **shown_words) for each in says]
     rows = (
         [] if is_many else [(words(texts.LABELS[key]), shown_words[key]) for key in parts.shown if shown_words.get(key)]
     )
@@ -60,7 +61,7 @@ def letter_of(
         rows=rows,
         button=words(parts.button) if parts.button and url else "",
         url=url,
-        notes=[words(_why(kind)), words(texts.NO_ANSWER)],
+        notes=[words(_to(message, _why(kind))), words(texts.NO_ANSWER)],
         service=service,
     )
 
@@ -78,6 +79,11 @@ def test_letter(language: Language, *, service: str) -> Letter:
         notes=[words(texts.NO_ANSWER)],
         service=service,
     )
+
+
+def _to(message: Message, sentence: str) -> str:
+    """A sentence as it is for a person of a merchant, or for an operator."""
+    return texts.TO_OPERATORS.get(sentence, sentence) if message.merchant_id is None else sentence
 
 
 def _why(kind: Kind) -> str:

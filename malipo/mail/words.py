@@ -55,6 +55,14 @@ _NOT_YOU = (
     "If this was not you, somebody else knows your password: change it now in the settings, end all other sessions, "
     "and tell an owner of your business."
 )
+_NOT_ASKED = (
+    "If you have not asked for this, speak with the owners of your business at once, and with whoever runs this "
+    "service."
+)
+_NOT_YOU_OPERATOR = (
+    "If this was not you, somebody else may be using your account: speak with another operator at once, and set a new "
+    "password at the command line."
+)
 _TELL = "If you do not know about this, speak with the other owners at once, and with whoever runs this service."
 _LINK_SAYS = (
     "The link works once, until {until}. Opening it changes nothing: you choose your password on the page that it "
@@ -113,8 +121,7 @@ KIND_WORDS: dict[Kind, KindWords] = {
         says=(
             "Somebody has reset your two-step log-in, and your sessions have ended. From now on, the password alone is "
             "enough to log in to your account. Set it up again.",
-            "If you have not asked for this, speak with the owners of your business at once, and with whoever runs "
-            "this service.",
+            _NOT_ASKED,
         ),
         shown=("happened_at", "by"),
     ),
@@ -262,7 +269,18 @@ TRANSLATED = (GONE, FAILED_TOO_LONG)
 GREETING = "Hello {name},"
 PLAIN_GREETING = "Hello,"
 WHY_CHOSEN = "You get this message because you have chosen it. Choose others in the settings, under Messages."
+WHY_CHOSEN_OPERATOR = "You get this message because you have chosen it. Choose others under Account."
 WHY_ALWAYS = "You always get this message, because it is about the safety of your account or of your business."
+WHY_ALWAYS_OPERATOR = "You always get this message, because it is about the safety of your account."
+
+# What operators read instead: there is no owner of a business to turn to.
+TO_OPERATORS = {
+    _NOT_YOU: _NOT_YOU_OPERATOR,
+    _NOT_ASKED: "If you have not asked for this, speak with the other operators at once.",
+    WHY_ALWAYS: WHY_ALWAYS_OPERATOR,
+    WHY_CHOSEN: WHY_CHOSEN_OPERATOR,
+}
+
 NO_ANSWER = "This message was sent automatically. We never ask for your password or for a code."
 TEST_SUBJECT = "A test message"
 TEST_SAYS = "If you can read this, the service can send e-mail to this address."
@@ -274,4 +292,5 @@ def sentences() -> Iterator[str]:
         yield from (words.title, words.subject, *words.says, words.button, words.subject_of_many, *words.says_of_many)
     yield from LABELS.values()
     yield from TRANSLATED
+    yield from TO_OPERATORS.values()
     yield from (GREETING, PLAIN_GREETING, WHY_CHOSEN, WHY_ALWAYS, NO_ANSWER, TEST_SUBJECT, TEST_SAYS)

@@ -32,6 +32,27 @@ async def find_by_id(connection: Conn, operator_id: str) -> Operator | None:
     return None if row is None else Operator(*row.values())
 
 
+class Addressee(NamedTuple):
+    name: str
+    email: str | None
+
+
+async def find_address(connection: Conn, operator_id: str) -> str | None:
+    found: str | None = await connection.fetchval("SELECT email FROM operators WHERE id = $1", operator_id)
+    return found
+
+
+async def lock_address(tx: Tx, operator_id: str) -> Addressee:
+    """It does not change before the commit."""
+    row = await tx.fetchrow("SELECT name, email FROM operators WHERE id = $1 FOR NO KEY UPDATE", operator_id)
+    assert row is not None, "operators are never deleted"
+    return Addressee(*row.values())
+
+
+async def set_address(tx: Tx, operator_id: str, email: str | None) -> None:
+    await tx.execute("UPDATE operators SET email = $2 WHERE id = $1", operator_id, email)
+
+
 async def lock_password_hash(tx: Tx, operator_id: str) -> str | None:
     """It does not change before the commit."""
     sql = "SELECT password_hash FROM operators WHERE id = $1 FOR NO KEY UPDATE"

@@ -13,6 +13,7 @@ from malipo.dashboard.merchant import (
     approval_settings,
     audit_log,
     deliveries,
+    messages,
     new_payment,
     overview,
     payment_settings,
@@ -135,6 +136,8 @@ PAGES = [
     ),
     MerchantPage("GET", "/dashboard/settings", settings.show, Right.READ),
     MerchantPage("POST", "/dashboard/settings/password", settings.change_password, Right.READ),
+    MerchantPage("GET", messages.PATH, messages.show, Right.READ),
+    MerchantPage("POST", messages.PATH, messages.choose, Right.READ),
     MerchantPage("POST", "/dashboard/settings/sessions/end", sessions.end_others, Right.READ),
     MerchantPage("POST", "/dashboard/settings/sessions/{id}/end", sessions.end_one, Right.READ),
     MerchantPage(

@@ -12,6 +12,7 @@ SENTENCES = {
     "operator.added": "Added the operator {name}",
     "operator.logged_in": "Logged in as an operator",
     "operator.logged_out": "Logged out as an operator",
+    "operator.address_changed": "Changed the address of the operator {name} for messages",
     "operator.password_set": "Set the password of the operator {name}",
     "operator.vouched_for": "Vouched for the operator {name}",
     "payment.contradicted": "A network reversed its reported result of a payment",

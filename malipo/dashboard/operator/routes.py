@@ -142,6 +142,8 @@ PAGES = [
     OperatorPage("GET", f"{audit_log.PATH}.csv", audit_log.download),
     OperatorPage("POST", vouch.PATH, vouch.vouch, does=(Act.VOUCH,)),
     OperatorPage("GET", account.PATH, account.show),
+    OperatorPage("POST", account.ADDRESS, account.change_address, own=SensitiveAct.ADDRESS),
+    OperatorPage("POST", account.MESSAGES, account.choose_messages),
     OperatorPage("POST", f"{account.PATH}/sessions/end", account.end_others),
     OperatorPage("POST", f"{account.PATH}/sessions/{{id}}/end", account.end_one),
     OperatorPage("POST", f"{account.PATH}/browsers/{{id}}/end", ending_trust(f"{account.PATH}#browsers")),

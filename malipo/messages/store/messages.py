@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import msgspec
 
 from malipo import ids
-from malipo.db import Row, Tx
+from malipo.db import Conn, Row, Tx
 from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Kind
 from malipo.messages.message import Facts, Message, Recipient
 from malipo.restore.store.installation import EPOCH, IS_FENCED
@@ -149,6 +150,32 @@ async def drop_links(tx: Tx, about: Sequence[str], *, now: datetime) -> None:
         PASSWORD_LINK_KINDS,
         now,
     )
+
+
+class QueuedMessage(NamedTuple):
+    id: str
+    kind: str
+    address: str
+    state: str
+    created_at: datetime
+    due_at: datetime | None  # None: it has ended
+    attempts: int
+    reply: str | None
+
+
+async def find_queue(connection: Conn, *, refused_since: datetime, most: int) -> list[QueuedMessage]:
+    """Those that wait, and those that were refused since a time; the oldest first."""
+    rows = await connection.fetch(
+        """
+        SELECT id, kind, address, state, created_at, CASE WHEN state = 'waiting' THEN due_at END, attempts, reply
+        FROM (SELECT * FROM messages WHERE state = 'waiting'
+              UNION ALL SELECT * FROM messages WHERE state = 'refused' AND ended_at > $1) queued
+        ORDER BY created_at, id LIMIT $2
+        """,
+        refused_since,
+        most,
+    )
+    return [QueuedMessage(*row.values()) for row in rows]
 
 
 async def lock_waiting(tx: Tx, message_id: str) -> bool:

@@ -108,6 +108,8 @@ GET   /dashboard/webhooks/{endpoint}/deliveries/{delivery}          v s o
 POST  /dashboard/webhooks/{endpoint}/deliveries/{delivery}/redeliver  s o
 GET   /dashboard/settings                                           v s o
 POST  /dashboard/settings/password                                  v s o
+GET   /dashboard/settings/messages                                  v s o
+POST  /dashboard/settings/messages                                  v s o
 POST  /dashboard/settings/sessions/end                              v s o
 POST  /dashboard/settings/sessions/{session}/end                    v s o
 POST  /dashboard/settings/browsers/{browser}/end                    v s o
