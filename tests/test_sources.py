@@ -58,6 +58,7 @@ QUERIES = {
     "malipo/rollups/check.py",
     "malipo/ledger/check.py",
     "malipo/ledger/check_in_pieces.py",
+    "malipo/ledger/check_settlements.py",
     "malipo/outbox/daily_totals.py",
     "malipo/outbox/feed.py",
     "malipo/outbox/feed_numbers.py",

@@ -44,6 +44,7 @@ from malipo.rate_limit.in_process import RequestsOfPeople
 from malipo.rate_limit.sliding_window import RateClass
 from malipo.restore.installation_monitor import InstallationMonitor
 from malipo.settings import Settings
+from malipo.settlement.settlements import Settlements
 from malipo.turns import Turns
 from malipo.webhooks.http_client import WebhookClient, client_of
 from malipo.webhooks.send_attempt import Attempts
@@ -68,6 +69,7 @@ class Service:
     payments: Payments
     batches: Batches
     links: Links
+    settlements: Settlements
     network_work: NetworkWork
     networks: Networks
     webhooks: Webhooks
@@ -135,6 +137,7 @@ def assemble(
         attempts=Attempts(commits, webhooks.client, encryption, metrics, settings, clock),
         batches=Batches(commits, terms, signals, clock=clock),
         links=Links(commits, payments, settings, clock=clock),
+        settlements=Settlements(commits, settings, clock=clock),
         health=health,
         fence=FenceInstallation(queries, clock),
         long_polls=long_polls,

@@ -72,7 +72,11 @@ def lines_of(moves: Iterable[MovedAmount], merchant_id: str) -> tuple[Line, ...]
 
 
 # Of a merchant's moves, by their step and by the two accounts of the first one.
-_STEPS = {"contradiction": EntryKind.CONTRADICTION, "resolution": EntryKind.RESOLUTION}
+_STEPS = {
+    "contradiction": EntryKind.CONTRADICTION,
+    "resolution": EntryKind.RESOLUTION,
+    "return": EntryKind.SETTLEMENT_GIVEN_BACK,
+}
 _ROUTES = {
     ("float", "wallet"): EntryKind.COLLECTION,
     ("float", "fees"): EntryKind.COLLECTION,

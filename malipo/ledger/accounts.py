@@ -16,6 +16,7 @@ HOUSE = "house"  # instead of a merchant's id, for moves that concern no merchan
 class Account(StrEnum):
     WALLET = "wallet"  # what a merchant may spend
     IN_FLIGHT = "in_flight"  # a merchant's money in payouts that have not ended
+    IN_SETTLEMENT = "in_settlement"  # a merchant's money in settlements to its bank that have not ended
     FLOAT = "float"  # what a network holds for us, one for each channel
     BANK = "bank"  # what operators brought in and took out
     FEES = "fees"  # what the house has earned
@@ -33,6 +34,7 @@ class Step(StrEnum):
     CONTRADICTION = "contradiction"  # the network reports another outcome than before, and its float follows
     RESOLUTION = "resolution"  # it is decided whose money that is, or whose loss
     BOOKING = "booking"
+    RETURN = "return"  # the bank gives a settlement back
 
 
 class Move(msgspec.Struct, frozen=True):

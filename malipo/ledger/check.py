@@ -6,7 +6,7 @@ from malipo import clock
 from malipo.db import Conn
 from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.accounts import HOUSE
-from malipo.ledger.statement import CATEGORIES, ROUTES, TREE
+from malipo.ledger.statement import CATEGORIES, KINDS, TREE
 from malipo.rollups import check as rollup_check
 from malipo.rollups.store import Rollup
 
@@ -148,7 +148,7 @@ async def wrong_line_counts(connection: Conn, within: KeyRange = EVERYTHING) -> 
     """Rollups of statements that differ from their lines, for a range of merchants."""
     cell = " ".join(
         f"WHEN m.source = '{source}' AND m.target = '{target}' THEN {CATEGORIES[kind]}"
-        for kind, (source, target) in ROUTES.items()
+        for (source, target), kind in KINDS.items()
     )
     things = f"""
         SELECT m.merchant_id, m.statement_line >> {TREE.bits(0)} AS bucket, CASE {cell} END AS cell, 1 AS count

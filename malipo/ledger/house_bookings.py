@@ -35,7 +35,7 @@ class HouseBookingKind(StrEnum):
     UNDO = "undo"
 
 
-_ACCOUNTS = frozenset(Account) - {Account.WALLET, Account.IN_FLIGHT}
+_ACCOUNTS = frozenset(Account) - {Account.WALLET, Account.IN_FLIGHT, Account.IN_SETTLEMENT}
 _OTHER_END = {
     HouseBookingKind.BANK_TRANSFER: Account.BANK,
     HouseBookingKind.NETWORK_FEE: Account.NETWORK_FEES,

@@ -31,6 +31,7 @@ _GROUPS = {
     WalletLineKind.PAYOUT_RETURNED: LineGroup.NOT_PAID,
     WalletLineKind.TOP_UP: LineGroup.TOP_UP,
     WalletLineKind.SETTLEMENT: LineGroup.SETTLEMENT,
+    WalletLineKind.SETTLEMENT_RETURNED: LineGroup.SETTLEMENT,
     WalletLineKind.CORRECTION_CREDIT: LineGroup.CORRECTION,
     WalletLineKind.CORRECTION_DEBIT: LineGroup.CORRECTION,
 }
@@ -61,9 +62,9 @@ class PeriodLine:
     net: int  # the change of the wallet
     balance: int  # of the wallet, after this line
     cause_id: str
-    reference: str  # the payment's, or the bank's
+    reference: str  # the payment's, the settlement's, or the bank's
     at: datetime
-    payment: LinePayment | None  # None for a booking
+    payment: LinePayment | None  # None for a booking or a settlement
 
     @property
     def group(self) -> LineGroup:

@@ -16,22 +16,27 @@ class WalletLineKind(StrEnum):
     PAYOUT = "PAYOUT"  # taken for a payout, with its fee
     PAYOUT_RETURNED = "PAYOUT_RETURNED"  # given back, because the payout failed or was cancelled
     TOP_UP = "TOP_UP"  # the merchant's money arrived at the bank
-    SETTLEMENT = "SETTLEMENT"  # sent to the merchant's bank account
+    SETTLEMENT = "SETTLEMENT"  # for a settlement to the merchant's bank account, with its fee
     CORRECTION_CREDIT = "CORRECTION_CREDIT"  # after a contradiction, in the merchant's favour
     CORRECTION_DEBIT = "CORRECTION_DEBIT"  # after a contradiction, at the merchant's cost
+    SETTLEMENT_RETURNED = "SETTLEMENT_RETURNED"  # given back, because it was cancelled or the bank returned it
 
+
+Route = tuple[Account, Account]
 
 # The accounts between which a move of each kind goes.
-ROUTES: Mapping[WalletLineKind, tuple[Account, Account]] = {
-    WalletLineKind.COLLECTION: (Account.FLOAT, Account.WALLET),
-    WalletLineKind.PAYOUT: (Account.WALLET, Account.IN_FLIGHT),
-    WalletLineKind.PAYOUT_RETURNED: (Account.IN_FLIGHT, Account.WALLET),
-    WalletLineKind.TOP_UP: (Account.BANK, Account.WALLET),
-    WalletLineKind.SETTLEMENT: (Account.WALLET, Account.BANK),
-    WalletLineKind.CORRECTION_CREDIT: (Account.SUSPENSE, Account.WALLET),
-    WalletLineKind.CORRECTION_DEBIT: (Account.WALLET, Account.SUSPENSE),
+ROUTES: Mapping[WalletLineKind, tuple[Route, ...]] = {
+    WalletLineKind.COLLECTION: ((Account.FLOAT, Account.WALLET),),
+    WalletLineKind.PAYOUT: ((Account.WALLET, Account.IN_FLIGHT),),
+    WalletLineKind.PAYOUT_RETURNED: ((Account.IN_FLIGHT, Account.WALLET),),
+    WalletLineKind.TOP_UP: ((Account.BANK, Account.WALLET),),
+    # An operator's booking goes to the bank at once.
+    WalletLineKind.SETTLEMENT: ((Account.WALLET, Account.IN_SETTLEMENT), (Account.WALLET, Account.BANK)),
+    WalletLineKind.CORRECTION_CREDIT: ((Account.SUSPENSE, Account.WALLET),),
+    WalletLineKind.CORRECTION_DEBIT: ((Account.WALLET, Account.SUSPENSE),),
+    WalletLineKind.SETTLEMENT_RETURNED: ((Account.IN_SETTLEMENT, Account.WALLET),),
 }
-KINDS = {route: kind for kind, route in ROUTES.items()}
+KINDS = {route: kind for kind, routes in ROUTES.items() for route in routes}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class WalletLine:
     change: int  # of the wallet; negative: taken out
     balance: int  # of the wallet, after this line
     cause_id: str
-    reference: str  # the transaction's, or the bank's
+    reference: str  # the transaction's, the settlement's, or the bank's
     at: datetime
     is_refund: bool = False  # of a payout: it gives a collection back
 
@@ -64,6 +69,7 @@ CATEGORIES = {
     WalletLineKind.SETTLEMENT: 5,
     WalletLineKind.CORRECTION_CREDIT: 6,
     WalletLineKind.CORRECTION_DEBIT: 7,
+    WalletLineKind.SETTLEMENT_RETURNED: 8,
 }
 
 COLUMNS = ("line", "kind", "amount", "balanceAfter", "causeId", "reference", "createdAt")

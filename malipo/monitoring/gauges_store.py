@@ -217,7 +217,10 @@ async def find_sums(connection: Conn) -> dict[str, float]:
         f"""
         SELECT (SELECT coalesce(sum(CASE 'suspense' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END), 0)
                 FROM (SELECT source, target, amount FROM moves WHERE step IN ('contradiction', 'resolution')
-                      UNION ALL SELECT source, target, amount FROM house_bookings) AS moved) AS suspense_shillings,
+                      UNION ALL SELECT source, target, amount FROM house_bookings
+                      UNION ALL SELECT m.source, m.target, m.amount FROM settlements s
+                                JOIN moves m ON m.merchant_id = s.merchant_id AND m.cause_id = s.id
+                                WHERE s.is_adopted AND m.step = 'return') AS moved) AS suspense_shillings,
                (SELECT coalesce(sum(owed), 0) FROM wallets) AS owed_shillings,
                (SELECT count(*) FROM (SELECT FROM webhook_deliveries WHERE state = 'EXHAUSTED' LIMIT {_MOST}) AS ended)
                    AS webhooks_exhausted,

@@ -147,6 +147,10 @@ class Settings(
     # Payment links: how long a customer may answer a prompt. Afterwards, another number may be tried with a warning.
     link_prompt_seconds: int = setting(120, parse.whole(10, 3600))
 
+    # Settlements: the fee of one, within its amount, and how long a bank account waits after it was verified.
+    settlement_fee: int = setting(0, parse.whole(0, 1_000_000))
+    bank_account_wait_hours: int = setting(72, parse.whole(0, 720))
+
     # Statements: whether workers fetch those of the day before, from networks that have an API for it.
     statement_fetch: bool = setting(False, parse.boolean)
 

@@ -10,6 +10,7 @@ ACCOUNTS = {
     Account.FLOAT: "Float at {of}",
     Account.WALLET: "Wallet of {of}",
     Account.IN_FLIGHT: "In flight of {of}",
+    Account.IN_SETTLEMENT: "In settlement of {of}",
     Account.BANK: "Bank, by the ledger",
     Account.FEES: "Fees earned",
     Account.SUSPENSE: "Suspense",

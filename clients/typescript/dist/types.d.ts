@@ -298,7 +298,7 @@ export interface Wallet {
     owed?: number;
     updatedAt: string;
 }
-export type EntryKind = "COLLECTION" | "PAYOUT" | "PAYOUT_RETURNED" | "TOP_UP" | "SETTLEMENT" | "CORRECTION_CREDIT" | "CORRECTION_DEBIT";
+export type EntryKind = "COLLECTION" | "PAYOUT" | "PAYOUT_RETURNED" | "TOP_UP" | "SETTLEMENT" | "CORRECTION_CREDIT" | "CORRECTION_DEBIT" | "SETTLEMENT_RETURNED";
 export interface WalletEntry {
     /** Counts from 1 without gaps, and never changes. */
     line: number;

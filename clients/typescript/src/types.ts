@@ -336,7 +336,8 @@ export type EntryKind =
   | "TOP_UP"
   | "SETTLEMENT"
   | "CORRECTION_CREDIT"
-  | "CORRECTION_DEBIT";
+  | "CORRECTION_DEBIT"
+  | "SETTLEMENT_RETURNED";
 
 export interface WalletEntry {
   /** Counts from 1 without gaps, and never changes. */

@@ -23,8 +23,9 @@ _LINES = {
 _SET_ASIDE = ("Set aside for a payout", "Set aside for a refund")
 _NOT_PAID = ("Set aside for a payout that did not happen", "Set aside for a refund that did not happen")
 _BACK = ("Back from a payout that did not happen", "Back from a refund that did not happen")
+_SETTLEMENT_BACK = ("Back from a settlement to your bank account",)
 _CORRECTIONS = ("Correction at your cost", "Correction in your favour")
-SENTENCES = (_GROUPS, _LINES, _SET_ASIDE, _NOT_PAID, _BACK, _CORRECTIONS)
+SENTENCES = (_GROUPS, _LINES, _SET_ASIDE, _NOT_PAID, _BACK, _SETTLEMENT_BACK, _CORRECTIONS)
 
 
 def group_sentence(group: LineGroup) -> str:
@@ -37,4 +38,6 @@ def line_sentence(line: PeriodLine) -> str:
         return _SET_ASIDE[line.is_refund]
     if line.group is LineGroup.NOT_PAID:
         return (_BACK if line.kind is WalletLineKind.PAYOUT_RETURNED else _NOT_PAID)[line.is_refund]
+    if line.kind is WalletLineKind.SETTLEMENT_RETURNED:
+        return _SETTLEMENT_BACK[0]
     return _CORRECTIONS[line.net > 0] if line.group is LineGroup.CORRECTION else _LINES[line.group]

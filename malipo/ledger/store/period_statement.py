@@ -20,12 +20,13 @@ _MOMENT = timedelta(microseconds=1)
 
 _LINES = """
     SELECT m.statement_line, m.source, m.target, m.amount, m.balance_after, m.cause_id, m.created_at,
-           coalesce(t.reference, b.bank_reference, '') AS reference,
+           coalesce(t.reference, b.bank_reference, s.reference, '') AS reference,
            t.status, t.amount AS payment_amount, t.fee, t.type = 'COLLECTION' AS is_collection, t.phone, t.name,
            t.channel, t.provider_reference, t.order_reference, t.refund_of
     FROM moves m
     LEFT JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
     LEFT JOIN bookings b ON b.id = m.cause_id
+    LEFT JOIN settlements s ON s.merchant_id = m.merchant_id AND s.id = m.cause_id
     WHERE m.merchant_id = $1 AND m.statement_line > $2 AND m.statement_line <= $3
 """
 

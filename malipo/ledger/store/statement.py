@@ -23,10 +23,11 @@ SKEW = timedelta(minutes=5)
 
 _LINES = """
     SELECT m.statement_line, m.source, m.target, m.amount, m.balance_after, m.cause_id, m.created_at,
-           coalesce(t.reference, b.bank_reference, '') AS reference, t.refund_of IS NOT NULL AS is_refund
+           coalesce(t.reference, b.bank_reference, s.reference, '') AS reference, t.refund_of IS NOT NULL AS is_refund
     FROM moves m
     LEFT JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
     LEFT JOIN bookings b ON b.id = m.cause_id
+    LEFT JOIN settlements s ON s.merchant_id = m.merchant_id AND s.id = m.cause_id
 """
 
 
@@ -178,9 +179,7 @@ def _where(merchant_id: str, wanted: WalletLineFilter) -> Conditions:
     where.add("m.created_at >= {}", wanted.first)
     where.add("m.created_at <= {}", wanted.last)
     if wanted.kind is not None:
-        source, target = ROUTES[wanted.kind]
-        where.add("m.source = {}", source)
-        where.add("m.target = {}", target)
+        where.add("(m.source || ' ' || m.target) = ANY({}::text[])", [" ".join(each) for each in ROUTES[wanted.kind]])
     return where
 
 

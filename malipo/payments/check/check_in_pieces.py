@@ -13,6 +13,7 @@ from malipo.db.key_range import KeyRange
 from malipo.ledger import check as ledger_check
 from malipo.ledger import check_in_pieces
 from malipo.ledger.check import LedgerFinding
+from malipo.ledger.check_settlements import wrong_settlements
 from malipo.payments.check import newer_rows
 from malipo.payments.check import transactions as transactions_check
 
@@ -111,10 +112,11 @@ def _next_subject(subject: CheckSubject) -> CheckPosition | None:
 
 
 async def _check_payments(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """Compare payments, and bookings, which cause moves as payments do."""
+    """Compare payments, and bookings and settlements, which cause moves as payments do."""
     return [
         *await transactions_check.check_payments(connection, within),
         *await ledger_check.wrong_bookings(connection, within),
+        *await wrong_settlements(connection, within),
     ]
 
 

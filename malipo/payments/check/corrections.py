@@ -7,6 +7,9 @@ from malipo.db import Conn
 from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.check import LedgerFinding
 
+# Adopted settlements have such moves too: `ledger/check_settlements.py`.
+_OF_PAYMENTS = "left(cause_id, 4) <> 'stl_'"
+
 
 def _moved(within: KeyRange) -> str:
     """The amounts that corrections have moved for each payment, by account."""
@@ -19,7 +22,8 @@ def _moved(within: KeyRange) -> str:
            count(*) FILTER (WHERE 'suspense' NOT IN (source, target)
                                OR step = 'contradiction' AND move_number = 1 AND 'float' NOT IN (source, target))
                AS strange
-    FROM moves WHERE step IN ('contradiction', 'resolution') AND {within.holds("merchant_id", "cause_id")} GROUP BY 1, 2
+    FROM moves WHERE step IN ('contradiction', 'resolution') AND {_OF_PAYMENTS}
+      AND {within.holds("merchant_id", "cause_id")} GROUP BY 1, 2
     """
 
 
@@ -96,7 +100,8 @@ async def _wrong_resolutions(connection: Conn, within: KeyRange) -> list[LedgerF
                    sum(CASE 'wallet' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END) AS credited,
                    sum(CASE 'losses' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END) AS borne
             FROM moves
-            WHERE step IN ('contradiction', 'resolution') AND {within.holds("merchant_id", "cause_id")} GROUP BY 1, 2, 3
+            WHERE step IN ('contradiction', 'resolution') AND {_OF_PAYMENTS}
+              AND {within.holds("merchant_id", "cause_id")} GROUP BY 1, 2, 3
         ), decided AS (
             SELECT merchant_id, transaction_id AS id, ordinal, credited, borne FROM resolutions
             WHERE is_approved AND is_of_contradiction AND ordinal IS NOT NULL
@@ -114,12 +119,15 @@ async def _wrong_resolutions(connection: Conn, within: KeyRange) -> list[LedgerF
 
 
 async def wrong_debts(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
-    """Debts of wallets that are not the sum of the debts of their payments."""
+    """Debts of wallets that are not the sum of the debts of their payments and settlements."""
     rows = await connection.fetch(
         f"""
         SELECT merchant_id, w.owed AS stored, coalesce(c.owed, 0) AS computed
-        FROM wallets w FULL JOIN (SELECT merchant_id, sum(owed) AS owed FROM corrections GROUP BY 1) c
-             USING (merchant_id)
+        FROM wallets w FULL JOIN (
+            SELECT merchant_id, sum(owed) AS owed FROM (
+                SELECT merchant_id, owed FROM corrections
+                UNION ALL SELECT merchant_id, owed FROM settlements WHERE owed > 0) AS debts GROUP BY 1) c
+            USING (merchant_id)
         WHERE w.owed IS DISTINCT FROM coalesce(c.owed, 0) AND {within.holds("merchant_id")} ORDER BY 1 LIMIT 100
         """,
         *within.values,

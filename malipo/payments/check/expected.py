@@ -38,7 +38,8 @@ DUE_MOVES = [
 def found_moves(within: KeyRange) -> str:
     return f"""
         SELECT merchant_id, cause_id AS id, step, move_number, source, target, amount, channel
-        FROM moves WHERE step IN ('open', 'end') AND {within.holds("merchant_id", "cause_id")}
+        FROM moves WHERE step IN ('open', 'end') AND 'in_settlement' NOT IN (source, target)
+          AND {within.holds("merchant_id", "cause_id")}
     """
 
 

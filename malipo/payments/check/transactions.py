@@ -9,6 +9,7 @@ from collections.abc import Collection
 from malipo.db import Conn
 from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.check import LedgerFinding
+from malipo.ledger.check_settlements import wrong_settlements
 from malipo.payments.check import corrections as corrections_check
 from malipo.payments.check import fingerprints
 from malipo.payments.check import refunds as refunds_check
@@ -22,6 +23,7 @@ async def check(connection: Conn) -> list[LedgerFinding]:
     return [
         *await _wrong_payments(connection, differs, EVERYTHING),
         *await lost_keys(connection),
+        *await wrong_settlements(connection),
         *await check_merchants(connection, differs=differs),
     ]
 

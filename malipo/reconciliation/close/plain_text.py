@@ -41,6 +41,7 @@ WHAT = {
 _BALANCES = {
     "wallet": "Merchants' wallets",
     "in_flight": "In flight",
+    "in_settlement": "In settlement",
     "fees": "Fees earned",
     "network_fees": "Fees that networks charged",
     "rounding": "Rounding of cents",

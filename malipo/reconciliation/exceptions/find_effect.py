@@ -29,7 +29,7 @@ from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.store import matching, payments
 
 OWED = "owed"  # a merchant's debt, which is no account of the ledger
-_OF_MERCHANTS = (Account.WALLET, Account.IN_FLIGHT)
+_OF_MERCHANTS = (Account.WALLET, Account.IN_FLIGHT, Account.IN_SETTLEMENT)
 # These accounts are negative in the ledger. People count them as positive amounts.
 _COUNTED_OTHERWISE = (Account.FLOAT, Account.BANK, Account.NETWORK_FEES, Account.LOSSES)
 

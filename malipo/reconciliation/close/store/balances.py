@@ -59,7 +59,7 @@ async def find_wallets(tx: Tx, ends: datetime) -> tuple[int, int, int]:
     row = await tx.fetchrow(
         f"""
         SELECT (w.available - coalesce(since.wallet, 0))::bigint, (w.in_flight - coalesce(since.in_flight, 0))::bigint,
-               coalesce(debts.owed, 0)::bigint
+               (coalesce(debts.owed, 0) + coalesce(of_settlements.owed, 0))::bigint
         FROM (SELECT coalesce(sum(available), 0) AS available, coalesce(sum(in_flight), 0) AS in_flight
               FROM wallets) w,
              (SELECT sum(CASE 'wallet' WHEN target THEN amount WHEN source THEN -amount END) AS wallet,
@@ -75,7 +75,11 @@ async def find_wallets(tx: Tx, ends: datetime) -> tuple[int, int, int]:
                            count(*) FILTER (WHERE step = 'contradiction' AND 'float' IN (source, target)) % 2 = 1
                                AS is_turned
                     FROM moves WHERE step IN ('contradiction', 'resolution') AND created_at < $1 GROUP BY 1, 2) c
-              JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.cause_id) AS debts
+              JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.cause_id) AS debts,
+             -- What is missing in suspense of adopted settlements.
+             (SELECT sum(CASE 'suspense' WHEN m.source THEN m.amount ELSE -m.amount END) AS owed
+              FROM settlements s JOIN moves m ON m.merchant_id = s.merchant_id AND m.cause_id = s.id
+              WHERE s.is_adopted AND 'suspense' IN (m.source, m.target) AND m.created_at < $1) AS of_settlements
         """,
         ends,
     )

@@ -1,0 +1,129 @@
+"""Which settlements are in which file to the bank. The files themselves are of the room above, which calls these in its
+own transactions. Each can be repeated: a second call with the same facts changes nothing, and its answer says so.
+
+A settlement in a file cannot be cancelled. From the approval of the file on money can leave, and only the bank's word
+ends the settlement; a file is voided only with proof that the bank has not paid it.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from malipo.db import Tx
+from malipo.errors import Conflict, Missing
+from malipo.ledger.store import wallets
+from malipo.settlement import release
+from malipo.settlement.settlement import Settlement, SettlementCause, SettlementRefusal, SettlementStatus
+from malipo.settlement.store import bank_accounts, settlements
+from malipo.settlement.write_status import SettlementChange, write_changes
+
+
+class Unfit(StrEnum):
+    """Why a settlement is not put into a file now. It waits, or its merchant cancels it."""
+
+    ACCOUNT = "account"  # it was stopped, or cannot be used yet
+    OWES = "owes"  # the wallet owes after corrections
+    INACTIVE = "inactive"  # the merchant is deactivated
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What a call has changed, and what was so already."""
+
+    changed: tuple[Settlement, ...]
+    unchanged: tuple[Settlement, ...]
+
+
+async def due_for_file(tx: Tx, limit: int) -> list[Settlement]:
+    """Hold the oldest settlements that wait for a file, fit or not: `unfit_for_file` tells which are not."""
+    return await settlements.lock_due(tx, most=limit)
+
+
+async def unfit_for_file(tx: Tx, ids: Collection[str], *, now: datetime) -> dict[str, Unfit]:
+    """Those of these settlements that must not be in a file now, and why. Their accounts and wallets are held until the
+    commit, so that an approval that finds them fit is not too late."""
+    found = [*(await settlements.lock(tx, ids)).values()]
+    keys = [(each.merchant_id, each.bank_account_id) for each in found if each.bank_account_id is not None]
+    accounts = await bank_accounts.keep(tx, keys)
+    inactive = await settlements.find_inactive_merchants(tx, {each.merchant_id for each in found})
+    locked = await wallets.lock(tx, {each.merchant_id for each in found})
+    unfit = {}
+    for each in found:
+        account = accounts.get((each.merchant_id, each.bank_account_id or ""))
+        if account is None or not account.may_be_sent_to(now):
+            unfit[each.id] = Unfit.ACCOUNT
+        elif locked[each.merchant_id].owed:
+            unfit[each.id] = Unfit.OWES
+        elif each.merchant_id in inactive:
+            unfit[each.id] = Unfit.INACTIVE
+    return unfit
+
+
+async def mark_in_file(tx: Tx, ids: Collection[str], file_id: str) -> Written:
+    """Put settlements into a file that is gathered. From now on they cannot be cancelled."""
+    changed, unchanged = [], []
+    for each in await _lock_all(tx, ids):
+        if each.payout_file_id == file_id:
+            unchanged.append(each)
+        elif each.status is not SettlementStatus.REQUESTED:
+            raise _wrong_status(each, "gathered")
+        elif each.is_in_file:
+            raise Conflict(code=SettlementRefusal.IN_A_FILE, id=each.id)
+        else:
+            changed.append(msgspec.structs.replace(each, payout_file_id=file_id))
+    await settlements.set_file(tx, [each.id for each in changed], file_id)
+    return Written(tuple(changed), tuple(unchanged))
+
+
+async def leave_file(tx: Tx, ids: Collection[str], file_id: str) -> Written:
+    """Take settlements out of a file that was never approved: they wait for another one, and can be cancelled."""
+    changed, unchanged = [], []
+    for each in await _lock_all(tx, ids):
+        if each.payout_file_id != file_id:
+            unchanged.append(each)
+        elif each.status is not SettlementStatus.REQUESTED:
+            raise _wrong_status(each, "left_file")
+        else:
+            changed.append(msgspec.structs.replace(each, payout_file_id=None))
+    await settlements.set_file(tx, [each.id for each in changed], None)
+    return Written(tuple(changed), tuple(unchanged))
+
+
+async def mark_sent(tx: Tx, ids: Collection[str], file_id: str, *, now: datetime) -> Written:
+    """The file is approved: money can leave. Not after a restore before operators have released settlements: the bank
+    may have paid some of these already, and it pays a repeated EndToEndId again."""
+    await release.require_released(tx)
+    changes, unchanged = [], []
+    for each in await _lock_all(tx, ids):
+        if each.payout_file_id != file_id:
+            raise Conflict(code=SettlementRefusal.NOT_IN_FILE, id=each.id)
+        if each.status is SettlementStatus.REQUESTED:
+            changes.append(SettlementChange(each, SettlementCause.FILE_APPROVED, {"sent_at": now}))
+        else:
+            unchanged.append(each)  # it was sent with this file, and perhaps more is known by now
+    return Written(tuple(await write_changes(tx, changes, now=now)), tuple(unchanged))
+
+
+async def wait_again(tx: Tx, ids: Collection[str], file_id: str, *, now: datetime) -> Written:
+    """The approved file is voided, and the bank has paid none of these: they wait for another file. One that is not in
+    this file any more is left as it is, so that a repeated call does not void the file that it is in by now."""
+    changes, unchanged = [], []
+    for each in await _lock_all(tx, ids):
+        if each.payout_file_id != file_id:
+            unchanged.append(each)
+        else:
+            facts = {"payout_file_id": None, "sent_at": None}
+            changes.append(SettlementChange(each, SettlementCause.FILE_VOIDED, facts))
+    return Written(tuple(await write_changes(tx, changes, now=now)), tuple(unchanged))
+
+
+async def _lock_all(tx: Tx, ids: Collection[str]) -> Iterable[Settlement]:
+    found = await settlements.lock(tx, ids)
+    if missing := set(ids) - set(found):
+        raise Missing(code=SettlementRefusal.NO_SUCH, id=min(missing))
+    return found.values()
+
+
+def _wrong_status(settlement: Settlement, what: str) -> Conflict:
+    return Conflict(code=SettlementRefusal.WRONG_STATUS, id=settlement.id, status=settlement.status, what=what)

@@ -1,0 +1,52 @@
+"""After a restore of the database: what is done with settlements only when operators have released them.
+
+Files to the bank may have been lost, and the bank has paid them: it pays a repeated EndToEndId again. So no schedule
+runs, no file is approved and no settlement is cancelled, until statements of our bank accounts cover the lost time and
+two operators have released settlements.
+"""
+
+from datetime import date, datetime
+
+from malipo import clock
+from malipo.db import Conn, Tx
+from malipo.errors import Conflict
+from malipo.restore.store import installation
+from malipo.settlement.coverage import covers
+from malipo.settlement.settlement import SettlementRefusal
+from malipo.settlement.store import coverage, releases, settlements
+
+
+async def is_released(connection: Conn) -> bool:
+    return await releases.is_released(connection)
+
+
+async def require_released(tx: Tx) -> None:
+    """The installation's row is held until the commit: a fence that begins meanwhile waits for it."""
+    if not await releases.keep_released(tx):
+        raise Conflict(code=SettlementRefusal.NOT_RELEASED)
+
+
+async def find_lost_time(connection: Conn) -> tuple[date, date]:
+    """The days that statements must cover: from the last thing that is known of settlements, to the restore."""
+    began_at = (await installation.get(connection)).epoch_began_at
+    last = clock.day_of(began_at)
+    return min(await settlements.find_last_known(connection, before=began_at) or last, last), last
+
+
+async def why_not_covered(connection: Conn) -> Conflict | None:
+    """Why settlements cannot be released: statements do not cover the lost time, of every bank account of ours that has
+    any."""
+    first, last = await find_lost_time(connection)
+    spans = await coverage.find(connection)
+    if spans and all(covers(each, first, last) for each in spans.values()):
+        return None
+    return Conflict(code=SettlementRefusal.NOT_COVERED, first=first.isoformat(), last=last.isoformat())
+
+
+async def release(tx: Tx, *, now: datetime) -> None:
+    """The caller has the word of two operators."""
+    if await releases.is_released(tx):
+        raise Conflict(code=SettlementRefusal.NOTHING_TO_RELEASE)
+    if (refusal := await why_not_covered(tx)) is not None:
+        raise refusal
+    await releases.insert(tx, now=now)

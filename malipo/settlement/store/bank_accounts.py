@@ -1,0 +1,148 @@
+"""Bank accounts of merchants."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from malipo.db import Conn, Row, Tx
+from malipo.settlement.bank_account import BankAccount, BankAccountStatus
+
+Key = tuple[str, str]  # a merchant's id and an account's
+
+_ACCOUNTS = """
+    SELECT a.merchant_id, a.id, a.bic, a.account_number, a.holder_name, a.status, a.replaces, a.created_at,
+           a.created_by, a.verified_at, a.usable_from, a.ended_at, a.ended_by, a.end_reason,
+           (SELECT min(n.usable_from) FROM bank_accounts n
+            WHERE n.merchant_id = a.merchant_id AND n.replaces = a.id AND n.status = 'VERIFIED') AS replaced_from
+    FROM bank_accounts a
+"""
+
+
+def _account_of(row: Row) -> BankAccount:
+    return BankAccount(
+        merchant_id=row["merchant_id"],
+        id=row["id"],
+        bic=row["bic"],
+        account_number=row["account_number"],
+        holder_name=row["holder_name"],
+        stored_status=BankAccountStatus(row["status"]),
+        replaces=row["replaces"],
+        created_at=row["created_at"],
+        created_by=row["created_by"],
+        verified_at=row["verified_at"],
+        usable_from=row["usable_from"],
+        replaced_from=row["replaced_from"],
+        ended_at=row["ended_at"],
+        ended_by=row["ended_by"],
+        end_reason=row["end_reason"],
+    )
+
+
+async def insert(tx: Tx, account: BankAccount) -> None:
+    await tx.execute(
+        """
+        INSERT INTO bank_accounts (merchant_id, id, bic, account_number, holder_name, status, replaces, created_at,
+                                   created_by)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+        """,
+        account.merchant_id,
+        account.id,
+        account.bic,
+        account.account_number,
+        account.holder_name,
+        account.stored_status,
+        account.replaces,
+        account.created_at,
+        account.created_by,
+    )
+
+
+async def get(connection: Conn, merchant_id: str, account_id: str) -> BankAccount | None:
+    row = await connection.fetchrow(f"{_ACCOUNTS} WHERE a.merchant_id = $1 AND a.id = $2", merchant_id, account_id)
+    return None if row is None else _account_of(row)
+
+
+async def get_with_id(connection: Conn, account_id: str) -> BankAccount | None:
+    """Of any merchant, for operators."""
+    row = await connection.fetchrow(f"{_ACCOUNTS} WHERE a.id = $1", account_id)
+    return None if row is None else _account_of(row)
+
+
+async def lock(tx: Tx, account_id: str) -> BankAccount | None:
+    """Hold an account until the commit: nobody requests a settlement to it meanwhile."""
+    if await tx.fetchrow("SELECT id FROM bank_accounts WHERE id = $1 FOR UPDATE", account_id) is None:
+        return None
+    return await get_with_id(tx, account_id)
+
+
+async def find_of(connection: Conn, merchant_id: str) -> list[BankAccount]:
+    """All of a merchant, the newest first."""
+    rows = await connection.fetch(f"{_ACCOUNTS} WHERE a.merchant_id = $1 ORDER BY a.id DESC", merchant_id)
+    return [_account_of(row) for row in rows]
+
+
+async def keep_of(tx: Tx, merchant_ids: Collection[str]) -> dict[str, list[BankAccount]]:
+    """All of these merchants; none of them is stopped before the commit."""
+    ids = list(merchant_ids)
+    await tx.fetch("SELECT id FROM bank_accounts WHERE merchant_id = ANY($1::text[]) ORDER BY id FOR SHARE", ids)
+    rows = await tx.fetch(f"{_ACCOUNTS} WHERE a.merchant_id = ANY($1::text[]) ORDER BY a.id", ids)
+    found: dict[str, list[BankAccount]] = {each: [] for each in ids}
+    for row in rows:
+        found[row["merchant_id"]].append(_account_of(row))
+    return found
+
+
+async def find(connection: Conn, keys: Collection[Key]) -> dict[Key, BankAccount]:
+    rows = await connection.fetch(
+        f"{_ACCOUNTS} WHERE (a.merchant_id, a.id) IN (SELECT * FROM unnest($1::text[], $2::text[]))",
+        [merchant_id for merchant_id, _ in keys],
+        [id_ for _, id_ in keys],
+    )
+    return {(row["merchant_id"], row["id"]): _account_of(row) for row in rows}
+
+
+async def keep(tx: Tx, keys: Collection[Key]) -> dict[Key, BankAccount]:
+    """These accounts; none of them is stopped before the commit."""
+    await tx.fetch(
+        """
+        SELECT id FROM bank_accounts WHERE (merchant_id, id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
+        ORDER BY id FOR SHARE
+        """,
+        [merchant_id for merchant_id, _ in keys],
+        [id_ for _, id_ in keys],
+    )
+    return await find(tx, keys)
+
+
+async def find_unverified(connection: Conn) -> list[BankAccount]:
+    rows = await connection.fetch(f"{_ACCOUNTS} WHERE a.status = 'UNVERIFIED' ORDER BY a.created_at, a.id")
+    return [_account_of(row) for row in rows]
+
+
+async def verify(tx: Tx, account: BankAccount, *, now: datetime, usable_from: datetime) -> None:
+    """The caller has locked it."""
+    await tx.execute(
+        """
+        UPDATE bank_accounts SET status = 'VERIFIED', verified_at = $3, usable_from = $4
+        WHERE merchant_id = $1 AND id = $2
+        """,
+        account.merchant_id,
+        account.id,
+        now,
+        usable_from,
+    )
+
+
+async def end(tx: Tx, account: BankAccount, status: BankAccountStatus, *, by: str, reason: str, now: datetime) -> None:
+    """Reject or stop one. The caller has locked it."""
+    await tx.execute(
+        """
+        UPDATE bank_accounts SET status = $3, ended_at = $4, ended_by = $5, end_reason = $6
+        WHERE merchant_id = $1 AND id = $2
+        """,
+        account.merchant_id,
+        account.id,
+        status,
+        now,
+        by,
+        reason,
+    )

@@ -1,0 +1,24 @@
+"""Bank accounts of merchants and settlements: why something about them is not done."""
+
+ACCOUNTS = {
+    "bank_account_no_such": "There is no bank account {id}.",
+    "bank_account_not_unverified": "This bank account does not wait for verification: it is {status}.",
+    "bank_account_ended": "This bank account was stopped or rejected already.",
+    "bank_account_exists": "This bank account is there already.",
+}
+
+SETTLEMENTS = {
+    "settlement_no_such": "There is no settlement or merchant {id}.",
+    "settlement_wrong_status": "The settlement {id} is {status}: {what} cannot follow.",
+    "settlement_in_a_file": "The settlement {id} is in a file to the bank.",
+    "settlement_not_in_file": "The settlement {id} is not in this file.",
+    "settlement_known_otherwise": "The bank's statement has said something else about the settlement {id} before.",
+    "settlement_key_used": "Another settlement has this key: {id}.",
+    "settlement_not_released": "The database was restored. Until statements of our bank accounts cover the lost time "
+    "and two operators have released settlements, no file is approved.",
+    "settlement_not_covered": "Statements of our bank accounts do not cover the days from {first} to {last} yet.",
+    "settlement_nothing_to_release": "Settlements are released already, or the installation is still fenced.",
+    "settlement_nothing_owed": "Nothing is owed of the settlement {id}, or the wallet has nothing of it.",
+}
+
+SENTENCES = {**ACCOUNTS, **SETTLEMENTS}

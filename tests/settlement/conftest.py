@@ -1,0 +1,3 @@
+from tests.settlement.settlement_steps import steps
+
+__all__ = ["steps"]

@@ -1,0 +1,205 @@
+"""After a restore: what the bank has paid is never paid again, and nothing is given back that it may have paid."""
+
+from datetime import date, timedelta
+
+import pytest
+
+from malipo import clock
+from malipo.errors import Conflict
+from malipo.ledger.bookings import BookingKind, book
+from malipo.payments.idempotency import KeyReused
+from malipo.restore.installation import DatabaseRestored, OnHold
+from malipo.restore.store import installation
+from malipo.settlement import adopt, release
+from malipo.settlement.settlement import Settlement, SettlementStatus
+from malipo.settlement.store import coverage
+from tests.settlement.settlement_steps import DAY, SettlementSteps
+
+
+async def restore(steps: SettlementSteps) -> None:
+    """The database is one of before, and operators have released payments."""
+    async with steps.database.begin() as tx:
+        await installation.begin_epoch(tx, "a test")
+        await installation.end_fence(tx)
+
+
+async def adopted(steps: SettlementSteps, key: str, amount: int, reference: str = "CRDB-7") -> Settlement:
+    async with steps.database.begin() as tx:
+        return await adopt.adopt(
+            tx,
+            steps.merchant_id,
+            key,
+            amount,
+            bank_reference=reference,
+            booked_on=DAY,
+            by="operator neema",
+            reference_prefix="MLP",
+            now=steps.service.clock(),
+        )
+
+
+async def lose(steps: SettlementSteps, settlement: Settlement) -> None:
+    """The restored database does not have it."""
+    async with steps.database.begin() as tx:
+        await tx.execute("DELETE FROM moves WHERE cause_id = $1", settlement.id)
+        await tx.execute("DELETE FROM settlements WHERE id = $1", settlement.id)
+        await tx.execute(
+            "UPDATE wallets SET available = available + $2, statement_lines = statement_lines - 1 WHERE merchant_id = $1",
+            steps.merchant_id,
+            settlement.amount,
+        )
+    await steps.check()
+
+
+async def test_nothing_is_sent_and_nothing_cancelled_before_operators_have_released_settlements(
+    steps: SettlementSteps,
+) -> None:
+    settlement, other = await steps.requested(), await steps.requested()
+    await steps.gather(settlement)
+    await restore(steps)
+    with pytest.raises(Conflict) as refused:
+        await steps.send(settlement)
+    assert refused.value.code == "settlement_not_released"
+    with pytest.raises(DatabaseRestored):
+        await steps.cancel(other)
+    today = clock.day_of(steps.service.clock())
+    async with steps.database.begin() as tx:
+        await coverage.insert(tx, "pac_1", "bst_1", first=today, last=today)
+        await release.release(tx, now=steps.service.clock())
+    await steps.send(settlement)
+    assert (await steps.cancel(other)).status is SettlementStatus.CANCELLED
+    await restore(steps)
+    with pytest.raises(Conflict):
+        await steps.send(settlement)
+
+
+async def test_settlements_are_released_only_when_statements_cover_the_lost_time(steps: SettlementSteps) -> None:
+    await steps.requested()
+    today = clock.day_of(steps.service.clock())
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE settlements SET created_at = created_at - interval '3 days'")
+    await restore(steps)
+
+    async def covered(*spans: tuple[str, date, date]) -> bool:
+        async with steps.database.begin() as tx:
+            await tx.execute("DELETE FROM bank_coverage")
+            for number, (account, first, last) in enumerate(spans):
+                await coverage.insert(tx, account, f"bst_{number}", first=first, last=last)
+        async with steps.database.read() as connection:
+            refusal = await release.why_not_covered(connection)
+        assert refusal is None or refusal.code == "settlement_not_covered"
+        return refusal is None
+
+    def day(back: int) -> date:
+        return today - timedelta(days=back)
+
+    assert not await covered()
+    assert await covered(("pac_1", day(3), day(0)))
+    assert not await covered(("pac_1", day(2), day(0)))
+    assert not await covered(("pac_1", day(3), day(1)))
+    assert await covered(("pac_1", day(9), day(2)), ("pac_1", day(1), day(0)))
+    assert not await covered(("pac_1", day(9), day(2)), ("pac_1", day(0), day(0)))
+    assert not await covered(("pac_1", day(3), day(0)), ("pac_2", day(9), day(1)))
+
+
+async def test_nothing_is_requested_while_the_installation_is_fenced_or_held(steps: SettlementSteps) -> None:
+    made = await steps.make(1_000, key="order-1")
+    async with steps.database.begin() as tx:
+        await installation.set_hold(tx, held_by="neema", reason="")
+    with pytest.raises(OnHold):
+        await steps.requested()
+    assert (await steps.make(1_000, key="order-1")).settlement.id == made.settlement.id
+    async with steps.database.begin() as tx:
+        await installation.begin_epoch(tx, "a test")
+    with pytest.raises(DatabaseRestored):
+        await steps.requested()
+
+
+async def test_a_repeated_request_that_was_lost_gets_the_key_that_the_bank_has_seen(steps: SettlementSteps) -> None:
+    first = (await steps.make(100_000, key="order-1")).settlement
+    await lose(steps, first)
+    await restore(steps)
+    again = (await steps.make(100_000, key="order-1")).settlement
+    assert (again.key, again.reference, again.id != first.id) == (first.key, first.reference, True)
+
+
+async def test_a_debit_that_is_not_known_is_adopted_once_and_its_request_finds_it(steps: SettlementSteps) -> None:
+    first = (await steps.make(100_000, key="order-1")).settlement
+    await lose(steps, first)
+    await restore(steps)
+    found = await adopted(steps, first.key, 100_000)
+    assert (found.status, found.owed) == (SettlementStatus.COMPLETED, 0)
+    assert (await adopted(steps, first.key, 100_000)).id == found.id
+    balances = await steps.balances()
+    assert (balances["wallet"], balances["bank"], balances.get("suspense")) == (900_000, -900_000, 0)
+    with pytest.raises(KeyReused):
+        await steps.make(200_000, key="order-1")
+    again = await steps.make(100_000, key="order-1")
+    assert (again.is_replay, again.settlement.id) == (True, found.id)
+    with pytest.raises(KeyReused):
+        await steps.make(None, key="order-1")
+    assert (await steps.wallet()).available == 900_000
+
+
+async def test_a_second_debit_with_one_key_is_not_adopted(steps: SettlementSteps) -> None:
+    found = await adopted(steps, "HJKMNPQRSTVWXYZ0", 100_000)
+    for amount, reference in ((100_000, "CRDB-8"), (99_999, "CRDB-7")):
+        with pytest.raises(Conflict) as refused:
+            await adopted(steps, found.key, amount, reference)
+        assert refused.value.code == "settlement_key_used"
+    assert (await steps.balances())["wallet"] == 900_000
+
+
+async def test_what_the_wallet_cannot_bear_is_owed_collected_and_written_off(steps: SettlementSteps) -> None:
+    await steps.requested(950_000)
+    found = await adopted(steps, "HJKMNPQRSTVWXYZ0", 80_000)
+    wallet = await steps.wallet()
+    assert (found.owed, wallet.available, wallet.owed) == (30_000, 0, 30_000)
+    assert (await steps.balances())["suspense"] == -30_000
+
+    async def collect(*, is_waived: bool = False) -> int:
+        async with steps.database.begin() as tx:
+            return (await adopt.collect(tx, found.id, now=steps.service.clock(), is_waived=is_waived)).owed
+
+    with pytest.raises(Conflict):
+        await collect()
+    async with steps.database.begin() as tx:  # some money comes
+        await book(tx, BookingKind.TOP_UP, steps.merchant_id, 10_000, reference="T-1", now=steps.service.clock())
+    assert await collect() == 20_000
+    assert await collect(is_waived=True) == 0
+    balances, wallet = await steps.balances(), await steps.wallet()
+    assert (balances["suspense"], balances["losses"], wallet.owed, wallet.available) == (0, -20_000, 0, 0)
+    with pytest.raises(Conflict):
+        await collect()
+    await steps.give_back(found)
+    balances = await steps.balances()
+    assert (balances["losses"], balances["suspense"], balances["wallet"]) == (0, 0, 60_000)
+
+
+async def test_what_comes_back_of_an_adopted_one_first_settles_what_is_owed(steps: SettlementSteps) -> None:
+    await steps.requested(950_000)
+    found = await adopted(steps, "HJKMNPQRSTVWXYZ0", 80_000)
+    await steps.give_back(found)
+    wallet = await steps.wallet()
+    assert (wallet.available, wallet.owed) == (50_000, 0)
+    assert (await steps.balances())["suspense"] == 0
+
+
+@pytest.mark.parametrize("is_in_file", [False, True])
+async def test_one_whose_file_was_lost_is_completed_by_its_adoption(steps: SettlementSteps, is_in_file: bool) -> None:
+    settlement = await steps.requested()
+    if is_in_file:
+        await steps.gather(settlement)
+    await restore(steps)
+    found = await adopted(steps, settlement.key, 100_000)
+    assert (found.id, found.status, found.bank_reference) == (settlement.id, SettlementStatus.COMPLETED, "CRDB-7")
+    balances = await steps.balances()
+    assert (balances["wallet"], balances["in_settlement"], balances["bank"]) == (900_000, 0, -900_000)
+
+
+async def test_one_that_was_cancelled_is_not_adopted(steps: SettlementSteps) -> None:
+    settlement = await steps.requested()
+    await steps.cancel(settlement)
+    with pytest.raises(Conflict) as refused:
+        await adopted(steps, settlement.key, 100_000)
+    assert refused.value.code == "settlement_wrong_status"
