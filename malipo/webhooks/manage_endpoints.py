@@ -53,7 +53,7 @@ async def register(
         created_at=now,
     )
     await endpoints.insert(tx, endpoint)
-    await _note(tx, actor, "webhook.registered", endpoint, now, url=url, events=events)
+    await append_to_audit_log(tx, actor, "webhook.registered", endpoint, now, url=url, events=events)
     return endpoint, secret
 
 
@@ -81,14 +81,16 @@ async def change(
     elif before.is_active and not after.is_active:
         after = dataclasses.replace(after, disabled_at=now, disabled_reason=None)
     await endpoints.update(tx, after)
-    await _note(tx, actor, "webhook.changed", after, now, url=after.url, events=after.events, is_active=after.is_active)
+    await append_to_audit_log(
+        tx, actor, "webhook.changed", after, now, url=after.url, events=after.events, is_active=after.is_active
+    )
     return after
 
 
 async def delete(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, now: datetime) -> None:
     endpoint = await get_locked(tx, merchant_id, id_)
     await endpoints.delete(tx, id_, now=now)
-    await _note(tx, actor, "webhook.deleted", endpoint, now, url=endpoint.url)
+    await append_to_audit_log(tx, actor, "webhook.deleted", endpoint, now, url=endpoint.url)
 
 
 async def get_active(tx: Tx, merchant_id: str, endpoint_id: str) -> Endpoint:
@@ -108,5 +110,7 @@ async def get_locked(tx: Tx, merchant_id: str, id_: str) -> Endpoint:
     return endpoint
 
 
-async def _note(tx: Tx, actor: Actor, act: str, endpoint: Endpoint, now: datetime, **details: object) -> None:
+async def append_to_audit_log(
+    tx: Tx, actor: Actor, act: str, endpoint: Endpoint, now: datetime, **details: object
+) -> None:
     await audit_log.append(tx, actor, act, now=now, merchant_id=endpoint.merchant_id, endpoint=endpoint.id, **details)

@@ -6,12 +6,10 @@ Which events a recovery chooses is SQL, in `store/recovery.py`.
 from datetime import datetime
 
 from malipo import clock
-from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Missing
-from malipo.webhooks.endpoint import Endpoint
-from malipo.webhooks.manage_endpoints import get_active
+from malipo.webhooks.manage_endpoints import append_to_audit_log, get_active
 from malipo.webhooks.store import delivery_queue, recovery
 
 _MOST_AT_ONCE = 5000
@@ -29,7 +27,7 @@ async def redeliver(tx: Tx, merchant_id: str, endpoint_id: str, event_id: str, *
     endpoint = await get_active(tx, merchant_id, endpoint_id)
     if not await delivery_queue.rearm(tx, endpoint.id, event_id, now=now):
         raise NoSuchDelivery
-    await _note(tx, actor, "webhook.redelivered", endpoint, now, delivery=event_id)
+    await append_to_audit_log(tx, actor, "webhook.redelivered", endpoint, now, delivery=event_id)
 
 
 async def recover(
@@ -42,9 +40,7 @@ async def recover(
     endpoint = await get_active(tx, merchant_id, endpoint_id)
     recovered, last = await recovery.recover(tx, endpoint, since=since, after=after, most=_MOST_AT_ONCE, now=now)
     if recovered:
-        await _note(tx, actor, "webhook.recovered", endpoint, now, since=clock.iso(since), deliveries=recovered)
+        await append_to_audit_log(
+            tx, actor, "webhook.recovered", endpoint, now, since=clock.iso(since), deliveries=recovered
+        )
     return recovered, last
-
-
-async def _note(tx: Tx, actor: Actor, act: str, endpoint: Endpoint, now: datetime, **details: object) -> None:
-    await audit_log.append(tx, actor, act, now=now, merchant_id=endpoint.merchant_id, endpoint=endpoint.id, **details)

@@ -12,7 +12,7 @@ from malipo.db import Tx
 from malipo.encryption import Encryption
 from malipo.errors import Conflict
 from malipo.webhooks.endpoint import OVERLAP, Endpoint
-from malipo.webhooks.manage_endpoints import get_locked
+from malipo.webhooks.manage_endpoints import append_to_audit_log, get_locked
 from malipo.webhooks.signature import new_secret
 from malipo.webhooks.store import endpoints
 
@@ -47,7 +47,7 @@ async def rotate(
         rotation_ends_at=now + OVERLAP,
     )
     await endpoints.update(tx, after)
-    await _note(tx, actor, "webhook.rotation_begun", after, now)
+    await append_to_audit_log(tx, actor, "webhook.rotation_begun", after, now)
     return after, secret
 
 
@@ -59,7 +59,7 @@ async def finish_rotation(tx: Tx, merchant_id: str, id_: str, *, actor: Actor, n
         raise NoRotation
     after = dataclasses.replace(before, secret=before.next_secret, next_secret=None, rotation_ends_at=None)
     await endpoints.update(tx, after)
-    await _note(tx, actor, "webhook.rotation_finished", after, now)
+    await append_to_audit_log(tx, actor, "webhook.rotation_finished", after, now)
     return after
 
 
@@ -79,7 +79,3 @@ async def reencrypt(tx: Tx, encryption: Encryption, *, actor: Actor, now: dateti
         changed += 1
     await audit_log.append(tx, actor, "secrets.rotated", now=now, endpoints=changed)
     return changed, len(found)
-
-
-async def _note(tx: Tx, actor: Actor, act: str, endpoint: Endpoint, now: datetime, **details: object) -> None:
-    await audit_log.append(tx, actor, act, now=now, merchant_id=endpoint.merchant_id, endpoint=endpoint.id, **details)
