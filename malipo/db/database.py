@@ -112,6 +112,7 @@ class Database:
         finds_by_key: bool = False,
         plans_once: bool = False,
         statement_timeout_seconds: float | None = None,
+        setting: str = ADDRESS_SETTING,
     ) -> AsyncIterator["Database"]:
         """A database that is open within the block."""
         database = cls(
@@ -121,6 +122,7 @@ class Database:
             finds_by_key=finds_by_key,
             plans_once=plans_once,
             statement_timeout_seconds=statement_timeout_seconds,
+            setting=setting,
         )
         await database.open()
         try:

@@ -4,10 +4,12 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from functools import partial
 
 from malipo import log
 from malipo.api.http.connection_limits import ConnectionLimits, most_connections
-from malipo.app.assemble import assemble
+from malipo.app.assemble import Service, assemble
 from malipo.approvals import service_limits
 from malipo.db import Database
 from malipo.db.standby import Standby
@@ -35,37 +37,40 @@ async def serve(
     """
     sockets = listeners(settings, handed_over)
     most = most_connections(files=raise_file_limit(), database_pool=settings.database_pool)
-    database = Database(database_url, size=settings.database_pool, finds_by_key=True)
-    people_database = Database(
-        database_url,
-        size=settings.database_pool_people,
-        finds_by_key=True,
-        statement_timeout_seconds=settings.database_people_seconds,
-    )
-    customer_database = Database(
-        database_url,
-        size=settings.database_pool_customers,
-        finds_by_key=True,
-        statement_timeout_seconds=settings.database_people_seconds,
-    )
-    await database.open()
-    await people_database.open()
-    await customer_database.open()
-    standby_database = _standby_database(settings)
-    standby = None
-    if standby_database is not None:
-        await standby_database.open()
-        standby = Standby(
-            standby_database, primary=people_database, most_lag_seconds=settings.database_read_lag_seconds
+    people_seconds = settings.database_people_seconds
+    opened = partial(Database.opened, database_url, finds_by_key=True)
+    async with (
+        opened(size=settings.database_pool) as database,
+        opened(size=settings.database_pool_people, statement_timeout_seconds=people_seconds) as people_database,
+        opened(size=settings.database_pool_customers, statement_timeout_seconds=people_seconds) as customer_database,
+        _opened_standby(settings) as standby_database,
+    ):
+        standby = None
+        if standby_database is not None:
+            lag_seconds = settings.database_read_lag_seconds
+            standby = Standby(standby_database, primary=people_database, most_lag_seconds=lag_seconds)
+        service = assemble(
+            settings,
+            database,
+            people_database=people_database,
+            customer_database=customer_database,
+            standby=standby,
         )
-    service = assemble(
-        settings,
-        database,
-        people_database=people_database,
-        customer_database=customer_database,
-        standby=standby,
-    )
-    schema = service.health.monitor.schema
+        await _serve(service, standby, sockets, database_url, most=most, on_ready=on_ready, stop=stop)
+
+
+async def _serve(
+    service: Service,
+    standby: Standby | None,
+    sockets: list[socket.socket],
+    database_url: str,
+    *,
+    most: int,
+    on_ready: Callable[[], None],
+    stop: asyncio.Event | None,
+) -> None:
+    """Serve with at most so many connections, beside the tasks that watch the database and the installation."""
+    settings, database, schema = service.settings, service.queries.database, service.health.monitor.schema
     collector = Collector(database, service.metrics.money, settings, service.clock, schema)
     server = Server(
         config_of(WebApplication(service, most_pages=most // 2)),
@@ -88,19 +93,14 @@ async def serve(
         for each in watches:
             each.cancel()
         await service.finish()
-        if standby_database is not None:
-            await standby_database.close()
-        await customer_database.close()
-        await people_database.close()
-        await database.close()
         log.info("api.stopped")
 
 
-def _standby_database(settings: Settings) -> Database | None:
+def _opened_standby(settings: Settings) -> AbstractAsyncContextManager[Database | None]:
     """Few requests wait for a standby that is away, and not for long: they can use the primary."""
     if settings.database_read_url is None:
-        return None
-    return Database(
+        return nullcontext()
+    return Database.opened(
         settings.database_read_url,
         size=settings.database_pool_people,
         connect_seconds=2.0,
