@@ -10,7 +10,7 @@ from starlette.responses import Response
 from malipo.accounts.known_browsers import Browser
 from malipo.accounts.password_login import FirstStep
 from malipo.accounts.second_factor.check_code import TypedCode
-from malipo.accounts.second_factor.second_step import PendingLoginOver
+from malipo.accounts.second_factor.pending_login import PendingLoginOver
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.cookies import SessionCookie

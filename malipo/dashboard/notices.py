@@ -1,6 +1,6 @@
 """Notices: sentences at the top of the page after something was done, by the names that cookies carry."""
 
-from malipo.accounts.second_factor.second_step import SecondStepRefusal
+from malipo.accounts.second_factor.pending_login import SecondStepRefusal
 from malipo.words.say import SENTENCES as REFUSALS
 
 NOTICES = {

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from malipo import clock, ids
-from malipo.accounts.second_factor import second_step
+from malipo.accounts.second_factor import pending_login
 from malipo.accounts.store import browsers, trusted_browsers
 from malipo.db import Database, Tx
 from malipo.operators import login, second_factor, store
@@ -29,7 +29,7 @@ async def asha(database: Database) -> Operator:
             tx, "operator_id", asha.id, before=None, after=BROWSER, address="", user_agent="", now=now
         )
         assert await trusted_browsers.trust(tx, asha.id, BROWSER, until=now + timedelta(days=30))
-        await second_step.begin(tx, asha.id, now=now)
+        await pending_login.begin(tx, asha.id, now=now)
     await enrolled(database, asha.id)
     return asha
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from malipo import clock
-from malipo.accounts.second_factor import second_step
+from malipo.accounts.second_factor import pending_login
 from malipo.accounts.store import browsers, second_factors, trusted_browsers
 from malipo.accounts.tokens import hash_of
 from malipo.merchants.password_links import make_link
@@ -50,11 +50,11 @@ async def test_no_browser_is_trusted_and_no_log_in_waits_after_a_restore(steps: 
             tx, "operator_id", "opr_1", before=None, after=b"b", address="", user_agent="", now=clock.now()
         )
         assert await trusted_browsers.trust(tx, "opr_1", b"b", until=clock.now() + timedelta(days=1))
-        token = await second_step.begin(tx, "opr_1", now=clock.now())
+        token = await pending_login.begin(tx, "opr_1", now=clock.now())
     await fence(steps)
     async with steps.database.read() as connection:
         assert not await trusted_browsers.is_trusted(connection, "opr_1", b"b", now=clock.now())
-        assert await second_step.find(connection, token, now=clock.now()) is None
+        assert await pending_login.find(connection, token, now=clock.now()) is None
 
 
 async def test_recovery_codes_from_before_a_restore_no_longer_work(steps: PaymentSteps) -> None:
