@@ -1,4 +1,4 @@
-"""Operators block a number: no pay page asks it any more. Requests of merchants' programs are not concerned."""
+"""Operators block a number: no pay page sends it a prompt any more. Requests by the API still can."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Cancels links: no new attempt begins. A prompt that a phone shows may still be answered, and that money is taken."""
+"""Cancels links: no new attempt begins. A customer may still answer an open prompt, and that payment is accepted."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ class CancelLinks:
         self._clock = clock
 
     async def __call__(self, tx: Tx, asked: Sequence[LinkCancellation], /, *, again: bool) -> list[Link | Refusal]:
-        # In the order in which links are always locked.
+        # Links are always locked in this order.
         done: dict[int, Link | Refusal] = {}
         for place in sorted(range(len(asked)), key=lambda place: (asked[place].merchant_id, asked[place].link_id)):
             done[place] = await self._cancel(tx, asked[place])
@@ -44,7 +44,7 @@ class CancelLinks:
             return NoSuchLink()
         link = await links.get(tx, asked.merchant_id, asked.link_id)
         assert link is not None
-        # Cancelling what is already cancelled is no error: the merchant has what they want.
+        # Cancelling a cancelled link is no error.
         if link.status is LinkStatus.CANCELLED:
             return link
         if link.status is not LinkStatus.ACTIVE:

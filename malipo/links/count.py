@@ -1,7 +1,7 @@
-"""Counts attempts whose payments have ended into their links, and writes the events of what that changes.
+"""Adds ended attempts to the counts of their links, and writes the events of the links that this changes.
 
-A worker does it a moment after the payment's end, under the lock of the link's row. An attempt whose payment is
-corrected later is counted again. An attempt is counted as its network last reported it.
+A worker does it soon after a payment's end, under the lock of the link's row. It counts by the latest report of the
+network, and counts an attempt again if its payment is corrected later.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,13 +26,13 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def count_all(tx: Tx, *, most: int, now: datetime) -> tuple[int, int]:
-    """Whatever is to be counted of so many links; how many were looked at, and how many events were written. It reads
-    all attempts that are open."""
+    """Count all uncounted attempts of up to `most` links. Returns the number of these links, and of the events that
+    were written. It reads all open attempts."""
     return await _count(tx, await attempts.lock_links_to_count(tx, most=most), None, now=now)
 
 
 async def count_ended(tx: Tx, payments: Collection[PaymentKey], *, now: datetime) -> int:
-    """The attempts of these payments, which have ended; how many events were written."""
+    """Count the attempts of these ended payments. Returns the number of events that were written."""
     _, event_count = await _count(tx, await attempts.lock_links_of(tx, payments), {id_ for _, id_ in payments}, now=now)
     return event_count
 
@@ -42,7 +42,7 @@ async def _count(tx: Tx, keys: Sequence[Key], only: Collection[str] | None, *, n
     for key in keys:
         events += await _count_link(tx, key, only, now=now)
     if events:
-        # Their ids follow one another, so that they are told in this order.
+        # Consecutive ids, so that they are delivered in this order.
         first = ids.first_of_series("evt_", now)
         named = [replace(each, id=ids.in_series(first, place)) for place, each in enumerate(events)]
         await outbox.insert_link_events(tx, named)
@@ -68,24 +68,24 @@ async def _count_link(tx: Tx, key: Key, only: Collection[str] | None, *, now: da
 
 
 class Tally:
-    """What is added to a link's counts by attempts that have ended. Pure."""
+    """What ended attempts add to the counts of a link. Pure."""
 
     def __init__(self, link: Link) -> None:
-        """`link`: as far as it was counted."""
+        """`link` has only the counted attempts."""
         self._link = link
         self.count = 0
         self.amount = 0
-        self.filled_at: datetime | None = None  # when it was paid as often as it may be, if that is new
+        self.filled_at: datetime | None = None  # when the last possible payment came, if it is one of these
         self.events: list[tuple[Event, str]] = []  # each with its payment
 
     @property
     def _is_full(self) -> bool:
-        """By what is counted now: if the payment that has filled a link was taken back, the next one is not late."""
+        """By the current counts: if the payment that filled a link was taken back, the next one is not late."""
         places = self._link.places
         return places is not None and self._link.paid_count + self.count >= places
 
     def add(self, attempt: EndedAttempt) -> EndedAttempt:
-        """The attempt as it is counted now."""
+        """Count an attempt. Returns it as it was counted."""
         was_counted = attempt.was_paid and attempt.late is None
         if not attempt.is_paid:
             if was_counted:

@@ -1,22 +1,17 @@
-"""Makes links.
-
-The code in the address of a link follows from the Idempotency-Key of its request, if there is one: a request that is
-repeated after a restore gets the address that the merchant has sent to its customers before.
-"""
+"""Creates links."""
 
 from collections.abc import Sequence
 
 import msgspec
 from msgspec.structs import replace
 
-from malipo import ids
 from malipo.audit_log import store as audit_log
 from malipo.db import Contention, Tx
 from malipo.errors import Refusal
 from malipo.links.link import Link
+from malipo.links.link_code import code_of
 from malipo.links.link_request import LinkRequest
 from malipo.links.store import links
-from malipo.payments import network_keys
 from malipo.payments.idempotency import refusal_of
 from malipo.restore.installation import IntakeClosed
 from malipo.restore.store import installation
@@ -38,16 +33,16 @@ async def _make(tx: Tx, request: LinkRequest) -> MadeLink | Refusal | IntakeClos
         return found
     standing = await installation.get(tx)
     if standing.is_fenced:
-        return standing.refusal  # It would be sent to customers, and operators may have to restore once more.
+        return standing.refusal  # Customers would get its address, and a second restore would lose it.
     if request.draft is None:
         assert request.problem is not None
         return request.problem
-    link = replace(request.draft, code=code_of(standing.key_secret, request))
+    link = replace(request.draft, code=code_of(standing.key_secret, request.merchant_id, request.key))
     if not await links.insert(tx, link, key=request.key, request_hash=request.request_hash):
-        # Another commit has used the key since we looked, or an earlier try of ours was still committing.
+        # Another commit has used the key meanwhile, or an earlier try of ours was still committing.
         if (found := await _find_made(tx, request)) is not None:
             return found
-        raise Contention("a link with this key was there and is gone")
+        raise Contention("a link with this key existed, and does not any more")
     if request.actor is not None:
         await audit_log.append(
             tx,
@@ -62,16 +57,9 @@ async def _make(tx: Tx, request: LinkRequest) -> MadeLink | Refusal | IntakeClos
 
 
 async def _find_made(tx: Tx, request: LinkRequest) -> MadeLink | Refusal | None:
-    """What was made under this key, or under this id by an earlier try whose commit was not confirmed to us."""
+    """The link of this key; or the link of this id, which an earlier try wrote whose commit was not confirmed to us."""
     if request.draft is not None and (ours := await links.get(tx, request.merchant_id, request.draft.id)) is not None:
         return MadeLink(ours)
     if request.key is None or (used := await links.find_by_key(tx, request.merchant_id, request.key)) is None:
         return None
     return refusal_of(request.request_hash, used.request_hash) or MadeLink(used.link, is_replay=True)
-
-
-def code_of(secret: bytes, request: LinkRequest) -> str:
-    """16 characters, 80 bits. They do not follow from the id, which others may know."""
-    if request.key is None:
-        return ids.random("")
-    return network_keys.derive(secret, request.merchant_id, "code of a link", request.key).lower()

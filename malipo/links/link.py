@@ -1,7 +1,7 @@
 """A payment link, its status, and the errors about it. Pure.
 
-A link is no payment. Each attempt of a customer to pay it is an ordinary collection, with the link's id. Its status
-follows from what is known at the moment of a look: nothing has to happen for a link to expire.
+A link is no payment. Each attempt of a customer to pay it is an ordinary collection with the link's id. The status is
+computed at each read, so nothing has to happen for a link to expire.
 """
 
 from datetime import datetime
@@ -15,13 +15,13 @@ from malipo.errors import Missing
 
 class LinkStatus(StrEnum):
     ACTIVE = "ACTIVE"
-    PAID = "PAID"  # as often as it may be
+    PAID = "PAID"  # as often as it can be
     EXPIRED = "EXPIRED"
     CANCELLED = "CANCELLED"
 
 
 class Late(StrEnum):
-    """Why the money of an attempt came too late. It was taken all the same: the merchant keeps it or refunds it."""
+    """Why the money of an attempt came too late. The merchant has it all the same, and keeps or refunds it."""
 
     ALREADY_PAID = "already_paid"
     EXPIRED = "expired"
@@ -58,14 +58,14 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     created_at: datetime
     created_by: str
     cancelled_at: datetime | None = None
-    paid_at: datetime | None = None  # when it was paid as often as it may be
+    paid_at: datetime | None = None  # when the last possible payment came
     paid_count: int = 0  # without late payments
     paid_amount: int = 0
     is_expired: bool = False  # by the database's clock, when it was read
 
     @property
     def places(self) -> int | None:
-        """How often it may be paid; None: any number."""
+        """How often it can be paid; None: any number of times."""
         return self.max_payments if self.is_reusable else 1
 
     @property
@@ -78,7 +78,7 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def status_of(*, is_cancelled: bool, is_paid: bool, is_expired: bool) -> LinkStatus:
-    """`is_paid` by what came in time: if somebody cancels a link just when its payment ends, it is paid."""
+    """`is_paid` counts payments in time: if a link is cancelled just when its payment ends, it is PAID."""
     if is_paid:
         return LinkStatus.PAID
     if is_cancelled:
@@ -89,8 +89,8 @@ def status_of(*, is_cancelled: bool, is_paid: bool, is_expired: bool) -> LinkSta
 def why_late(
     *, paid_at: datetime, is_full: bool, expires_at: datetime | None, cancelled_at: datetime | None
 ) -> Late | None:
-    """Whether the money of an attempt came too late, and why. `is_full`: the link was paid as often as it may be,
-    without this attempt."""
+    """Why the money of an attempt came too late; None if it came in time. `is_full`: without this attempt the link was
+    paid as often as it can be."""
     if cancelled_at is not None and paid_at > cancelled_at:
         return Late.CANCELLED
     if is_full:
@@ -99,7 +99,8 @@ def why_late(
 
 
 def return_address(link: Link) -> str | None:
-    """Where the page sends the customer back to: with the link's id, and nothing that could be believed as a status."""
+    """The address to which the page sends the customer back: with the link's id, and without anything that a program
+    could take for a status."""
     if link.return_url is None:
         return None
     parts = urlsplit(link.return_url)

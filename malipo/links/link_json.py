@@ -20,8 +20,8 @@ def shown(link: Link, url: str, late: Sequence[LatePayment] = ()) -> View:
 
 
 def in_event(link: Link, payment_id: str, late: Sequence[LatePayment]) -> View:
-    """What an event carries: the link as it was at that moment, and the payment that it is about. Without its address,
-    which depends on who asks."""
+    """The body of an event: the link as it was at that moment, and the payment that the event is about. Without the
+    link's address, which depends on the request."""
     return _head(link, link.status, None) | _outcome(link, late) | {"payment": payment_id}
 
 

@@ -1,4 +1,4 @@
-"""Reads the fields of a request for a link, with everything that is wrong with them."""
+"""Reads the fields of a request for a link, and collects all mistakes in them."""
 
 from datetime import datetime
 from urllib.parse import urlsplit
@@ -31,8 +31,8 @@ _MOST_PAYMENTS = 1_000_000  # fits its column with room to spare
 
 
 class LinkRequest(msgspec.Struct, frozen=True):
-    """A request for a link. If its fields are wrong there is no draft, and `problem` says why. Its code is given to it
-    when it is made."""
+    """A request for a link. If its fields are wrong there is no draft, and `problem` says why. The draft gets its code
+    when it is stored (`create.py`)."""
 
     merchant_id: str
     draft: Link | None
@@ -52,8 +52,8 @@ def link_request_of(
     created_by: str,
     actor: Actor | None = None,
 ) -> LinkRequest:
-    """The request with its id. Errors are kept in it, because a used idempotency key is answered before any of them. A
-    field that is misspelt, such as `maxPayment`, would let more be paid than was meant: it is refused."""
+    """The request with its id. It keeps its mistakes, because a used idempotency key is answered before any of them. An
+    unknown field is a mistake: a misspelt one, such as `maxPayment`, would allow more payments than was meant."""
     fields.refuse_unknown(*_FIELDS, of="a link")
     most = terms.max_amount(None)
     draft = Link(

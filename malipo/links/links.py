@@ -1,4 +1,4 @@
-"""Links as merchants and customers ask for them: make, cancel and press one."""
+"""The use cases of links: merchants create and cancel them, customers press them."""
 
 from malipo.clock import Clock
 from malipo.db import DataError
@@ -14,7 +14,7 @@ from malipo.payments.payments import Payments
 from malipo.payments.store.transactions import UNIQUE_KEYS
 from malipo.settings import Settings
 
-_MOST = 64  # presses that share a commit: those on one link are decided one after the other
+_MOST = 64  # presses that share a commit; presses of one link are decided one after the other
 
 
 class Links:
@@ -38,14 +38,14 @@ class Links:
         return granted(await self._cancel(cancellation))
 
     async def press(self, press: Press) -> PressResult:
-        """The payment of a press: a new one, or that of before. A refusal says why there is none."""
+        """The payment of a press, new or earlier. Raises a refusal if there is none."""
         attempt = PressAttempt.of(press, self._clock())
         try:
             result = granted(await self._press(attempt))
         except DataError as error:
             if error.constraint not in UNIQUE_KEYS:
                 raise
-            # Operators adopted the payment of an attempt that a restore has lost, or the reference is another's.
+            # Operators adopted this payment after a restore had lost it, or another payment has the reference.
             result = granted(await self._press(attempt.collided()))
         if result.is_new:
             self._payments.signal(InitiatedPayment(result.transaction))

@@ -1,10 +1,11 @@
-"""Presses on pages of links: each gets a payment, a new one or that of before, or why there can be none.
+"""Presses on pages of links: each gets a new payment, the payment of an earlier press, or a refusal.
 
-It is decided with the link's row locked, by the table in `press_decision.py`, and the attempt is written in the commit
-of its payment: after a crash at any line there are both or neither. The payment is an ordinary collection, made by the
-code that makes all of them. Its network key follows from the link, the number, how many attempts this number has made
-and the amount that the customer has typed, so an attempt that a restored database has lost meets the network's refusal
-of duplicates. One of another amount does not: many networks report a payment without its amount.
+The table in `press_decision.py` decides, with the link's row locked. The attempt and its payment are written in one
+commit, so a crash leaves both or neither. The payment is an ordinary collection, created by `payments/initiate.py`.
+
+Its network key is derived from the link, the number, how many attempts the number has made, and the typed amount. So
+if a restored database has lost an attempt, the network refuses its repeat as a duplicate. A press with another amount
+gets another key, because many networks report a payment without its amount.
 """
 
 import math
@@ -38,7 +39,8 @@ from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore.store import installation
 from malipo.validation.fields import Fields
 
-# The scope of idempotency keys, and the word in what network keys are derived from: no key of a merchant is in it.
+# The scope of the attempts' idempotency keys, and a part of the text from which network keys are derived. Merchants'
+# own keys have other scopes.
 SCOPE = "LINK"
 
 
@@ -71,13 +73,13 @@ class PressResult(msgspec.Struct, frozen=True):
 
 
 class PressAttempt(msgspec.Struct, frozen=True):
-    """A press, with the id and the reference that its payment gets, if it makes one. They are drawn before the first
-    try, so that a second try finds what the first one wrote."""
+    """A press, with the id and the reference for a new payment. They are generated before the first try, so that a
+    second try finds the payment that the first one wrote."""
 
     press: Press
     transaction_id: str
     suffix: str
-    has_collided: bool = False  # an earlier try was refused, since another payment has its network key or its reference
+    has_collided: bool = False  # an earlier try failed: another payment has its network key or its reference
 
     @classmethod
     def of(cls, press: Press, now: datetime) -> "PressAttempt":
@@ -117,8 +119,8 @@ class _NewPayment(NamedTuple):
 
 
 class _Grants:
-    """Which new attempts one turn may make: one of a number at a link, and no more of a link than it has room for. The
-    first of them may still be refused, so the others are not refused because of it: they wait."""
+    """Which new attempts one turn may make: one for each number at a link, and no more at a link than it has room for.
+    The others wait for the next turn and are not refused, because an attempt of this turn may still be refused."""
 
     def __init__(self) -> None:
         self._numbers: set[tuple[str, str]] = set()
@@ -128,7 +130,7 @@ class _Grants:
         if (link.id, phone) in self._numbers:
             return False
         if link.places is not None:
-            # At a link that is paid once the table has decided about open attempts: of doubtful ones there may be some.
+            # At a link that is paid once the table has allowed this attempt, perhaps beside doubtful open ones.
             room = link.places - link.paid_count - open_count if link.is_reusable else 1
             if self._granted[link.id] >= room:
                 return False
@@ -154,10 +156,9 @@ class PressLinks:
                 answers[place] = NoSuchLink()
             else:
                 waiting.append((place, each, key))
-        # All numbers at once, and not turn by turn: two commits that take them in different orders would wait for each
-        # other.
+        # All numbers at once, because two commits that locked them turn by turn could deadlock.
         await refuse_prompts.lock(tx, {each.press.phone for _, each, _ in waiting})
-        # A press that depends on what another one writes gets no answer in its turn: the next one has read that.
+        # A press that depends on the result of another press waits for the next turn, which reads that result.
         while waiting:
             answers |= await self._take_turn(tx, waiting, secret, again=again)
             waiting = [each for each in waiting if each[0] not in answers]
@@ -166,12 +167,12 @@ class PressLinks:
     async def _take_turn(
         self, tx: Tx, turn: Sequence[_WaitingPress], secret: bytes, *, again: bool
     ) -> dict[int, PressAnswer]:
-        """Answers of presses that do not depend on each other. Those without an answer are to be decided anew."""
+        """The answers of presses that do not depend on each other. The others wait for the next turn."""
         # Read after the lock: an earlier try, or another browser's press, has committed or rolled back by now.
         keys = list({key for _, _, key in turn})
         phones = [each.press.phone for _, each, _ in turn]
-        # A payment can end between these two statements. In this order it is open, or both open and paid; in the other
-        # one it would be neither, and the link would be paid twice.
+        # A payment can end between these two statements. In this order it is read as open, or as open and paid. In the
+        # other order it could be read as neither, and the link would be paid twice.
         opened = await attempts.find_open(tx, keys, phones, prompt_seconds=self._prompt_seconds)
         found = await links.find(tx, keys)
         numbers = await attempts.find_of_numbers(
@@ -236,8 +237,8 @@ class PressLinks:
         return answers
 
     async def _adopted(self, tx: Tx, new: _NewPayment, found: Transaction) -> PressAnswer | None:
-        """The database was restored, and operators have adopted the payment of this attempt: it is this link's from now
-        on. None: the customer asks for another amount, so the press is decided anew, after that attempt."""
+        """The database was restored, and operators have adopted the payment of this attempt: write the attempt for it.
+        None if the customer now typed another amount: then the press is decided again in the next turn."""
         adopted = await adopted_payments.find(tx, found.merchant_id, found.id)
         is_theirs = (found.merchant_id, found.phone, found.type) == (
             new.link.merchant_id,
@@ -270,7 +271,7 @@ def decision_on(link: Link, press: Press, opened: Sequence[OpenAttempt], *, is_o
 
 
 def _own_open(attempt: PressAttempt, number: NumbersAttempts, opened: Sequence[OpenAttempt]) -> str | None:
-    """The payment that this press has made before, or that this number has open."""
+    """The payment that an earlier try of this press has made, or the open payment of this number."""
     if number.of_press is not None:
         return number.of_press
     return next((each.transaction_id for each in opened if each.phone == attempt.press.phone), None)

@@ -1,8 +1,7 @@
 """What a press on a link's page may do: the table. Pure.
 
-It is decided under the lock of the link's row, by what is true at that moment. A link that is paid once has one open
-attempt at most, whoever presses; a reusable one has one for each number, and what is open and paid never exceeds
-`maxPayments`.
+The caller has locked the link's row. A link that is paid once has at most one open attempt. A reusable link has at most
+one for each number, and its open and paid attempts together never exceed `maxPayments`.
 """
 
 from enum import StrEnum
@@ -11,22 +10,22 @@ from malipo.links.link import LinkStatus
 
 
 class Others(StrEnum):
-    """What other numbers are doing at a link that is paid once."""
+    """The open attempts of other numbers at a link that is paid once."""
 
     NONE = "none"
-    ASKED = "asked"  # one was asked, and its prompt may still be answered
-    DOUBTFUL = "doubtful"  # the prompt of one is over, and whether it has paid is unknown
+    ASKED = "asked"  # the prompt of one may still be answered
+    DOUBTFUL = "doubtful"  # their prompts have ended, and it is unknown whether one has paid
 
 
 class PressDecision(StrEnum):
     NEW = "new"  # a new attempt
-    SAME = "same"  # the attempt of before
+    SAME = "same"  # the earlier attempt
     CANCELLED = "link_cancelled"
     EXPIRED = "link_expired"
     PAID = "link_paid"
     FULL = "link_full"  # every payment that it takes is paid or under way
     BUSY = "link_busy"  # another number is being asked
-    DOUBT = "second_number_doubt"  # another number may have paid: press again, knowing that
+    DOUBT = "second_number_doubt"  # another number may have paid: the customer must confirm the risk
 
 
 _CLOSED = {
@@ -40,9 +39,9 @@ def decide(
     status: LinkStatus,
     *,
     is_reusable: bool,
-    is_own_open: bool,  # this number has an open attempt, or this very press has made one
+    is_own_open: bool,  # this number has an open attempt, or an earlier try of this press has made one
     others: Others,
-    is_full: bool,  # of a reusable link: what is open and paid has reached `maxPayments`
+    is_full: bool,  # of a reusable link: its open and paid attempts have reached `maxPayments`
     may_be_second: bool,  # the customer was warned that another number may have paid
 ) -> PressDecision:
     if is_own_open:

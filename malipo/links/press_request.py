@@ -1,6 +1,6 @@
-"""Reads what a customer has typed on a link's page, with everything that is wrong with it.
+"""Reads the fields that a customer typed on a link's page, and collects all mistakes in them.
 
-Whether the link takes it is decided when it is pressed, with the link locked.
+`press.py` decides whether the link accepts them, with the link locked.
 """
 
 import msgspec
@@ -17,9 +17,9 @@ class Press(msgspec.Struct, frozen=True, kw_only=True):
     code: str
     phone: str  # +255…
     channel: Channel
-    amount: int | None = None  # of a link without an amount; of another it is not read
+    amount: int | None = None  # read only if the link has no amount
     name: str = ""
-    press_id: str | None = None  # drawn by the page: the same page pressed again, or sent again, is the same press
+    press_id: str | None = None  # generated with the page: a page that is sent twice is one press
     address: str | None = None  # of the client
     may_be_second: bool = False  # the customer was warned that another number may have paid
 
@@ -27,8 +27,8 @@ class Press(msgspec.Struct, frozen=True, kw_only=True):
 def press_of(
     fields: Fields, code: str, *, press_id: str | None = None, address: str | None = None, may_be_second: bool = False
 ) -> Press:
-    """The fields `amount`, `channel`, `buyerPhone` and `buyerName`; Invalid with everything that is wrong. Whether the
-    amount is within the link's bounds is said by `Links.press`."""
+    """Read `amount`, `channel`, `buyerPhone` and `buyerName`. Raises Invalid with all mistakes. `Links.press` compares
+    the amount with the link's bounds."""
     channel = fields.choice("channel", Channel, is_required=True)
     phone = fields.phone("buyerPhone")
     amount = fields.raw("amount")

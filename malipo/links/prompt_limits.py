@@ -1,7 +1,7 @@
-"""How many prompts of pay pages may reach a number, and come from one link or one address: the table. Pure.
+"""The limits of prompts: how many prompts of pay pages may reach a number, and come from one link or address. Pure.
 
-Whoever has a link can type anybody's number. So a number that does not answer is left in peace, whichever link it is
-asked by. Only pay pages count and are counted: what merchants ask by the API is between them and their customers.
+A person with a link can type any number. So a number that does not answer gets no more prompts for a while, from any
+link. Only prompts of pay pages count; requests by the API are between merchants and their customers.
 """
 
 from collections.abc import Mapping
@@ -14,15 +14,15 @@ from malipo.payments.transaction import Status
 
 
 class Subject(StrEnum):
-    NUMBER = "number"  # a phone number, of all links of the installation
+    NUMBER = "number"  # a phone number, counted over all links of the installation
     LINK = "link"
     ADDRESS = "address"  # of clients: many customers share one
 
 
 class Counted(StrEnum):
-    UNANSWERED = "unanswered"  # the phone was asked, or is about to be, and nobody has answered
-    UNPAID = "unpaid"  # those, and what was declined or could not be paid: somebody was asked who did not pay
-    PRESSED = "pressed"  # all that was not paid: each was a payment to write and to tell, also where no phone was asked
+    UNANSWERED = "unanswered"  # the phone shows the prompt, or soon will, and nobody has answered
+    UNPAID = "unpaid"  # those, and prompts that were declined or could not be paid
+    PRESSED = "pressed"  # those, and payments without a prompt: each cost a payment and its events
 
 
 class PromptLimit(NamedTuple):
@@ -41,37 +41,37 @@ LIMITS = (
     PromptLimit(Subject.LINK, Counted.PRESSED, 400, HOUR),
     PromptLimit(Subject.ADDRESS, Counted.PRESSED, 400, HOUR),
 )
-# Of a link and of an address so many of the latest prompts are looked at, so that a link that thousands pay costs each
-# of them no more than one that nobody pays.
+# The count reads so many of the latest prompts of a link or an address, so that a press costs the same on a link that
+# thousands pay.
 LOOKED_AT = 500
 
 _PRESSED = frozenset({Counted.PRESSED})
 _UNPAID = _PRESSED | {Counted.UNPAID}
 _ALL = frozenset(Counted)
 _NOTHING: frozenset[Counted] = frozenset()
-# What a payment that has failed counts as. One with another code may have reached the phone.
+# How a failed payment counts, by its failure code. With any other code it may have reached the phone.
 _BY_FAILURE: Mapping[str, frozenset[Counted]] = {
     FailureCode.EXPIRED: _ALL,
     FailureCode.DECLINED: _UNPAID,
     FailureCode.INSUFFICIENT_FUNDS: _UNPAID,
     FailureCode.LIMIT_EXCEEDED: _UNPAID,
     FailureCode.REJECTED: _UNPAID,
-    # Its network knows nothing of it, or has forgotten it: a phone may have been asked.
+    # Its network does not have it, or not any more: the phone may have shown the prompt.
     FailureCode.NOT_RECEIVED: _ALL,
-    # No phone was asked.
+    # No phone showed a prompt.
     FailureCode.INVALID_RECIPIENT: _PRESSED,
     FailureCode.CHANNEL_UNAVAILABLE: _PRESSED,
 }
 
 
 def counts_as(status: Status, failure_code: str | None) -> frozenset[Counted]:
-    """What the prompt of a payment counts as."""
+    """How the prompt of a payment counts."""
     match status:
         case Status.PENDING | Status.PROCESSING:
             return _ALL
         case Status.FAILED:
             return _BY_FAILURE.get(failure_code or "", _UNPAID)
-        case Status.CANCELLED:  # It was stopped before the phone was asked.
+        case Status.CANCELLED:  # It was cancelled before its prompt was sent.
             return _PRESSED
         case Status.COMPLETED:
             return _NOTHING
@@ -81,5 +81,5 @@ Counts = Mapping[tuple[Subject, Counted], int]
 
 
 def limit_met(counts: Counts) -> PromptLimit | None:
-    """The first limit that leaves no room for one more prompt. What is not in the counts is 0."""
+    """The first limit that leaves no room for one more prompt. A missing count is 0."""
     return next((each for each in LIMITS if counts.get((each.subject, each.counted), 0) >= each.most), None)

@@ -1,9 +1,7 @@
-"""Whether a press may send a prompt: not to a number that operators have blocked, nor beyond the limits of
-`prompt_limits.py`.
+"""Refuses prompts to numbers that operators have blocked, and prompts beyond the limits of `prompt_limits.py`.
 
-It is decided in the commit of the press, under a lock for each number, so that presses at many links at once are
-counted one after the other. Every refusal is the same: nobody learns from it whether a number is blocked, known, or how
-often it was asked.
+This is decided in the commit of the press, under a lock for each number, so that presses at several links are counted
+one after the other. All refusals are equal: they do not tell whether a number is blocked, known, or often asked.
 """
 
 from collections import Counter
@@ -43,12 +41,12 @@ class TooManyPrompts(TooMany):
 
 
 async def lock(tx: Tx, numbers: Collection[str]) -> None:
-    """Before anything is decided about these numbers, and after the rows of their links are locked."""
+    """Lock these numbers. The caller has locked the rows of their links, and has decided nothing yet."""
     await prompts.lock_numbers(tx, numbers)
 
 
 async def refusals(tx: Tx, new_prompts: Sequence[NewPrompt], *, now: datetime) -> list[Refusal | None]:
-    """Why each may not be sent; None: it may. The rows of their links are locked, and their numbers."""
+    """Why each prompt is refused; None if it may be sent. The caller has locked the links and the numbers."""
     numbers = sorted({each.phone for each in new_prompts})
     blocked = await blocked_numbers.find(tx, numbers)
     tally: Tally = Counter()
@@ -61,7 +59,7 @@ async def refusals(tx: Tx, new_prompts: Sequence[NewPrompt], *, now: datetime) -
 
 
 def _refusal(prompt: NewPrompt, tally: Tally, *, is_blocked: bool) -> Refusal | None:
-    """One that may be sent counts for those behind it."""
+    """A prompt that may be sent counts for the prompts after it."""
     subjects = {Subject.NUMBER: prompt.phone, Subject.LINK: prompt.link_id, Subject.ADDRESS: prompt.address or ""}
     counts = {
         (subject, counted): tally[who, subject, counted] for subject, who in subjects.items() for counted in Counted

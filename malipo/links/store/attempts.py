@@ -1,4 +1,4 @@
-"""Attempts of customers to pay links. What became of one is in its payment."""
+"""Attempts of customers to pay links. The outcome of an attempt is that of its payment."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -22,15 +22,15 @@ class OpenAttempt(NamedTuple):
 
     @property
     def is_doubtful(self) -> bool:
-        """The prompt is over, and whether the customer has paid is unknown."""
+        """The prompt has ended, and it is unknown whether the customer has paid."""
         return self.prompt_seconds is not None and self.prompt_seconds <= 0
 
 
 class NumbersAttempts(NamedTuple):
-    """What one number has tried at a link."""
+    """The attempts of one number at a link."""
 
-    last_ordinal: int  # 0: nothing
-    of_press: str | None  # the payment that this very press has made before
+    last_ordinal: int  # 0: there is none
+    of_press: str | None  # the payment that an earlier try of this press has made
 
 
 class NewAttempt(NamedTuple):
@@ -43,7 +43,7 @@ class NewAttempt(NamedTuple):
 
 
 class EndedAttempt(NamedTuple):
-    """An attempt that is to be counted, as it was counted last and as it is now."""
+    """An attempt to count: as it was last counted, and as it is now."""
 
     transaction_id: str
     amount: int
@@ -56,7 +56,8 @@ class EndedAttempt(NamedTuple):
 async def find_open(
     tx: Tx, links: Sequence[Key], phones: Sequence[str], *, prompt_seconds: int
 ) -> dict[Key, list[OpenAttempt]]:
-    """The open attempts of these links: of one that may be paid any number of times only those of these numbers."""
+    """The open attempts of these links. For a link that may be paid any number of times, only those of these
+    numbers."""
     rows = await tx.fetch(
         """
         SELECT a.merchant_id, a.link_id, a.phone, a.transaction_id,
@@ -81,8 +82,8 @@ async def find_open(
 
 
 async def find_of_numbers(tx: Tx, wanted: Sequence[tuple[Key, str, str | None, str]]) -> list[NumbersAttempts]:
-    """What each number has tried at a link, and whether this press of it was there before: by the id that its page
-    drew, or by that of its payment, if an earlier try of ours has written that."""
+    """The attempts of each number at a link, and the payment of this press if it was made before: by an earlier request
+    with the page's press id, or by an earlier try of this commit, which has the payment's id."""
     rows = await tx.fetch(
         """
         SELECT asked.number, coalesce(max(a.ordinal), 0) AS last_ordinal,
@@ -121,7 +122,7 @@ async def insert(tx: Tx, attempts: Sequence[NewAttempt]) -> None:
 
 
 async def find(connection: Conn, link: Key, transaction_id: str) -> Transaction | None:
-    """The payment of an attempt of this link; None if it is not one."""
+    """The payment of an attempt of this link; None if the link has no such attempt."""
     row = await connection.fetchrow(
         f"""
         SELECT {COLUMNS} FROM link_attempts a
@@ -149,7 +150,7 @@ async def find_latest(connection: Conn, link: Key, *, limit: int) -> list[Transa
 
 
 async def name_link(tx: Tx, link: Key, transaction_id: str) -> None:
-    """Write the link into a payment that operators have adopted: it was an attempt of this link, which was lost."""
+    """Write the link into an adopted payment, which is that of a lost attempt of this link."""
     await tx.execute(
         "UPDATE transactions SET link_id = $3 WHERE merchant_id = $1 AND id = $2 AND link_id IS NULL",
         link[0],
@@ -159,7 +160,7 @@ async def name_link(tx: Tx, link: Key, transaction_id: str) -> None:
 
 
 async def lock_links_to_count(tx: Tx, *, most: int) -> list[Key]:
-    """Hold links that have attempts to count. One that is being pressed is left for the next look."""
+    """Lock links that have attempts to count, without those that are locked by a press: the next look finds them."""
     rows = await tx.fetch(
         """
         SELECT l.merchant_id, l.id FROM links l
@@ -176,8 +177,8 @@ async def lock_links_to_count(tx: Tx, *, most: int) -> list[Key]:
 
 
 async def lock_links_of(tx: Tx, payments: Collection[PaymentKey]) -> list[Key]:
-    """Hold the links of these payments, as far as they are to be counted. A link that is being pressed is waited for:
-    of one that is pressed all the time every look would find it so."""
+    """Lock the links of these payments that have attempts to count. It waits for presses, because a link that is
+    pressed all the time would never be free."""
     rows = await tx.fetch(
         """
         SELECT l.merchant_id, l.id FROM links l
@@ -193,8 +194,8 @@ async def lock_links_of(tx: Tx, payments: Collection[PaymentKey]) -> list[Key]:
 
 
 async def lock_uncounted(tx: Tx, link: Key, only: Collection[str] | None = None) -> list[str]:
-    """Hold what is to be counted, or what of these payments is. A correction after this waits for the commit, and is
-    then counted anew."""
+    """Lock the uncounted attempts of a link, or those of these payments. A correction after this waits for the commit,
+    and makes its attempt uncounted again."""
     rows = await tx.fetch(
         """
         SELECT a.transaction_id FROM link_attempts a
@@ -209,7 +210,7 @@ async def lock_uncounted(tx: Tx, link: Key, only: Collection[str] | None = None)
 
 
 async def find_ended(tx: Tx, link: Key, transaction_ids: Sequence[str]) -> list[EndedAttempt]:
-    """Those whose payments have ended, in the order in which they were paid."""
+    """The attempts whose payments have ended, in the order in which they were paid."""
     rows = await tx.fetch(
         f"""
         SELECT a.transaction_id, t.amount, a.is_paid AS was_paid, a.late, {IS_PAID} AS is_paid, {PAID_AT} AS paid_at

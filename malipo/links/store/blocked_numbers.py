@@ -1,4 +1,4 @@
-"""Numbers that pay pages never ask: operators have blocked them."""
+"""Numbers that operators have blocked: pay pages send them no prompt."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -15,13 +15,13 @@ class BlockedNumber(NamedTuple):
 
 
 async def find(connection: Conn, numbers: Collection[str]) -> set[str]:
-    """Which of these are blocked."""
+    """The blocked ones of these numbers."""
     rows = await connection.fetch("SELECT phone FROM blocked_numbers WHERE phone = ANY($1::text[])", list(numbers))
     return {row["phone"] for row in rows}
 
 
 async def find_all(connection: Conn, *, limit: int) -> list[BlockedNumber]:
-    """The latest, newest first."""
+    """The numbers that were blocked last, the newest first."""
     rows = await connection.fetch(
         "SELECT phone, reason, blocked_by, blocked_at FROM blocked_numbers ORDER BY blocked_at DESC, phone LIMIT $1",
         limit,
@@ -30,7 +30,7 @@ async def find_all(connection: Conn, *, limit: int) -> list[BlockedNumber]:
 
 
 async def insert(tx: Tx, number: BlockedNumber) -> bool:
-    """Whether it was not blocked yet."""
+    """Block a number. Returns False if it was blocked already."""
     done = await tx.execute(
         """
         INSERT INTO blocked_numbers (phone, reason, blocked_by, blocked_at) VALUES ($1, $2, $3, $4)
@@ -42,5 +42,5 @@ async def insert(tx: Tx, number: BlockedNumber) -> bool:
 
 
 async def delete(tx: Tx, phone: str) -> bool:
-    """Whether it was blocked."""
+    """Unblock a number. Returns False if it was not blocked."""
     return await tx.execute("DELETE FROM blocked_numbers WHERE phone = $1", phone) == "DELETE 1"

@@ -1,4 +1,4 @@
-"""The payment that a customer has begun at a link, as the customer is to see it."""
+"""The payment of a customer's attempt, with what its page shows of it."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -12,8 +12,8 @@ from malipo.payments.transaction import Transaction
 
 class CustomersAttempt(NamedTuple):
     payment: Transaction
-    prompted_at: datetime  # the prompt began then at the earliest
-    press_id: str | None = None  # of the page that was pressed
+    prompted_at: datetime  # the earliest time at which the prompt can have begun
+    press_id: str | None = None  # of the page on which the customer pressed
     is_reported_paid: bool | None = None  # by the latest report after its end; None: nothing was reported since
     reported_at: datetime | None = None
     late: Late | None = None  # why its money came too late for the link
@@ -21,7 +21,7 @@ class CustomersAttempt(NamedTuple):
 
 
 async def find(connection: Conn, link: Key, transaction_id: str) -> CustomersAttempt | None:
-    """None if it is no attempt of this link."""
+    """Find the attempt; None if the link has no such attempt."""
     row = await connection.fetchrow(
         f"""
         SELECT {COLUMNS}, greatest(a.pressed_at, t.processing_at) AS prompted_at, a.press_id, a.late,

@@ -1,7 +1,7 @@
-"""Links, with what came by them. Reading one has no effect.
+"""The SQL of links, with the number and sum of their payments.
 
-An attempt is counted in its link's row when it has ended, by a worker. What is not counted yet is added here, so that a
-link is PAID from the commit on that completes its payment.
+A worker adds ended attempts to the counts in a link's row. Reads add the uncounted ones, so that a link is PAID from
+the commit that completes its payment. No read changes anything.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,14 +20,14 @@ _COLUMNS = """
     live.amount AS live_amount
 """
 
-# Whether the money of an attempt moved, by the latest report of its network; and when that was known.
+# Whether the money of an attempt moved, by the latest report of its network; and when it reported that.
 IS_PAID = "coalesce(c.is_paid, t.status = 'COMPLETED')"
 PAID_AT = "CASE WHEN t.status = 'COMPLETED' THEN t.ended_at ELSE c.since END"
 _WITH_PAYMENT = """
     link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
     LEFT JOIN corrections c ON c.merchant_id = a.merchant_id AND c.transaction_id = a.transaction_id
 """
-# What has not been counted yet: what was paid in time, less what was counted as paid and is no longer.
+# The uncounted changes: attempts that were paid in time, less those that were counted as paid and were taken back.
 _LIVE = f"""
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(now.change), 0)::int AS count, coalesce(sum(now.change * now.amount), 0)::bigint AS amount
@@ -87,7 +87,8 @@ def _link_of(row: Row) -> Link:
 
 
 async def insert(tx: Tx, link: Link, *, key: str | None, request_hash: bytes) -> bool:
-    """Whether its id, its code and its idempotency key were new. A commit that is using one of them is waited for."""
+    """Insert a link. Returns False if its id, its code or its idempotency key exists. It waits for a commit that uses
+    one of them."""
     done = await tx.execute(
         """
         INSERT INTO links (merchant_id, id, code, amount, min_amount, max_amount, description, order_reference,
@@ -123,7 +124,7 @@ async def get(connection: Conn, merchant_id: str, link_id: str) -> Link | None:
 
 
 async def get_counted(connection: Conn, merchant_id: str, link_id: str) -> Link:
-    """As far as it was counted. There is one."""
+    """The link with only the counted attempts. It must exist."""
     row = await connection.fetchrow(
         f"""
         SELECT {_COLUMNS} FROM links l CROSS JOIN (SELECT 0 AS count, 0::bigint AS amount) live
@@ -149,7 +150,7 @@ async def find(connection: Conn, keys: Collection[Key]) -> dict[Key, Link]:
 
 
 async def find_by_code(connection: Conn, code: str) -> CustomersLink | None:
-    """Any merchant's: who has the code may see it."""
+    """The link with this code, of any merchant: the code is enough to see it."""
     row = await connection.fetchrow(
         f"SELECT {_COLUMNS}, m.name, m.is_active FROM links l {_LIVE} JOIN merchants m ON m.id = l.merchant_id "
         "WHERE l.code = $1",
@@ -170,7 +171,7 @@ async def find_by_key(connection: Conn, merchant_id: str, key: str) -> UsedKey |
 async def find_page(
     connection: Conn, merchant_id: str, *, status: LinkStatus | None = None, page: int, limit: int
 ) -> tuple[int, list[Link]]:
-    """How many there are, and one page of them, the newest first."""
+    """The number of all links, and one page of them, the newest first."""
     if status is None:
         total = await connection.fetchval("SELECT count(*) FROM links l WHERE l.merchant_id = $1", merchant_id)
     else:
@@ -192,7 +193,7 @@ async def find_page(
 
 
 async def find_late(connection: Conn, keys: Collection[Key]) -> dict[Key, list[LatePayment]]:
-    """What came too late by each of these links, the oldest first."""
+    """The late payments of each of these links, the oldest first."""
     rows = await connection.fetch(
         f"""
         SELECT a.merchant_id, a.link_id, t.id, t.amount, a.late, {PAID_AT} AS paid_at
@@ -212,8 +213,8 @@ async def find_late(connection: Conn, keys: Collection[Key]) -> dict[Key, list[L
 
 
 async def lock_by_codes(tx: Tx, codes: Collection[str]) -> dict[str, Key]:
-    """Hold the links with these codes until the commit, always in the order of their ids. They are locked before
-    payments and wallets."""
+    """Lock the links with these codes until the commit, in the order of their ids. Links are locked before payments and
+    wallets."""
     rows = await tx.fetch(
         "SELECT merchant_id, id, code FROM links WHERE code = ANY($1::text[]) ORDER BY merchant_id, id FOR UPDATE",
         list(codes),
@@ -222,7 +223,7 @@ async def lock_by_codes(tx: Tx, codes: Collection[str]) -> dict[str, Key]:
 
 
 async def lock(tx: Tx, merchant_id: str, link_id: str) -> bool:
-    """Hold the link until the commit; whether there is one."""
+    """Lock the link until the commit. Returns False if there is none."""
     row = await tx.fetchrow("SELECT id FROM links WHERE merchant_id = $1 AND id = $2 FOR UPDATE", merchant_id, link_id)
     return row is not None
 
@@ -235,7 +236,7 @@ async def find_inactive_merchants(connection: Conn, merchant_ids: Sequence[str])
 
 
 async def cancel(tx: Tx, link: Link, *, by: str) -> datetime:
-    """The caller has locked it. When it was, by the database's clock."""
+    """Cancel a link that the caller has locked. Returns the time by the database's clock."""
     at: datetime = await tx.fetchval(
         """
         UPDATE links SET cancelled_at = clock_timestamp(), cancelled_by = $3 WHERE merchant_id = $1 AND id = $2
@@ -249,7 +250,7 @@ async def cancel(tx: Tx, link: Link, *, by: str) -> datetime:
 
 
 async def write_counts(tx: Tx, link: Link, *, count: int, amount: int, paid_at: datetime | None) -> None:
-    """Add to what was counted. The caller has locked it."""
+    """Add to the counts of a link that the caller has locked."""
     await tx.execute(
         """
         UPDATE links SET paid_count = paid_count + $3, paid_amount = paid_amount + $4, paid_at = coalesce(paid_at, $5)

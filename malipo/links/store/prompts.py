@@ -1,4 +1,4 @@
-"""How many prompts of pay pages have reached numbers, and came from links and addresses. Times are the database's."""
+"""Counts prompts of pay pages by number, link and address. Times are the database's."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -9,12 +9,13 @@ from malipo.payments.transaction import Status
 
 Tally = Counter[tuple[str, Subject, Counted]]
 _HOUR, _DAY = HOUR.total_seconds(), DAY.total_seconds()
-# How far back each kind is counted.
+# How far back prompts of each kind count.
 _SPANS = {(each.subject, each.counted): each.span.total_seconds() for each in LIMITS}
 
 
 async def lock_numbers(tx: Tx, numbers: Collection[str]) -> None:
-    """One press after the other for each number, until the commit. Sorted, so that no two wait for each other."""
+    """Lock these numbers until the commit, so that presses with one number wait for each other. In sorted order, so
+    that there is no deadlock."""
     await tx.execute(
         "SELECT pg_advisory_xact_lock(hashtextextended('prompt ' || number, 0)) FROM unnest($1::text[]) number",
         sorted(numbers),
@@ -22,8 +23,8 @@ async def lock_numbers(tx: Tx, numbers: Collection[str]) -> None:
 
 
 async def count_of_numbers(tx: Tx, numbers: Collection[str]) -> Tally:
-    """A prompt counts from the press, so that it counts before it is sent, and its time runs from when it was sent: a
-    network that was down may get it long after the press."""
+    """A prompt counts from the press on, and its age is the time since it was sent, because a network that was down
+    gets it long after the press."""
     rows = await tx.fetch(
         """
         SELECT a.phone AS who, t.status, t.failure_code,
