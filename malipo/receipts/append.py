@@ -1,7 +1,8 @@
-"""Appends to the receipt log what events tell, once they have their numbers in the feed.
+"""Appends facts to the receipt log, from events that have their numbers in the feed.
 
-Workers do that about once a second, for all merchants in one commit: one appends at a time, so leaves have no gaps, and
-neither a payment nor its event waits for the log (decision 57). The position of each merchant moves in that commit.
+A worker does this about once a second, for all merchants in one commit. One worker appends at a time, so the leaves
+have no gaps, and neither a payment nor its event waits for the log (decision 57). The same commit moves the position of
+each merchant.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ from malipo.receipts.fact import KINDS, SALT_BYTES, Fact, commitment_of, encode,
 from malipo.receipts.store import facts, logs
 from malipo.receipts.store.facts import Lag, NewFact
 
-# How many numbers of the feed are looked at in one commit: of a merchant, and of all together.
+# How many numbers of the feed one commit reads: of one merchant, and of all together.
 _MOST_OF_MERCHANT = 500
 _MOST = 2000
 
@@ -24,7 +25,7 @@ _MOST = 2000
 async def append_new(
     database: Database, *, log_name: str | None, most_of_merchant: int = _MOST_OF_MERCHANT, most: int = _MOST
 ) -> bool:
-    """Append one piece of what the log lacks. Returns whether there is more."""
+    """Append one piece of the facts that the log lacks. Returns whether there are more."""
     async with database.begin() as tx:
         await logs.lock_appending(tx)
         lags, is_all = await facts.find_lags(tx, most_of_merchant=most_of_merchant, most=most)
@@ -33,21 +34,21 @@ async def append_new(
         new_facts, positions = await _find_facts(tx, lags, most_of_merchant)
         if new_facts:
             await append_facts(tx, new_facts, log_number=await facts.find_current_log(tx), log_name=log_name)
-        # The last statement, because events of these merchants get no numbers from here to the commit.
+        # This must be the last statement: from here to the commit, events of these merchants get no numbers.
         if not await facts.move_positions(tx, lags, positions):
             raise Contention("events were deleted while they were read for the receipt log")
     return not is_all or any(position < lag.last_number for lag, position in zip(lags, positions, strict=True))
 
 
 async def append_facts(tx: Tx, new_facts: Iterable[Fact], *, log_number: int | None, log_name: str | None) -> int:
-    """Append those that no log has yet; how many. The caller holds the lock of appending."""
+    """Append the facts that no log has yet. Returns their number. The caller holds the lock of appending."""
     if log_number is None:
         log_number = await logs.make(tx, log_name)
     return await facts.append(tx, log_number, [_salted(each) for each in new_facts])
 
 
 async def _find_facts(tx: Tx, lags: Sequence[Lag], most: int) -> tuple[list[Fact], list[int]]:
-    """The facts of the next numbers of these merchants, in the feed's order, and the position of each afterwards."""
+    """The facts of the next events of these merchants, in the feed's order, and the new position of each merchant."""
     merchants = await facts.find_merchants(tx, [each.merchant_id for each in lags])
     positions = [each.end_of_piece(most) if each.has_its_events else each.logged_to for each in lags]
     new_facts: list[Fact] = []
@@ -55,7 +56,7 @@ async def _find_facts(tx: Tx, lags: Sequence[Lag], most: int) -> tuple[list[Fact
         try:
             fact = fact_of(Event(each.event), payment_in(each.body), merchants[each.merchant_id], ordinal=each.ordinal)
         except msgspec.MsgspecError as error:
-            # A log that lacks one payment, which its check finds, is better than one that stops.
+            # A log that lacks one payment is better than one that stops, and the check of the log finds the gap.
             log.error("receipt_log.unreadable", error, event_id=each.id)
             continue
         assert fact is not None

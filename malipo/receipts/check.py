@@ -1,6 +1,5 @@
-"""The check of the receipt log: against payments, refunds, corrections and closed days, and of the tree against its
-leaves. It only reads, and reads everything.
-"""
+"""The check of the receipt log: compares the log with payments, refunds, corrections and closed days, and the tree with
+its leaves. It only reads, and reads everything."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -32,7 +31,7 @@ _MOST = 1000  # findings of one kind
 
 
 class LogFinding(Code):
-    """What is wrong with the receipt log."""
+    """A mistake in the receipt log."""
 
     LEAVES = "receipt_check_leaves"
     ENTRY = "receipt_check_entry"
@@ -51,13 +50,13 @@ class CheckResult(msgspec.Struct, frozen=True):
     facts: int
     erased: int
     checkpoints: int
-    behind: int  # events that the log has not yet
+    behind: int  # events that are not in the log yet
     days: int  # closed days that were compared
     findings: list[Problem]
 
 
 async def check(connection: Conn) -> CheckResult:
-    """In one snapshot, so that what arrives meanwhile does not look like a difference."""
+    """Check everything in one snapshot, so that new events do not look like differences."""
     findings: list[Problem] = []
     keys = await log_keys.find_verifier_keys(connection)
     found = await logs.find_all(connection)
@@ -80,7 +79,7 @@ async def check(connection: Conn) -> CheckResult:
 
 
 async def _check_tree(connection: Conn, log: Log, keys: list[VerifierKey], findings: list[Problem]) -> int:
-    """Every root and every stored tile, from the leaves. Returns how many checkpoints were compared."""
+    """Compare every root and every stored tile with the leaves. Returns the number of compared checkpoints."""
     published = {each.size: each for each in await check_reads.find_checkpoints(connection, log.number)}
     computed: dict[Node, bytes] = {}
     sizes, done, roots = sorted(published), 0, {}
@@ -113,7 +112,7 @@ async def _check_tree(connection: Conn, log: Log, keys: list[VerifierKey], findi
 
 
 def _root(computed: Mapping[Node, bytes], hashes: list[bytes], done: int, size: int) -> bytes:
-    """Of the first leaves: what is done is known by its subtrees of 256 leaves and more."""
+    """The root of the first leaves, from the stored subtrees of 256 leaves and more."""
     known = dict(computed)
     for node in merkle_tree.nodes_of(Range(0, size)):
         if node not in known:
@@ -123,7 +122,7 @@ def _root(computed: Mapping[Node, bytes], hashes: list[bytes], done: int, size: 
 
 
 def _add(computed: dict[Node, bytes], node: Node, hashed: bytes) -> None:
-    """With every subtree that it completes."""
+    """Add a leaf, with every subtree that it completes."""
     computed[node] = hashed
     while node.number & 1:
         hashed = merkle_tree.hash_children(computed[Node(node.level, node.number - 1)], hashed)
@@ -132,14 +131,15 @@ def _add(computed: dict[Node, bytes], node: Node, hashed: bytes) -> None:
 
 
 async def _compare_tile(connection: Conn, log: Log, tile: Tile, expected: bytes, findings: list[Problem]) -> None:
-    """A tile that is not stored yet is no finding: it follows from the leaves. One of a higher level grows further."""
+    """Compare a stored tile. A tile that is not stored yet is no finding, because it follows from the leaves; and a
+    tile of a higher level still grows."""
     stored = (await logs.find_tiles(connection, log.number, {tile})).get(tile)
     if stored is not None and stored[: len(expected)] != expected[: len(stored)]:
         findings.append(Problem(LogFinding.TILE, log=log.origin, level=tile.level, tile=tile.number))
 
 
 def _check_genesis(log: Log, found: list[Log], findings: list[Problem]) -> None:
-    """Whether it continues a log before it. That one may be lost, as after a restore."""
+    """Check whether the log continues an earlier log. That one may be lost, as after a restore."""
     if log.genesis is None or log.genesis == genesis_of(None):
         return
     _, _, previous = log.genesis.partition("\n\n")
@@ -172,7 +172,7 @@ async def _check_facts(connection: Conn, findings: list[Problem]) -> Counter[str
 
 
 def _differences(row: CheckedFact, fact: Fact) -> list[str]:
-    """Which fields of the fact are not those of the payment. Pure."""
+    """The fields in which the fact differs from the payment. Pure."""
     expected = {
         "fact": row.kind,
         "merchant": row.merchant_id,
@@ -193,7 +193,7 @@ def _differences(row: CheckedFact, fact: Fact) -> list[str]:
 
 
 async def _check_days(connection: Conn, findings: list[Problem]) -> int:
-    """What each closed day says that floats moved is what the log says that was completed, and the corrections."""
+    """Compare each closed day: the moves of its floats must equal the log's completed payments and the corrections."""
     days: dict[date, DayClose] = {}
     while page := await closes.find_after(connection, max(days, default=None), limit=_DAYS_AT_ONCE):
         days |= {each.day: decode_close(each.content) for each in page}

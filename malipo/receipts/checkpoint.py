@@ -1,4 +1,4 @@
-"""Checkpoints: the size and the root of the tree, signed, as C2SP tlog-checkpoint writes them. Pure.
+"""Checkpoints: size and root of the tree, signed, in the format of C2SP tlog-checkpoint. Pure.
 
 The log's key signs twice: the text, and the text with the time.
 """
@@ -18,7 +18,7 @@ _TEXT = re.compile(r"([^\n]+)\n(0|[1-9][0-9]{0,18})\n([A-Za-z0-9+/]{43}=)\n(?:[^
 
 
 class TreeHead(NamedTuple):
-    origin: str  # of the log, which no other log has
+    origin: str  # the name of the log, unique among logs
     size: int
     root: bytes
 
@@ -27,7 +27,7 @@ class TreeHead(NamedTuple):
 
 
 class Checkpoint(NamedTuple):
-    """What a key has signed."""
+    """A checkpoint that a key has signed."""
 
     head: TreeHead
     time: int  # in seconds since 1970
@@ -45,19 +45,19 @@ def parse_head(text: str) -> TreeHead:
 
 
 def head_of(note: str) -> TreeHead:
-    """Of a note that is not verified."""
+    """The head in a note, which is not verified here."""
     return parse_head(signed_note.parse(note).text)
 
 
 def sign(head: TreeHead, key: Ed25519PrivateKey, *, time: int) -> str:
-    """The note. The key has the log's name."""
+    """Sign a checkpoint as a note. The key has the log's name."""
     text = str(head)
     signatures = (signed_note.sign(text, head.origin, key), signed_note.cosign(text, head.origin, key, time=time))
     return str(Note(text, signatures))
 
 
 def open_checkpoint(text: str, keys: Iterable[VerifierKey]) -> Checkpoint:
-    """A checkpoint that one of these keys has signed, with its time."""
+    """Verify a checkpoint: one of these keys must have signed it with its time."""
     note = signed_note.parse(text)
     head = parse_head(note.text)
     for key in keys:
@@ -70,7 +70,7 @@ def open_checkpoint(text: str, keys: Iterable[VerifierKey]) -> Checkpoint:
 
 
 def time_of(text: str | None) -> int:
-    """Of a note that is not verified; 0: it says none."""
+    """The time in a note, which is not verified here; 0 if it has none."""
     if text is None:
         return 0
     note = signed_note.parse(text)

@@ -1,8 +1,8 @@
-"""A fact: what became of a payment, as its receipt says it and its leaf in the log commits to it. Pure.
+"""A fact: what happened to a payment, as its receipt shows it and its leaf in the log commits to it. Pure.
 
-The text of a fact is canonical JSON: keys in order, no spaces, UTF-8, only text and whole numbers. Its commitment is
-SHA-256 of a random salt and the text. The commitment is what the log has, so the log shows nothing of a payment, and
-whoever deletes salt and text leaves nothing but a random number there.
+The text of a fact is canonical JSON: keys in order, no spaces, UTF-8, only texts and whole numbers. Its commitment is
+the SHA-256 of a random salt and the text. The log has only the commitment, so it shows nothing of a payment; when salt
+and text are deleted, the commitment is a random number.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ VERSION = 1
 
 class Kind(StrEnum):
     COMPLETED = "completed"
-    REFUNDED = "refunded"  # the customer has got back money of a collection
-    CORRECTED = "corrected"  # after the end of a payment the opposite became known, or was decided
+    REFUNDED = "refunded"  # the customer got back money of a collection
+    CORRECTED = "corrected"  # after its end the payment turned out, or was decided, to have the opposite outcome
 
 
 class Merchant(msgspec.Struct, frozen=True):
-    """As its customers know it."""
+    """A merchant by the name that customers know."""
 
     id: str
     name: str  # that customers see
@@ -39,7 +39,7 @@ class ToldCorrection(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ToldPayment(msgspec.Struct, frozen=True, rename="camel"):
-    """What an event says of its payment, as far as a receipt says it."""
+    """The part of an event's body that a receipt shows of the payment."""
 
     id: str
     reference: str
@@ -56,7 +56,7 @@ class ToldPayment(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Fact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """`payment` is the payment that the receipt is of: of a refund, the collection."""
+    """`payment` is the payment that the receipt is about: for a refund, the collection."""
 
     fact: Kind
     version: int
@@ -79,7 +79,7 @@ class Fact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_o
 
     @property
     def subject(self) -> str:
-        """The payment or payout that it became true of."""
+        """The payment or payout that the fact is about."""
         return self.refund or self.payment
 
 
@@ -110,7 +110,7 @@ def payment_of(view: bytes) -> ToldPayment:
 
 
 def fact_of(event: Event, payment: ToldPayment, merchant: Merchant, *, ordinal: int = 1) -> Fact | None:
-    """What an event says that belongs into the log; None: nothing does."""
+    """The fact in an event; None if the event is none for the log."""
     kind = KINDS.get(event)
     if kind is None:
         return None
@@ -149,7 +149,7 @@ def decode(text: str) -> Fact:
 
 
 def is_canonical(text: str) -> bool:
-    """Whether a text is the one text of its fact: no key twice, nothing unknown in it."""
+    """Whether a text is the canonical text of its fact: no key twice, no unknown key."""
     try:
         return encode(decode(text)) == text
     except msgspec.MsgspecError:

@@ -1,4 +1,4 @@
-"""Finds the receipt of a payment: what is known of it now, its facts, and the proof of each."""
+"""Finds the receipt of a payment: its present state, its facts, and the proof of each fact."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ class ProvenFact:
 class Receipt:
     payment: Transaction  # of a refund, the collection; with its refunds and its latest correction
     merchant: Merchant
-    token: str  # of its page
+    token: str  # in the address of its page
     facts: tuple[ProvenFact, ...]
 
     @property
@@ -43,7 +43,7 @@ class Receipt:
 
 
 async def find_receipt(connection: Conn, merchant_id: str, id_or_reference: str) -> Receipt:
-    """Read inside a snapshot: its parts must agree."""
+    """Find a receipt inside a snapshot, because its parts must agree."""
     payment = await transactions.get(connection, merchant_id, id_or_reference)
     if payment is not None and payment.refund_of is not None:
         payment = await transactions.get(connection, merchant_id, payment.refund_of)
@@ -61,7 +61,7 @@ async def find_receipt(connection: Conn, merchant_id: str, id_or_reference: str)
 
 
 async def find_by_token(connection: Conn, token: str) -> Receipt | None:
-    """Read inside a snapshot. A token that is wrong is answered like one that nobody has ever given out."""
+    """Find a receipt by the token of its page, inside a snapshot. A wrong token is answered like an unknown one."""
     reference = receipt_link.reference_in(token)
     found = None if reference is None else await facts.find_payment(connection, reference)
     if found is None:
@@ -76,7 +76,7 @@ async def find_by_token(connection: Conn, token: str) -> Receipt | None:
 
 
 async def find_token(connection: Conn, payment: Transaction) -> str | None:
-    """Of the receipt's page, if it has one. A refund is on its collection's."""
+    """The token of the receipt's page, if it has one. A refund is on the page of its collection."""
     if not has_receipt(payment) or payment.refund_of is not None:
         return None
     secret = (await installation.get(connection)).key_secret
@@ -84,7 +84,7 @@ async def find_token(connection: Conn, payment: Transaction) -> str | None:
 
 
 def has_receipt(payment: Transaction) -> bool:
-    """Whether the money came, or was thought to have come: what was corrected since is on the receipt. Pure."""
+    """Whether the payment was ever reported as paid. A later correction is on the receipt. Pure."""
     corrected = payment.correction
     return payment.status is Status.COMPLETED or (corrected is not None and corrected.outcome is Status.COMPLETED)
 

@@ -1,8 +1,9 @@
-"""The first entry of a log: what it continues. Pure."""
+"""The first entry of a log: which log it continues. Pure."""
 
 _FIRST = "malipo receipt log v1\n"
 
 
 def genesis_of(previous: str | None) -> str:
-    """`previous`: the last checkpoint of the log before it, as its note. A first log continues nothing."""
+    """The first entry. `previous` is the note of the last checkpoint of the earlier log; the first log of an
+    installation continues none."""
     return _FIRST if previous is None else f"{_FIRST}\n{previous}"

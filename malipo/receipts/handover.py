@@ -1,7 +1,8 @@
-"""A handover from one key of the log to the next: up to which size the old one counts, signed by both. Pure.
+"""A handover from one key of the log to the next: up to which size of the tree the old key counts, signed by both.
+Pure.
 
-It is written when the key is changed, and when a new log begins. Whoever trusts one of the two keys can trust the
-other: the new one, or the old one up to that size.
+It is written when the key is changed, and when a new log begins. A verifier that trusts one of the two keys can trust
+the other: the new one, or the old one up to that size.
 """
 
 import base64
@@ -19,12 +20,12 @@ _FIRST = "malipo receipt log handover v1"
 
 class Handover(NamedTuple):
     old: VerifierKey
-    last: TreeHead  # the last that the old key has signed
+    last: TreeHead  # the last head that the old key has signed
     new: VerifierKey
 
 
 def sign(last: TreeHead, old: Ed25519PrivateKey, new: Ed25519PrivateKey, *, new_name: str) -> str:
-    """The note. The old key has the name of the log that it has signed."""
+    """Sign a handover as a note. The old key has the name of the log that it has signed."""
     old_key = VerifierKey(last.origin, old.public_key().public_bytes_raw())
     new_key = VerifierKey(new_name, new.public_key().public_bytes_raw())
     text = f"{_FIRST}\n{old_key}\n{last.size}\n{base64.b64encode(last.root).decode()}\n{new_key}\n"
@@ -32,7 +33,7 @@ def sign(last: TreeHead, old: Ed25519PrivateKey, new: Ed25519PrivateKey, *, new_
 
 
 def open_handover(text: str) -> Handover:
-    """One that both of its keys have signed."""
+    """Verify a handover: both of its keys must have signed it."""
     note = signed_note.parse(text)
     lines = note.text.split("\n")
     if len(lines) != 6 or lines[0] != _FIRST:
@@ -46,9 +47,10 @@ def open_handover(text: str) -> Handover:
 
 
 def trusted_keys(keys: Iterable[VerifierKey], handovers: Iterable[Handover]) -> dict[VerifierKey, int | None]:
-    """The keys that follow from those that somebody trusts, with the last size that each may sign; None: any.
+    """The keys that follow from the trusted ones by handovers, each with the last size that it may sign; None: any
+    size.
 
-    A key that hands over twice is used by two: then nothing follows from it.
+    If one key has two handovers, two holders use it: then no key follows from it.
     """
     trusted: dict[VerifierKey, int | None] = dict.fromkeys(keys)
     left = set(handovers)

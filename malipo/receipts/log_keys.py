@@ -1,6 +1,6 @@
-"""The keys that sign a log: made when it begins, and when an operator wants another one.
+"""The keys that sign a log: one is made when the log begins, and whenever an operator asks for a new one.
 
-They are encrypted under MALIPO_SECRET_KEY.
+They are stored encrypted under MALIPO_SECRET_KEY.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ async def find_current(connection: Conn, encryption: Encryption, log: int) -> Ed
 
 
 async def make_key(tx: Tx, encryption: Encryption, log: Log, last: TreeHead | None, *, now: datetime) -> None:
-    """A new key of this log. The one that has signed `last`, if it is known, hands over to it."""
+    """Make a new key of this log. If the key that has signed `last` is known, it hands over to the new one."""
     seed, key_id = randomness.token_bytes(32), ids.mint(_PREFIX, now)
     key = Ed25519PrivateKey.from_private_bytes(seed)
     known = await logs.find_keys(tx)
@@ -40,7 +40,7 @@ async def make_key(tx: Tx, encryption: Encryption, log: Log, last: TreeHead | No
 async def _find_old(
     tx: Tx, encryption: Encryption, known: Sequence[LogKey], last: TreeHead
 ) -> Ed25519PrivateKey | None:
-    """The latest key of the log that `last` is of; None: it was lost, as after a restore, or cannot be read."""
+    """The latest key of the log of `last`; None if it was lost, as after a restore, or cannot be decrypted."""
     numbers = {each.number for each in await logs.find_all(tx) if each.origin == last.origin}
     of_log = [each for each in known if each.log in numbers]
     try:
@@ -50,13 +50,13 @@ async def _find_old(
 
 
 async def find_verifier_keys(connection: Conn) -> list[VerifierKey]:
-    """All that have ever signed, the oldest first."""
+    """All keys that have ever signed, the oldest first."""
     origins = {each.number: each.origin for each in await logs.find_all(connection)}
     return [VerifierKey(origins[each.log], each.public_key) for each in await logs.find_keys(connection)]
 
 
 async def reencrypt(tx: Tx, encryption: Encryption) -> tuple[int, int]:
-    """Encrypt every key under the present one; how many were not, of how many."""
+    """Encrypt every key with the current secret. Returns how many needed it, and how many there are."""
     found = await logs.find_keys(tx)
     old = [each for each in found if not encryption.is_current(each.secret)]
     for each in old:

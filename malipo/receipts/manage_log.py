@@ -1,4 +1,4 @@
-"""What operators do with the receipt log: begin another one, change its key, erase a receipt."""
+"""The operators' acts about the receipt log: begin a new log, change its key, erase a receipt."""
 
 from datetime import datetime
 
@@ -19,7 +19,7 @@ class LogRefusal(Code):
 
 
 async def begin_log(tx: Tx, reason: str, *, log_name: str | None, actor: Actor, now: datetime) -> Log:
-    """Another log, also where the state folder was lost. A worker signs its first checkpoint."""
+    """Begin a new log, also if the state folder was lost. A worker signs its first checkpoint."""
     await logs.lock_appending(tx)
     number = await logs.make(tx, log_name, begun_by=actor.name)
     log = await logs.find(tx, number)
@@ -30,7 +30,8 @@ async def begin_log(tx: Tx, reason: str, *, log_name: str | None, actor: Actor, 
 
 
 async def change_key(tx: Tx, reason: str, *, actor: Actor, now: datetime) -> Log:
-    """From the next checkpoint on. A worker makes the key: only its host knows how far the old one has signed."""
+    """Change the key from the next checkpoint on. A worker makes the new key, because only its host knows how far the
+    old one has signed."""
     log = await logs.find_latest(tx)
     if log is None:
         raise Missing(code=LogRefusal.NO_LOG)
@@ -41,7 +42,7 @@ async def change_key(tx: Tx, reason: str, *, actor: Actor, now: datetime) -> Log
 
 
 async def erase(tx: Tx, reference: str, reason: str, *, actor: Actor, now: datetime) -> int:
-    """Delete salt and facts of a payment's receipt; of how many facts."""
+    """Delete salt and facts of a payment's receipt. Returns the number of facts."""
     found = await facts.find_payment(tx, reference)
     erased = 0 if found is None else await facts.erase(tx, *found)
     if found is None or not erased:

@@ -13,7 +13,7 @@ EMPTY_ROOT = hashlib.sha256(b"").digest()
 
 
 class Node(NamedTuple):
-    """A complete subtree of 2**level leaves: the how manieth, from the left."""
+    """A complete subtree of 2**level leaves, and its index among those of its level, from the left."""
 
     level: int
     number: int
@@ -99,7 +99,7 @@ def hash_range(leaves: Range, known: Nodes) -> bytes:
 
 
 def root_of(leaf_hashes: Sequence[bytes]) -> bytes:
-    """Of a whole tree, from its leaves."""
+    """The root of a whole tree, from its leaves."""
     if not leaf_hashes:
         return EMPTY_ROOT
     if len(leaf_hashes) == 1:
@@ -155,5 +155,5 @@ def extends(old: int, old_root: bytes, new: int, new_root: bytes, path: Sequence
 
 
 def _left_part(count: int) -> int:
-    """How many of so many leaves are in the left subtree: the largest power of two below."""
+    """The number of leaves in the left subtree: the largest power of two below `size`."""
     return 1 << (count - 1).bit_length() - 1

@@ -1,6 +1,6 @@
-"""The facts of payments whose events are not kept any more: from before the receipt log was switched on.
+"""The facts of payments whose events were pruned before the receipt log was switched on.
 
-The payments themselves are read, piece by piece; of their corrections only the last one is known.
+The payments themselves are read, piece by piece. Of their corrections only the last one is known.
 """
 
 import msgspec
@@ -19,8 +19,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def find_facts(tx: Tx, merchant: Merchant, lag: Lag, *, most: int) -> tuple[list[Fact], int]:
-    """Those of a merchant's next payments, and its position in the feed afterwards: the same until all were looked
-    through."""
+    """The facts of a merchant's next payments, and its new position in the feed, which changes only after the last
+    piece."""
     after = await facts.find_walk(tx, merchant.id)
     found = await facts.find_old(tx, merchant.id, after=after, most=most)
     if not found:

@@ -1,7 +1,7 @@
-"""What a receipt says that the log does not have yet, so that nobody takes its proof for the whole. Pure.
+"""The facts of a receipt that are not in the log yet, so that nobody takes its proof as complete. Pure.
 
-A correction or a refund is on the receipt from its commit on, and its fact is in the log when its event has a number, a
-moment later. Without a word about it a verifier would compare the new receipt with the old facts, and refuse it.
+A correction or a refund is on the receipt from its commit on. Its fact is in the log a moment later, when its event has
+a number. If the receipt did not list it, a verifier would compare the new receipt with the old facts, and refuse it.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from malipo.receipts.fact import Fact, Kind
 
 
 def pending(payment: Transaction, facts: Sequence[Fact]) -> list[Kind]:
-    """The kinds of facts that are still to come. Without any fact nothing is proven, and there is nothing to add."""
+    """The kinds of facts that are still to come. A receipt without any fact proves nothing, so it lists none."""
     if not facts:
         return []
     kinds = []
@@ -29,7 +29,7 @@ def pending(payment: Transaction, facts: Sequence[Fact]) -> list[Kind]:
 
 
 def _latest(facts: Sequence[Fact], refund: str | None) -> Fact | None:
-    """What is known last of a refund, or of the payment itself after its end."""
+    """The latest known outcome of a refund, or of the payment itself after its end."""
     about = [each for each in facts if each.refund == refund and each.fact is not Kind.COMPLETED]
     return max(about, key=lambda each: each.ordinal or 0, default=None)
 

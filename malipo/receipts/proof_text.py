@@ -22,7 +22,7 @@ class Proof(NamedTuple):
 
 
 def parse(text: str) -> Proof:
-    """Nothing is verified yet."""
+    """Read a proof. Nothing is verified yet."""
     head, found, checkpoint = text.partition("\n\n")
     first, *lines = head.split("\n")
     if not found or first != _FIRST:

@@ -1,4 +1,4 @@
-"""What anybody may read of a public log: checkpoints, tiles and keys, as C2SP tlog-tiles has them."""
+"""The public files of a public log: checkpoints, tiles and keys, in the format of C2SP tlog-tiles."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from malipo.receipts.tiles import WIDTH, Tile, bundle, parse_path, width_at
 
 
 async def find_checkpoint(connection: Conn, number: int | None) -> str | None:
-    """The last one of a log, or of the latest that has any."""
+    """The last checkpoint of a log, or of the latest log that has one."""
     found = await logs.find_published(connection, log=number)
     return None if found is None else found.note
 
 
 async def find_tile(connection: Conn, number: int | None, path: str) -> bytes | None:
-    """A tile of hashes, or a bundle of entries; None: the published tree has no such one."""
+    """A tile of hashes, or a bundle of entries; None if the published tree has no such tile."""
     wanted, published = parse_path(path), await logs.find_published(connection, log=number)
     log = None if published is None else await logs.find(connection, published.log)
     if wanted is None or published is None or log is None:
@@ -31,7 +31,7 @@ async def find_tile(connection: Conn, number: int | None, path: str) -> bytes | 
 
 
 async def find_keys(connection: Conn) -> dict[str, Any]:
-    """The keys that have signed, the present one last, and how each handed over to the next."""
+    """The keys that have signed, the current one last, and the handovers between them."""
     found = await logs.find_keys(connection)
     keys = await log_keys.find_verifier_keys(connection)
     return {

@@ -41,7 +41,7 @@ def receipt_view(receipt: Receipt, *, url: str) -> View:
 
 
 def merchant_of(receipt: Receipt) -> Merchant:
-    """As it was called then, which is proven. Now it may have another name, or a TIN."""
+    """The merchant by its name at that time, which is proven. It may have another name or TIN now."""
     text = next((each.kept.fact for each in receipt.facts if each.kept.fact is not None), None)
     if text is None:
         return receipt.merchant
@@ -50,7 +50,7 @@ def merchant_of(receipt: Receipt) -> Merchant:
 
 
 def _fact(proven: ProvenFact) -> View:
-    """Without salt and fact it was erased."""
+    """A fact. If it was erased, it has no salt and no text."""
     kept = proven.kept
     return {
         "kind": kept.kind,
@@ -61,5 +61,6 @@ def _fact(proven: ProvenFact) -> View:
 
 
 def _pending(kind: Kind) -> View:
-    """Known, and not in the log yet: a verifier says so, instead of comparing this receipt with older facts."""
+    """The facts that are not in the log yet: a verifier reports them, and does not compare this receipt with older
+    facts."""
     return {"kind": kind, "fact": None, "salt": None, "proof": None}

@@ -1,6 +1,6 @@
-"""The address of a receipt for people: nobody guesses it, and it needs no row of its own. Pure.
+"""The token in a receipt's address: nobody can guess it, and no row stores it. Pure.
 
-It is the payment's reference, and 100 bits that follow from a secret of the installation that never changes.
+It is the payment's reference with 100 bits that are derived from a secret of the installation that never changes.
 """
 
 import hmac
@@ -18,7 +18,7 @@ def token_of(secret: bytes, merchant_id: str, payment_id: str, reference: str) -
 
 
 def reference_in(token: str) -> str | None:
-    """Of which payment it claims to be; None: it is no token."""
+    """The payment's reference in a token, which is not verified here; None if the text is no token."""
     match = _TOKEN.fullmatch(token)
     return None if match is None else match[1]
 

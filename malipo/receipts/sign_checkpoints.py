@@ -1,7 +1,7 @@
-"""Signs the checkpoints of the receipt log: flushed in this host's state folder first, then published.
+"""Signs the checkpoints of the receipt log: each is flushed in this host's state folder, then published.
 
-One worker signs at a time. Whatever stops it between two steps, the next turn goes on: a checkpoint that was flushed
-and not published is followed by another one that extends it.
+One worker signs at a time. If it stops between two steps, the next turn continues: a checkpoint that was flushed and
+not published is followed by one that extends it.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from malipo.receipts.store import facts, logs
 from malipo.receipts.store.logs import Log, Published
 from malipo.restore.store import installation
 
-# So soon after the last one the next checkpoint is signed, if there is anything new.
+# The pause between two checkpoints, if there are new leaves.
 CHECKPOINT_SECONDS = 60.0
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -36,7 +36,7 @@ def _nothing(_: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _SignerState:
-    """What a turn finds in the database and in the state folder, and the situation that follows."""
+    """The data of one turn from the database and the state folder, and the situation that follows from it."""
 
     log: Log | None
     published: Published | None
@@ -45,7 +45,7 @@ class _SignerState:
 
     @property
     def last_note(self) -> str | None:
-        """The later one of what was flushed and what was published."""
+        """The later one of the flushed and the published checkpoint."""
         published = None if self.published is None else self.published.note
         if self.note is None or published is None:
             return self.note or published
@@ -79,7 +79,7 @@ class CheckpointSigner:
         self._quiet: logs.Outline | None = None  # nothing is to be done while this is the same
 
     async def turn(self) -> bool:
-        """Do the next thing. Returns whether there may be more to do."""
+        """Take the next step. Returns whether more may be due."""
         async with self._database.read() as connection:
             outline = await logs.find_outline(connection)
         if outline == self._quiet:
@@ -139,7 +139,7 @@ class CheckpointSigner:
         return _SignerState(current, published, note, situation)
 
     async def _record_signer(self, tx: Tx, decision: Decision) -> None:
-        """Operators see on every host who signs, and why nobody does."""
+        """Store who signs, or why nobody does, so that operators see it on every host."""
         if decision.refusal is self._recorded:
             return
         await logs.record_signer(tx, self._worker_id(), socket.gethostname(), decision.refusal)
@@ -148,7 +148,7 @@ class CheckpointSigner:
         self._recorded = decision.refusal
 
     async def _act(self, tx: Tx, act: Act, state: _SignerState) -> bool:
-        """Returns whether there may be more to do at once."""
+        """Act on the decision. Returns whether more may be due at once."""
         match act:
             case Act.MAKE:
                 await logs.lock_appending(tx)
@@ -168,7 +168,7 @@ class CheckpointSigner:
         return True
 
     async def _begin(self, tx: Tx, state: _SignerState) -> None:
-        """The first entry, and the key. What no published checkpoint covers comes after it."""
+        """Write the first entry and the key. Leaves that no published checkpoint covers are appended after it."""
         assert state.log is not None
         await logs.lock_appending(tx)
         previous = state.last_note
@@ -179,7 +179,8 @@ class CheckpointSigner:
         log.info("receipt_log.begun", origin=state.log.origin, moved=moved)
 
     async def _change_key(self, tx: Tx, state: _SignerState) -> None:
-        """The old key counts up to the most that it has signed on this host, published or not."""
+        """Change the key. The old one counts up to the largest size that it has signed on this host, published or
+        not."""
         assert state.log is not None
         assert state.note is not None
         last = checkpoint.head_of(state.note)

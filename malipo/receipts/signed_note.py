@@ -23,7 +23,7 @@ _TIME_BYTES = 8
 
 
 class NoteRefused(Exception):  # noqa: N818
-    """A note that cannot be believed: it is not one, or a known key has not signed it."""
+    """A note that cannot be trusted: it is malformed, or no known key has signed it."""
 
 
 class SignatureType(IntEnum):
@@ -33,7 +33,7 @@ class SignatureType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class VerifierKey:
-    """A name and a public key: what a reader of notes must know of who signs them."""
+    """A name and a public key: what a reader of notes needs to know of a signer."""
 
     name: str
     public_key: bytes
@@ -92,7 +92,7 @@ def sign(text: str, name: str, key: Ed25519PrivateKey) -> Signature:
 
 
 def cosign(text: str, name: str, key: Ed25519PrivateKey, *, time: int) -> Signature:
-    """With a time, in seconds since 1970."""
+    """Sign with a time, in seconds since 1970."""
     _require_text(text)
     verifier = VerifierKey(name, key.public_key().public_bytes_raw())
     signature = time.to_bytes(_TIME_BYTES, "big") + key.sign(_cosigned(text, time))
@@ -100,7 +100,7 @@ def cosign(text: str, name: str, key: Ed25519PrivateKey, *, time: int) -> Signat
 
 
 def parse(note: str) -> Note:
-    """Nothing is verified yet."""
+    """Read a note. Nothing is verified yet."""
     text, found, signed = note.rpartition("\n\n")
     if not found:
         raise NoteRefused("not a signed note")
@@ -113,7 +113,7 @@ def parse(note: str) -> Note:
 
 
 def is_signed_by(note: Note, key: VerifierKey) -> bool:
-    """Whether the key has signed the text. A signature of this key that is wrong refuses the note."""
+    """Whether the key has signed the text. A wrong signature under this key's name and id refuses the note."""
     found = False
     for each in note.signatures:
         if (each.name, each.key_id) == (key.name, key.key_id()):
@@ -123,7 +123,7 @@ def is_signed_by(note: Note, key: VerifierKey) -> bool:
 
 
 def cosigned_at(note: Note, key: VerifierKey) -> int | None:
-    """The time that the key has signed together with the text; None: it has not signed one."""
+    """The time that the key has signed together with the text; None if it has not signed a time."""
     found: int | None = None
     for each in note.signatures:
         if (each.name, each.key_id) == (key.name, key.key_id(SignatureType.COSIGNATURE)):

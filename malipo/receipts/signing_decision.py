@@ -1,7 +1,7 @@
-"""Whether a worker may sign the next checkpoint, by what its state folder and the database know. Pure.
+"""Whether a worker may sign the next checkpoint, by its state folder and the database. Pure.
 
-Nothing is signed that does not extend the last checkpoint that this host has flushed. So a database that was restored
-cannot make the log say two things of the same places.
+A checkpoint is signed only if it extends the last one that this host has flushed. So a restored database cannot make
+the log show two contents for the same places.
 """
 
 from enum import Enum
@@ -11,7 +11,7 @@ from malipo.errors import Code
 
 
 class SignedHead(NamedTuple):
-    """A checkpoint that was signed: of which log, and of how many leaves."""
+    """A signed checkpoint: its log and its number of leaves."""
 
     log: int
     size: int
@@ -29,11 +29,11 @@ class Act(Enum):
 
 
 class SigningRefusal(Code):
-    """Why nothing is signed until an operator has looked."""
+    """Why nothing is signed until an operator has decided."""
 
-    NO_STATE = "receipt_log_no_state"  # the state folder was lost, is new or old, and nobody else signs
+    NO_STATE = "receipt_log_no_state"  # the state folder was lost, is new or old, and no other host signs
     REWRITTEN = "receipt_log_rewritten"  # the database's log is not the one that this host has signed
-    PUBLISHED = "receipt_log_published_differs"  # nor the one that was published
+    PUBLISHED = "receipt_log_published_differs"  # it is not the published one either
     LATER_LOG = "receipt_log_lost"  # this host has signed a later log, which the database does not know
 
 
@@ -42,14 +42,14 @@ class Situation(NamedTuple):
     log: int | None  # the current one; None: there is none yet
     size: int  # of its leaves, including the first
     is_begun: bool  # it has its first entry
-    is_by_operator: bool  # an operator has said that it begins
+    is_by_operator: bool  # an operator has begun it
     published: SignedHead | None  # the last one, of any log
     flushed: SignedHead | None  # the last one in this host's state folder
     has_flushed_root: bool = True  # the current log has the flushed root at the flushed size
     has_published_root: bool = True  # and the published one
     is_left_open: bool = False  # the log before the restore has leaves that no published checkpoint covers
-    is_key_to_change: bool = False  # an operator wants it
-    has_seen_news: bool = False  # since this worker runs another host has published a checkpoint of this log
+    is_key_to_change: bool = False  # an operator has asked for a new key
+    has_seen_news: bool = False  # since this worker started, another host has published a checkpoint of this log
 
 
 class Decision(NamedTuple):
@@ -90,5 +90,5 @@ def _of_this_log(now: Situation, flushed: SignedHead, published: SignedHead | No
 
 
 def _follow(now: Situation) -> Decision:
-    """This host has not seen all of the log. Only another that signs it now knows that nothing was lost since."""
+    """This host has not seen all of the log. Only a host that signs it now shows that nothing was lost meanwhile."""
     return Decision(Act.FOLLOW) if now.has_seen_news else Decision(Act.REFUSE, SigningRefusal.NO_STATE)

@@ -1,4 +1,4 @@
-"""The last checkpoint that this host has signed or seen, flushed in its state folder, outside of the backup."""
+"""The last checkpoint that this host has signed or seen, flushed in its state folder, which no backup contains."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ class StateFile:
         self._path = folder / f"{installation_id}.checkpoint"
 
     def read(self) -> str | None:
-        """The note; None: there is none."""
+        """The note; None if there is none."""
         try:
             return self._path.read_text()
         except FileNotFoundError:
@@ -25,7 +25,7 @@ class StateFile:
             raise NoStateFile(f"{str(self._path)!r} cannot be read: {error}. Nothing is signed.") from None
 
     def write(self, note: str) -> None:
-        """Flushed, with its place in the folder, when this returns."""
+        """Write the note. It is flushed when this returns, with its entry in the folder."""
         new = self._path.with_suffix(f".{os.getpid()}.new")
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)

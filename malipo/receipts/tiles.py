@@ -21,7 +21,7 @@ class Tile(NamedTuple):
 
 
 class TilePath(NamedTuple):
-    """What a path below `tile/` names: of the entries themselves, without a level."""
+    """The tile that a path below `tile/` names; a bundle of entries has no level."""
 
     level: int | None
     number: int
@@ -29,7 +29,7 @@ class TilePath(NamedTuple):
 
 
 def parse_path(path: str) -> TilePath | None:
-    """`0/x001/x234/067`, `entries/000.p/17`; None: it is not written as it must be."""
+    """Parse `0/x001/x234/067` or `entries/000.p/17`; None if the path is malformed."""
     match = _PATH.fullmatch(path)
     if match is None:
         return None
@@ -53,13 +53,13 @@ def path_of(tile: TilePath) -> str:
 
 
 def width_at(tile_level: int, number: int, size: int) -> int:
-    """How many hashes the tile has in a tree of this size."""
+    """The number of hashes of the tile in a tree of this size."""
     hashes = size >> _HEIGHT * tile_level
     return min(max(hashes - number * WIDTH, 0), WIDTH)
 
 
 def tile_of(node: Node) -> Tile:
-    """The tile that a complete subtree is computed from."""
+    """The tile from which the hash of a complete subtree is computed."""
     level, below = divmod(node.level, _HEIGHT)
     return Tile(level, (node.number << below) // WIDTH)
 
@@ -69,7 +69,7 @@ def tiles_of(nodes: Iterable[Node]) -> set[Tile]:
 
 
 def node_hashes(nodes: Iterable[Node], tiles: Mapping[Tile, bytes]) -> dict[Node, bytes]:
-    """The hashes of complete subtrees, from the tiles that have them."""
+    """The hashes of complete subtrees, from their tiles."""
     return {node: _hash_node(node, tiles[tile_of(node)]) for node in nodes}
 
 
@@ -84,7 +84,7 @@ def split(tile: bytes) -> list[bytes]:
 
 
 def root_of_hashes(row: Sequence[bytes]) -> bytes:
-    """Of a power of two of hashes."""
+    """The root of a power of two of hashes."""
     assert row, "the tile has these hashes"
     assert len(row) & (len(row) - 1) == 0
     while len(row) > 1:
@@ -93,5 +93,5 @@ def root_of_hashes(row: Sequence[bytes]) -> bytes:
 
 
 def bundle(entries: Iterable[bytes]) -> bytes:
-    """Entries in one file: each after its length, two bytes, big-endian."""
+    """The entries in one file: each after its length, two bytes, big-endian."""
     return b"".join(len(entry).to_bytes(2, "big") + entry for entry in entries)

@@ -1,4 +1,4 @@
-"""Reads hashes and proofs of a stored log, from a few of its tiles, and stores the tiles that have become complete."""
+"""Reads hashes and proofs of a stored log from a few of its tiles, and stores tiles that are complete."""
 
 from collections.abc import Collection, Iterable
 
@@ -25,7 +25,7 @@ class LogBroken(Impossible):
 
 
 async def find_root(connection: Conn, log: Log, size: int) -> bytes:
-    """Of the first `size` leaves."""
+    """The root of the first `size` leaves."""
     [root] = await find_hashes(connection, log, [Range(0, size)])
     return root
 
@@ -39,7 +39,7 @@ async def find_consistency_path(connection: Conn, log: Log, old: int, new: int) 
 
 
 async def find_hashes(connection: Conn, log: Log, ranges: list[Range]) -> list[bytes]:
-    """Of ranges of a proof."""
+    """The hashes of the ranges of a proof."""
     nodes = nodes_of_all(ranges)
     found = await find_tiles(connection, log, tiles.tiles_of(nodes))
     known = tiles.node_hashes(nodes, found)
@@ -47,7 +47,7 @@ async def find_hashes(connection: Conn, log: Log, ranges: list[Range]) -> list[b
 
 
 async def find_tiles(connection: Conn, log: Log, wanted: Collection[Tile]) -> dict[Tile, bytes]:
-    """Those of leaves that are not complete, or not stored yet, from the entries."""
+    """Find tiles. Those of leaves that are incomplete or not stored yet are computed from the entries."""
     found = await logs.find_tiles(connection, log.number, wanted)
     for tile in wanted:
         if tile not in found:
@@ -58,7 +58,7 @@ async def find_tiles(connection: Conn, log: Log, wanted: Collection[Tile]) -> di
 
 
 async def find_entries(connection: Conn, log: Log, begin: int, end: int) -> list[bytes]:
-    """The entries of leaves, each of which exists."""
+    """The entries of leaves. All of them must exist."""
     entries = await facts.find_entries(connection, log.number, begin=begin, end=end)
     if begin == 0 and end:
         entries.insert(0, (log.genesis or "").encode())
@@ -74,7 +74,7 @@ async def _hash_leaf_tile(connection: Conn, log: Log, index: int) -> bytes:
 
 
 async def store_complete_tiles(tx: Tx, log: Log) -> bool:
-    """Some of those that the log's size has made complete. Returns whether there are more."""
+    """Store some of the tiles that are complete by now. Returns whether there are more."""
     first = await logs.count_leaf_tiles(tx, log.number)
     end = min(log.size // WIDTH, first + _TILES_AT_ONCE)
     if first >= end:

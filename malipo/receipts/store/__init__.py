@@ -1,1 +1,1 @@
-"""SQL of the receipts and of their log."""
+"""The SQL of receipts and of their log."""

@@ -1,4 +1,4 @@
-"""The SQL of the check: all facts beside their payments, what has none, and what moved on closed days."""
+"""The SQL of the check: all facts beside their payments, payments without a fact, and the moves of closed days."""
 
 from datetime import date, datetime
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class CheckedFact(NamedTuple):
     entry: bytes
     salt: bytes | None
     fact: str | None
-    is_known: bool  # the payment is there, and it is what the kind says
+    is_known: bool  # the payment exists, and fits the kind
     refund_of: str | None
     reference: str
     type: str
@@ -32,7 +32,7 @@ class CheckedFact(NamedTuple):
 
 
 async def find_facts(connection: Conn, *, after: tuple[int, int], most: int) -> list[CheckedFact]:
-    """In the order of their places."""
+    """The facts in the order of their places."""
     rows = await connection.fetch(
         """
         SELECT f.log_number AS log, f.leaf_index AS leaf, f.merchant_id, f.subject_id, f.kind, f.ordinal, f.entry,
@@ -54,8 +54,7 @@ async def find_facts(connection: Conn, *, after: tuple[int, int], most: int) -> 
 
 
 async def find_missing(connection: Conn, *, most: int) -> list[str]:
-    """Payments and corrections that belong into the log, have their place in the feed as far as the log follows it, and
-    have no leaf."""
+    """Payments and corrections that have no leaf, though the log has passed their place in the feed."""
     rows = await connection.fetch(
         """
         SELECT t.id FROM transactions t JOIN feeds f ON f.merchant_id = t.merchant_id
@@ -90,7 +89,7 @@ async def find_missing(connection: Conn, *, most: int) -> list[str]:
 
 
 async def count_behind(connection: Conn) -> int:
-    """How many numbered events the log has not looked at."""
+    """The number of numbered events that the log has not read yet."""
     return int(await connection.fetchval("SELECT coalesce(sum(last_number - logged_to), 0) FROM feeds"))
 
 
@@ -102,8 +101,8 @@ async def find_checkpoints(connection: Conn, log: int) -> list[Published]:
 
 
 async def find_days(connection: Conn, *, first: date, last: date) -> dict[tuple[date, str], int]:
-    """By day and channel: what came into the float and did not go out, of the payments by what the log says of them,
-    and of corrections by the ledger. A payment whose fact was erased counts as its row says."""
+    """The change of the float by day and channel: of payments by the log, and of corrections by the ledger. A payment
+    whose fact was erased counts by its row."""
     day = clock.day_sql("m.created_at")
     rows = await connection.fetch(
         f"""

@@ -1,4 +1,4 @@
-"""The SQL of facts: their rows, and their places in the log, which are given under the lock of appending."""
+"""The SQL of facts: their rows, and their places in the log, which are assigned under the lock of appending."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from malipo.receipts.fact import Kind, Merchant
 
 _encode = msgspec.json.Encoder(enc_hook=bytes.hex).encode
 
-# The log that facts are appended to: the latest one, if it is of this epoch.
+# The log to which facts are appended: the latest one, if it is of this epoch.
 _CURRENT = """
     (SELECT number FROM receipt_logs
      WHERE number = (SELECT max(number) FROM receipt_logs) AND installation_epoch = (SELECT epoch FROM installation))
@@ -30,7 +30,7 @@ class NewFact(msgspec.Struct, frozen=True):
 
 
 async def find_merchants(connection: Conn, merchant_ids: Sequence[str]) -> dict[str, Merchant]:
-    """By id, as their customers know them now."""
+    """Merchants by id, with the names that their customers know now."""
     rows = await connection.fetch(
         """
         SELECT m.id, m.name, p.name AS shown_name, p.tin
@@ -52,7 +52,7 @@ async def find_current_log(connection: Conn) -> int | None:
 
 
 async def append(tx: Tx, log: int, facts: Sequence[NewFact]) -> int:
-    """Append those that no log has yet, in their order. How many."""
+    """Append the facts that no log has yet, in their order. Returns their number."""
     appended: int = await tx.fetchval(
         """
         WITH told AS (
@@ -91,7 +91,7 @@ class Lag(NamedTuple):
 
     @property
     def has_its_events(self) -> bool:
-        """Whether the events that the log lacks are kept."""
+        """Whether the events that the log lacks still exist."""
         return self.logged_to >= self.pruned_to
 
     def end_of_piece(self, most: int) -> int:
@@ -99,8 +99,8 @@ class Lag(NamedTuple):
 
 
 async def find_lags(tx: Tx, *, most_of_merchant: int, most: int) -> tuple[list[Lag], bool]:
-    """Merchants of whose events the log lacks some, about as many as have `most` numbers, if so many of each are looked
-    at; those that lack little before those that lack much. And whether these are all."""
+    """Merchants whose events the log lacks, the shortest lags first, until they have `most` numbers, if each is read up
+    to its limit. And whether these are all."""
     rows = await tx.fetch(
         """
         WITH behind AS (
@@ -120,8 +120,8 @@ async def find_lags(tx: Tx, *, most_of_merchant: int, most: int) -> tuple[list[L
 
 
 async def move_positions(tx: Tx, lags: Sequence[Lag], positions: Sequence[int]) -> bool:
-    """Move the positions to where the log has everything now. False: some of the events that were to be read have been
-    deleted meanwhile, or another process has moved a position."""
+    """Move the positions to the end of the log's facts. Returns False if some of the events to read were deleted
+    meanwhile, or another process has moved a position."""
     moved: int = await tx.fetchval(
         """
         WITH wanted AS (
@@ -153,7 +153,7 @@ class KeptEvent(NamedTuple):
 
 
 async def find_events(tx: Tx, lags: Sequence[Lag], ends: Sequence[int], *, events: Sequence[str]) -> list[KeptEvent]:
-    """Those between the position of each merchant and an end, by merchant and in the feed's order."""
+    """The events between the position of each merchant and an end, by merchant and in the feed's order."""
     rows = await tx.fetch(
         """
         SELECT e.id, e.merchant_id, e.event, e.body, e.ordinal
@@ -179,7 +179,7 @@ class Place(NamedTuple):
 
 
 class KeptFact(NamedTuple):
-    """A fact of a receipt. Without salt and text it was erased."""
+    """A fact of a receipt. If it was erased, it has no salt and no text."""
 
     subject_id: str
     kind: Kind
@@ -191,7 +191,7 @@ class KeptFact(NamedTuple):
 
 
 async def find(connection: Conn, merchant_id: str, transaction_id: str) -> list[KeptFact]:
-    """Those of a receipt, in the order in which they became known."""
+    """The facts of a receipt, in the order in which they were appended."""
     rows = await connection.fetch(
         """
         SELECT subject_id, kind, ordinal, log_number, leaf_index, entry, salt, fact FROM receipt_facts
@@ -215,7 +215,7 @@ async def find(connection: Conn, merchant_id: str, transaction_id: str) -> list[
 
 
 async def find_entries(connection: Conn, log: int, *, begin: int, end: int) -> list[bytes]:
-    """The entries of leaves, in order. Fewer than asked for: some are missing. The first leaf is not among them."""
+    """The entries of leaves, in order. If some are missing, fewer are returned. The first leaf is not among them."""
     rows = await connection.fetch(
         """
         SELECT entry FROM receipt_facts WHERE log_number = $1 AND leaf_index >= $2 AND leaf_index < $3
@@ -229,7 +229,7 @@ async def find_entries(connection: Conn, log: int, *, begin: int, end: int) -> l
 
 
 async def erase(tx: Tx, merchant_id: str, transaction_id: str) -> int:
-    """Delete what makes the entries of a receipt readable; of how many."""
+    """Delete salt and text of a receipt's facts, without which its entries show nothing. Returns their number."""
     done = await tx.execute(
         """
         UPDATE receipt_facts SET salt = NULL, fact = NULL
@@ -242,7 +242,8 @@ async def erase(tx: Tx, merchant_id: str, transaction_id: str) -> int:
 
 
 async def take_over(tx: Tx, log: int) -> int:
-    """Move what no published checkpoint of an earlier log covers to the end of this log; how many."""
+    """Move the leaves that no published checkpoint of an earlier log covers to the end of this log. Returns their
+    number."""
     moved: int = await tx.fetchval(
         """
         WITH covered AS (
@@ -294,7 +295,7 @@ async def end_walk(tx: Tx, merchant_id: str) -> None:
 
 
 class OldPayment(NamedTuple):
-    """A payment of which no event is kept that belongs into the log."""
+    """A payment for the log whose events were pruned."""
 
     id: str
     is_completed: bool
@@ -302,7 +303,7 @@ class OldPayment(NamedTuple):
 
 
 async def find_old(tx: Tx, merchant_id: str, *, after: str, most: int) -> list[OldPayment]:
-    """The next payments of a merchant, oldest first, with what their events do not say any more."""
+    """The next payments of a merchant, the oldest first, with the facts that their pruned events had."""
     rows = await tx.fetch(
         """
         SELECT t.id,

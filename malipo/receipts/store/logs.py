@@ -7,18 +7,18 @@ from typing import NamedTuple
 from malipo.db import Conn, Tx
 from malipo.receipts.tiles import Tile
 
-# Advisory locks: any numbers that no other lock uses.
+# Advisory locks: numbers that no other lock uses.
 _SIGNER = 0x6D616C72  # is held until the checkpoint is published
 _APPENDER = 0x6D616C73
 
 
 async def lock_appending(tx: Tx) -> None:
-    """Keep other transactions from appending, and from making a log, until the commit."""
+    """Keep other transactions from appending, and from creating a log, until the commit."""
     await tx.execute(f"SELECT pg_advisory_xact_lock({_APPENDER})")
 
 
 async def try_lock_signer(tx: Tx) -> bool:
-    """Until the commit. Another worker has it: it signs."""
+    """Take the lock of signing until the commit. Returns False if another worker has it and signs."""
     return bool(await tx.fetchval(f"SELECT pg_try_advisory_xact_lock({_SIGNER})"))
 
 
@@ -36,9 +36,9 @@ _COLUMNS = "number, installation_epoch, origin, size, genesis, begun_by, is_key_
 
 
 async def make(tx: Tx, name: str | None, *, begun_by: str | None = None) -> int:
-    """A new log of the present epoch, with only its first leaf, under a number that no other has; the number.
+    """Create a log of the current epoch with only its first leaf, under a new number. Returns the number.
 
-    Without a name it has that of the installation. The caller holds the lock of appending.
+    Without a name it gets that of the installation. The caller holds the lock of appending.
     """
     number: int = await tx.fetchval(
         """
@@ -56,7 +56,7 @@ async def make(tx: Tx, name: str | None, *, begun_by: str | None = None) -> int:
 
 
 async def find_all(connection: Conn) -> list[Log]:
-    """The oldest first."""
+    """All logs, the oldest first."""
     rows = await connection.fetch(f"SELECT {_COLUMNS} FROM receipt_logs ORDER BY number")
     return [Log(*row.values()) for row in rows]
 
@@ -72,7 +72,7 @@ async def find_latest(connection: Conn) -> Log | None:
 
 
 class Outline(NamedTuple):
-    """While it is the same, and nothing was to be done, nothing is."""
+    """While this is unchanged and nothing was due, nothing is due."""
 
     epoch: int
     is_fenced: bool
@@ -128,7 +128,7 @@ async def publish(tx: Tx, checkpoint: Published) -> None:
 
 
 async def find_published(connection: Conn, *, log: int | None = None) -> Published | None:
-    """The last one, of a log or of the latest that has any."""
+    """The last published checkpoint of a log, or of the latest log that has one."""
     row = await connection.fetchrow(
         f"""
         SELECT {_PUBLISHED} FROM receipt_checkpoints WHERE $1::bigint IS NULL OR log_number = $1
@@ -153,7 +153,7 @@ async def find_each_published(connection: Conn, log: int, *, after: int = 0, mos
 
 
 async def find_tiles(connection: Conn, log: int, wanted: Collection[Tile]) -> dict[Tile, bytes]:
-    """Those of them that are stored."""
+    """The stored ones of these tiles."""
     rows = await connection.fetch(
         """
         SELECT t.level, t.tile, t.hashes FROM unnest($2::smallint[], $3::bigint[]) AS w (level, tile)
@@ -179,7 +179,7 @@ async def find_last_tiles(connection: Conn, log: int) -> dict[int, tuple[int, by
 
 
 async def count_leaf_tiles(connection: Conn, log: int) -> int:
-    """How many complete tiles of leaves are stored."""
+    """The number of stored complete tiles of leaves."""
     last: int | None = await connection.fetchval(
         "SELECT max(tile) FROM receipt_tiles WHERE log_number = $1 AND level = 0", log
     )
@@ -216,7 +216,7 @@ _KEY = "id, log_number, secret, public_key, retired_at IS NOT NULL, handover"
 
 
 async def find_keys(connection: Conn) -> list[LogKey]:
-    """The oldest first."""
+    """All keys, the oldest first."""
     rows = await connection.fetch(f"SELECT {_KEY} FROM receipt_log_keys ORDER BY log_number, created_at, id")
     return [LogKey(*row.values()) for row in rows]
 
@@ -224,7 +224,7 @@ async def find_keys(connection: Conn) -> list[LogKey]:
 async def insert_key(
     tx: Tx, key_id: str, log: int, secret: bytes, public_key: bytes, *, handover: str | None, now: datetime
 ) -> None:
-    """Those of the log before it are retired."""
+    """Insert a key, and retire the keys of the log before it."""
     await tx.execute(
         "UPDATE receipt_log_keys SET retired_at = $2 WHERE retired_at IS NULL AND log_number <= $1", log, now
     )
