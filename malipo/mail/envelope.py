@@ -28,7 +28,8 @@ def email_of(
     # For programs that answer by themselves: an answer to this would reach nobody (RFC 3834).
     email["Auto-Submitted"] = "auto-generated"
     email["X-Auto-Response-Suppress"] = "All"
-    email["Content-Language"] = str(letter.language)
     email.set_content(letter.text, cte="quoted-printable")
     email.add_alternative(letter.html, subtype="html", cte="quoted-printable")
+    # At last: the library takes the headers of a content out when it gets another.
+    email["Content-Language"] = str(letter.language)
     return email
