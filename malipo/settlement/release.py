@@ -2,7 +2,7 @@
 
 Files to the bank may have been lost, and the bank has paid them: it pays a repeated EndToEndId again. So no schedule
 runs, no file is approved and no settlement is cancelled, until statements of our bank accounts cover the lost time and
-two operators have released settlements.
+the days on which a lost file may still be booked, and two operators have released settlements.
 """
 
 from datetime import date, datetime
@@ -11,6 +11,7 @@ from malipo import clock
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
 from malipo.restore.store import installation
+from malipo.settlement import business_days
 from malipo.settlement.coverage import covers
 from malipo.settlement.settlement import SettlementRefusal
 from malipo.settlement.store import coverage, releases, settlements
@@ -27,10 +28,12 @@ async def require_released(tx: Tx) -> None:
 
 
 async def find_lost_time(connection: Conn) -> tuple[date, date]:
-    """The days that statements must cover: from the last thing that is known of settlements, to the restore."""
+    """The days that statements must cover: from the last thing that is known of settlements, to the day on which the
+    bank has booked a file that was handed in just before the restore."""
     began_at = (await installation.get(connection)).epoch_began_at
-    last = clock.day_of(began_at)
-    return min(await settlements.find_last_known(connection, before=began_at) or last, last), last
+    day = clock.day_of(began_at)
+    first = min(await settlements.find_last_known(connection, before=began_at) or day, day)
+    return first, business_days.after(day, business_days.BOOKED_WITHIN)
 
 
 async def why_not_covered(connection: Conn) -> Conflict | None:
