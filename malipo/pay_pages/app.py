@@ -1,4 +1,4 @@
-"""The site of customers, below /pay and /receipt: routing, turns, misses, error pages, the log. Nobody logs in here."""
+"""The site of customers, below /pay and /receipt: routing, turns, misses, error pages, the log. It has no log-in."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class PayPages:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         begin_request(scope, self._parts.clock())
         self._parts.queries.begin_waiting()
-        # With an app in the scope the framework raises its own refusals instead of writing them as text.
+        # With an app in the scope the framework raises its refusals, and does not write them as plain text.
         scope["app"] = self
         request = Request(scope, receive)
         is_over_tls = is_secure(request, self._parts.settings.trusted_proxies)
@@ -100,7 +100,7 @@ class PayPages:
         async def endpoint(request: Request) -> Response:
             route = http_methods.route_for(request.method, methods)
             csrf.check_origin(request)
-            # The form before there is a turn: whoever sends slowly keeps nobody waiting.
+            # The form is read before the turn begins, so that a slow client keeps no other request waiting.
             form = await read_form(request) if request.method == "POST" else None
             return await self._serve(route.handler, PayRequest.of(self._parts, request, form))
 
@@ -125,7 +125,7 @@ class PayPages:
         try:
             async with self._turns.taken(request.address):
                 return await handler(request)
-        except live_state.NothingBegun:  # No guess: the script of a page whose cookie is gone asks for it.
+        except live_state.NothingBegun:  # This is no guess of a code: the script of a page has lost its cookie.
             raise
         except Missing:
             self._misses.note(request.address, now_ms=milliseconds(self._parts.clock()))

@@ -1,9 +1,9 @@
-"""The cookie by which a browser sees the payment that it has begun at a link: of that link alone, and no script reads
-it.
+"""The cookie by which a browser sees the payment that it has begun at a link. Pure.
 
-It holds the payment's id, signed together with the link's code, and goes to the pages of that link only. Whoever has
-the link and not the cookie sees nothing of a customer. Who has typed a number that another browser has begun to pay
-with is a guest: they see whether it is paid, and nothing that they have not typed. Pure.
+It holds the payment's id, signed together with the link's code. It is sent to the pages of that link only, and no
+script can read it. A browser with the link and without the cookie sees nothing about a customer. A browser that pressed
+with a number for which another browser had begun the payment is a guest: it sees whether the payment is paid, and
+otherwise only what was typed in it.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ class KnownAttempt(NamedTuple):
 
 
 def attempt_in(signed: Cookies, code: str, cookies: Mapping[str, str]) -> KnownAttempt | None:
-    """None if the cookie is another link's, or none of ours."""
+    """The attempt in the cookie; None if there is none, or if it is another link's or not signed by us."""
     text = signed.attempt_of(code, cookies.get(NAME, ""))
     return None if text is None else KnownAttempt.of(text)
 

@@ -1,4 +1,4 @@
-"""What a customer sees when a page cannot be shown."""
+"""The page for customers when a page cannot be shown."""
 
 from http import HTTPStatus
 

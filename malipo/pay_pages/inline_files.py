@@ -1,4 +1,4 @@
-"""The styles and the script, which stand inside each page, and the Content-Security-Policy that allows these alone."""
+"""The styles and the script inside each page, and the Content-Security-Policy that allows only these."""
 
 import base64
 import hashlib
@@ -23,14 +23,14 @@ def poster_style() -> str:
 
 
 def _smaller(name: str) -> str:
-    """Without comments, and without spaces that a browser does not need."""
+    """Remove comments, and spaces that a browser does not need."""
     plain = re.sub(r"/\*.*?\*/", "", _text(name), flags=re.DOTALL)
     return re.sub(r"\s*([{};,])\s*|: ", lambda found: found[1] or ":", re.sub(r"\s+", " ", plain)).strip()
 
 
 @cache
 def script() -> str:
-    """Without comments and indents. Lines stay: no statement depends on them, and none is joined with another."""
+    """The script without comments and indents. It keeps its lines, because statements end with them."""
     lines = (line.strip() for line in _text("pay.js").splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
@@ -43,7 +43,7 @@ def security_headers() -> dict[str, str]:
         ),
         "X-Content-Type-Options": "nosniff",
         "X-Frame-Options": "DENY",
-        # The shop that `returnUrl` names learns nothing of the link, and our own forms still name their origin.
+        # The shop of `returnUrl` gets no referrer with the link, and our own forms still send their origin.
         "Referrer-Policy": "same-origin",
         "Cross-Origin-Opener-Policy": "same-origin",
         "X-Robots-Tag": "noindex, nofollow",

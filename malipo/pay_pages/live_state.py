@@ -1,7 +1,7 @@
-"""The state of the payment that this browser has begun, for the script of the page: answered when it has changed.
+"""The state of the payment that this browser has begun, for the page's script: answered when the state has changed.
 
-A request that waits holds neither a turn nor a database connection: all of them share one query
-(`db/long_poll.py`). Where too many wait, the answer comes at once, and the script asks again later.
+A waiting request holds neither a turn nor a database connection: all of them share one query (`db/long_poll.py`). If
+too many wait, the answer comes at once, and the script asks again later.
 """
 
 from starlette.responses import PlainTextResponse, Response
@@ -20,7 +20,7 @@ _BUSY_SECONDS = 5
 
 
 class NothingBegun(Missing):
-    """There is this link, and this browser has begun no payment at it, or has lost its cookie."""
+    """The link exists, and this browser has begun no payment at it or has lost its cookie."""
 
 
 async def find(request: PayRequest) -> tuple[Key, Status]:
@@ -42,7 +42,7 @@ async def find(request: PayRequest) -> tuple[Key, Status]:
 
 
 def is_shown(request: PayRequest, status: Status) -> bool:
-    """Whether the page shows this status, so that it waits for another."""
+    """Whether the page already shows this status, so that the request waits for another one."""
     return request.http.query_params.get("of") == status
 
 

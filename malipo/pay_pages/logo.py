@@ -1,4 +1,4 @@
-"""Logos of merchants, by the fingerprint of their content: kept for ever by whoever has one."""
+"""Logos of merchants, addressed by the hash of their content, so that browsers may keep them for ever."""
 
 from starlette.responses import Response
 

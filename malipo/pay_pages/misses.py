@@ -1,7 +1,7 @@
-"""Addresses that ask for links that do not exist: a customer mistypes one, and a program that guesses asks for many.
+"""Limits requests for links that do not exist, by address: a customer mistypes one, a program that guesses tries many.
 
-No guess ever hits one of 2^80 codes; the limit keeps such a program from costing anything. Each process counts for
-itself, and remembers nothing longer than a minute.
+No guess ever hits one of 2^80 codes; the limit only keeps such a program cheap. Each process counts for itself, and
+keeps a count for at most a minute.
 """
 
 from contextlib import suppress
@@ -24,7 +24,7 @@ class Misses:
         self._limits = InProcessLimits()
 
     def check(self, address: str, *, now_ms: int) -> None:
-        """Raises TooManyMisses where the limit is reached, before anything is looked up."""
+        """Raise TooManyMisses if the limit is reached, before the link is looked up."""
         if not self._limits.has_room(address, self._most, now_ms=now_ms):
             raise TooManyMisses
 
@@ -34,5 +34,5 @@ class Misses:
 
     @property
     def size(self) -> int:
-        """How many addresses are remembered."""
+        """The number of addresses that are counted now."""
         return self._limits.size

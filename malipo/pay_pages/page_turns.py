@@ -1,12 +1,13 @@
-"""How many pages of customers are worked on at once, and how many wait for it: a flood of them is not to slow payments.
+"""Turns for pages of customers: how many are rendered at once, and how many wait, so that a flood of them does not slow
+payments.
 
-A process does one thing at a time. If two hundred customers came at once, a request of a merchant's program would stand
-behind two hundred pages; now it stands behind a few. Those who wait longer than a moment get a short page that tries
-again by itself, and costs next to nothing. Each process counts for itself.
+A process does one thing at a time. Without turns, a merchant's request could stand behind two hundred pages; with them
+it stands behind a few. A request that waits longer than a moment gets a short page that reloads itself and costs nearly
+nothing. Each process counts for itself.
 
-Addresses that wait get turns one after the other, and none may have all places: an address with a hundred pages waiting
-keeps a customer at another address waiting for one of them, not for all. Many customers share an address, so one may
-have most of the places.
+Waiting addresses get turns one after the other, so an address with a hundred waiting pages delays a customer at another
+address by one page and not by a hundred. One address may have most places but not all, because many customers share an
+address.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ WAIT_SECONDS = 4
 
 
 class TooManyPages(Unavailable):
-    """There is no turn now."""
+    """No turn is free now."""
 
     retry_after_seconds = 5
 
@@ -45,7 +46,7 @@ class PageTurns:
 
     @asynccontextmanager
     async def taken(self, address: str) -> AsyncIterator[None]:
-        """A turn for as long as the block lasts."""
+        """Hold a turn for the block."""
         await self._take(address)
         try:
             yield
@@ -67,14 +68,14 @@ class PageTurns:
         except BaseException as error:
             if turn.cancelled():
                 self._forget(address, turn)
-            else:  # It has just been given: whoever waited has gone.
+            else:  # It was given in the same moment to a request that has been cancelled.
                 self._give_on()
             if isinstance(error, TimeoutError):
                 raise TooManyPages from None
             raise
 
     def _give_on(self) -> None:
-        """To the next address that waits, which then stands behind the others."""
+        """Give the turn to the next waiting address, which then becomes the last."""
         for address in self._waiting:
             own = self._waiting.pop(address)
             own.popleft().set_result(None)

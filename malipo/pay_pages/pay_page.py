@@ -1,5 +1,5 @@
-"""The pay page of a link. Looking has no effect, a press asks one phone once, and what follows is shown at the same
-address."""
+"""The pay page of a link. Showing it has no effect, a press sends one prompt to one phone, and the outcome is shown at
+the same address."""
 
 import dataclasses
 from contextlib import suppress
@@ -46,7 +46,7 @@ _PREFIXES = msgspec.json.encode(
 
 
 class Page(NamedTuple):
-    """What there is to show."""
+    """The data that the page shows."""
 
     link: Link
     merchant: PublicProfile
@@ -54,13 +54,13 @@ class Page(NamedTuple):
     attempt: CustomersAttempt | None
     is_guest: bool  # another browser has begun it
     down: frozenset[str]  # connectors that do not answer
-    receipt: str | None  # its address, for the browser that has begun the payment
+    receipt: str | None  # the receipt's address, for the browser that has begun the payment
 
 
 async def show(request: PayRequest) -> Response:
     page = await find(request)
     if request.code != page.link.code:
-        return request.go(f"/pay/{page.link.code}")  # One address for each link, as its cookie has.
+        return request.go(f"/pay/{page.link.code}")  # The cookie's path is that of this spelling.
     return answer(request, page)
 
 
@@ -79,7 +79,7 @@ async def press(request: PayRequest) -> Response:
     except Invalid as invalid:
         return answer(request, page, form, problems=_problems(request, fields, invalid), status=HTTPStatus.BAD_REQUEST)
     except LinkClosed as closed:
-        page = await find(request)  # It has changed since the page was shown.
+        page = await find(request)  # The link has changed since the page was shown.
         sentence = words.why_closed(request.words, page.link, page.merchant.shown_name, code=closed.code)
         return answer(request, page, form, notice=sentence, status=HTTPStatus.CONFLICT)
     except (Conflict, TooMany) as refusal:
@@ -95,8 +95,8 @@ async def press(request: PayRequest) -> Response:
         return response
     is_guest = not result.is_new and not await _has_begun(request, result, wanted.press_id)
     if is_guest and result.link.amount is None:
-        # What the other browser has typed is not shown; nor is whether this amount is the same, so that nobody finds
-        # it by trying.
+        # The other browser's fields are not shown, nor whether the amounts are equal: nobody can find the amount by
+        # trying.
         sentence = request.words(words.REFUSED_SENTENCES["already_asked"])
         return answer(request, page, form, notice=sentence, status=HTTPStatus.CONFLICT)
     response = request.go(f"/pay/{code}")
@@ -106,8 +106,7 @@ async def press(request: PayRequest) -> Response:
 
 
 async def _has_begun(request: PayRequest, result: PressResult, press_id: str | None) -> bool:
-    """Whether this browser has begun the payment that was there before: by an earlier press of the same page, or by
-    its cookie."""
+    """Whether this browser has begun the payment, by an earlier press of the same page or by its cookie."""
     own_attempt = request.known_attempt(result.link.code)
     if own_attempt is not None and own_attempt.transaction_id == result.transaction.id:
         return not own_attempt.is_guest
@@ -119,7 +118,7 @@ async def _has_begun(request: PayRequest, result: PressResult, press_id: str | N
 
 
 async def withdraw(request: PayRequest) -> Response:
-    """Stop a payment that was not sent yet, and that this browser has begun. If it was sent meanwhile, the page shows
+    """Cancel a payment that was not sent yet and that this browser has begun. If it was sent meanwhile, the page shows
     that."""
     page = await find(request)
     if page.attempt is not None and not page.is_guest:
@@ -130,7 +129,7 @@ async def withdraw(request: PayRequest) -> Response:
 
 
 async def find(request: PayRequest) -> Page:
-    """Whatever the page needs, in one connection's turn."""
+    """Read all that the page needs, with one connection."""
 
     async def read(connection: Conn) -> Page:
         found = await links.find_by_code(connection, request.code)
@@ -210,7 +209,7 @@ def answer(
 
 
 def _about(request: PayRequest, page: Page, scene: Scene) -> dict[str, Any]:
-    """What is said of the payment that this browser has begun, and of a link that cannot be paid."""
+    """The sentences about the payment that this browser has begun, or about a link that cannot be paid."""
     settings, translate = request.parts.settings, request.words
     code = None if page.is_merchant_active else "merchant_inactive"
     about: dict[str, Any] = {
@@ -236,7 +235,7 @@ def _about(request: PayRequest, page: Page, scene: Scene) -> dict[str, Any]:
 
 
 def _why(request: PayRequest, page: Page, payment: Transaction) -> str | None:
-    """A guest may have typed somebody else's number, whose account is none of their business."""
+    """Why the payment failed. A guest gets no reason, because the number may be another person's."""
     if page.is_guest:
         return request.words(words.GUEST_SENTENCE)
     if not payment.status.is_final:
@@ -249,7 +248,7 @@ def _time(at: datetime) -> str:
 
 
 def _offered(request: PayRequest) -> list[Channel]:
-    """The networks that are connected; all of them where none is, so that the page says what failed."""
+    """The connected networks; all networks if none is connected, so that the page can show what failed."""
     return [each for each in Channel if _carrier(request, each) is not None] or list(Channel)
 
 
@@ -258,14 +257,14 @@ def _carrier(request: PayRequest, channel: Channel) -> str | None:
 
 
 def _bounds(request: PayRequest, link: Link) -> tuple[int, int]:
-    """Of an amount that the customer types."""
+    """The bounds of an amount that the customer types."""
     most = max(request.parts.payments.terms.max_amounts.values())
     return link.min_amount or MIN_PAYMENT, min(link.max_amount or most, most)
 
 
 def _fields(request: PayRequest, form: Form, link: Link) -> Fields:
-    """As people type them; without a choice the number tells the network. The bounds of the amount are those that the
-    page shows; those of the network are compared by the press."""
+    """Read the typed fields. Without a choice the number decides the network. The press compares the amount with the
+    network's bounds; these are the bounds that the page shows."""
     phone = phone_of(form.text("buyerPhone"))
     channel = form.text("channel") or channel_of(phone)
     fields = Fields(
@@ -279,16 +278,16 @@ def _fields(request: PayRequest, form: Form, link: Link) -> Fields:
 
 
 def _press_id(form: Form) -> str | None:
-    """Drawn when the form was shown: the same page that is sent twice is one press."""
+    """The id that was generated with the form: a page that is sent twice is one press."""
     text = form.text("press")
     return text if 0 < len(text) <= 64 and text.isascii() and text.isalnum() else None
 
 
 def _problems(request: PayRequest, fields: Fields, invalid: Invalid) -> dict[str, str]:
-    """By field. What a link refuses about an amount has a code and bounds of its own."""
+    """The mistakes by field. An amount that the link refuses has a code and bounds of its own."""
     sentences = words.mistakes(request.words, fields)
     if "buyerPhone" in sentences:
-        sentences.pop("channel", None)  # It follows from the number.
+        sentences.pop("channel", None)  # The number decides the network.
     if sentences:
         return sentences
     channel = fields.raw("channel")

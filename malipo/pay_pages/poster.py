@@ -1,4 +1,4 @@
-"""The QR code of a link, and a sheet of A4 to hang up. It is a QR code of our address, and no TANQR."""
+"""The QR code of a link, and an A4 poster with it. It is a QR code of our address, and no TANQR."""
 
 import io
 

@@ -1,4 +1,5 @@
-"""The receipt of a payment for people: whoever has its address sees it, masked, with what proves it as a file."""
+"""The receipt of a payment for people. Everybody with its address sees it, with the phone number masked, and can
+download the proof."""
 
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -57,7 +58,7 @@ async def show(request: PayRequest) -> Response:
 
 
 async def download(request: PayRequest) -> Response:
-    """What `verify_receipt.py` verifies: the same as the API answers."""
+    """The file that `verify_receipt.py` verifies: the same as the API's answer."""
     receipt, _ = await _find(request)
     name = f"receipt-{receipt.payment.reference}.json"
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
@@ -84,7 +85,7 @@ def _address(request: PayRequest, receipt: Receipt) -> str:
 
 
 def _as_paid(receipt: Receipt, profile: PublicProfile) -> PublicProfile:
-    """With the name and TIN of then, as they are proven. Whom to ask is said as it is now."""
+    """The merchant with its proven name and TIN of that time, and with its present contact."""
     paid = merchant_of(receipt)
     return replace(profile, registered_name=paid.registered_name or paid.name, name=paid.name, tin=paid.tin)
 
@@ -98,6 +99,6 @@ def _proof_state(request: PayRequest, receipt: Receipt) -> ProofState:
 
 
 def _proven_at(receipt: Receipt) -> datetime | None:
-    """The time of the oldest checkpoint that it takes."""
+    """The time of the oldest checkpoint among its proofs."""
     times = [checkpoint.time_of(each.proof.checkpoint) for each in receipt.facts if each.proof is not None]
     return datetime.fromtimestamp(min(times), UTC) if times else None

@@ -1,4 +1,5 @@
-"""Renders the pages of customers. Each is one request: style and script stand in it, and a logo is the second."""
+"""Renders the pages of customers. A page needs one request, because it contains its style and script; a logo is a
+second."""
 
 from functools import cache
 from typing import Any
@@ -22,7 +23,7 @@ def templates() -> Environment:
         loader=PackageLoader(PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"phone": on_one_line, "masked": mask, "tin": tin_as_written}
-    # Written by us, and allowed by their hashes alone: an escaped letter would be another text.
+    # They are our own, and allowed by their hashes: escaping a letter would change the hash.
     environment.globals |= {
         "style": Markup(inline_files.style()),  # noqa: S704
         "script": Markup(inline_files.script()),  # noqa: S704

@@ -1,4 +1,4 @@
-"""One request of a customer's browser: no log-in, only its language, and the payment that it has begun here."""
+"""A request of a customer's browser, without a log-in: its language, and the payment that it has begun here."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -36,7 +36,7 @@ class PayRequest:
 
     @property
     def address(self) -> str:
-        """The client's, as it is counted."""
+        """The client's address in the form in which it is counted."""
         return counted_address(str(address_of(self.http, self.parts.settings.trusted_proxies)))
 
     @property
@@ -52,18 +52,18 @@ class PayRequest:
         return attempt_in(self.parts.cookies, code, self.http.cookies)
 
     def in_language(self, language: str) -> str:
-        """This page in another language. A page that answers a form is shown anew."""
+        """The address of this page in another language. A page that answers a form is shown anew."""
         kept = [(name, value) for name, value in self.http.query_params.multi_items() if name == "again"]
         path = self.http.url.path.removesuffix("/withdraw")
         return f"{path}?{urlencode([*kept, ('lang', language)])}"
 
     def go(self, path: str) -> Response:
-        """To another page, so that reloading it does not send the form again."""
+        """Redirect to another page, so that reloading it does not send the form again."""
         return RedirectResponse(f"{path}?lang={self.words.language}", HTTPStatus.SEE_OTHER)
 
 
 def language_of(request: Request) -> Language:
-    """The one that was chosen on a page, else the one that the browser prefers."""
+    """The language that was chosen on a page, or else the one that the browser prefers."""
     chosen = request.query_params.get("lang", "")
     if chosen in Language.__members__.values():
         return Language(chosen)

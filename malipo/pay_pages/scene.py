@@ -1,4 +1,4 @@
-"""What a pay page shows: by the link's status, and by the payment that this browser has begun. Pure."""
+"""The scene of a pay page, by the status of the link and of the payment that this browser has begun. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ class Scene(StrEnum):
     PAID = "paid"
     TAKEN_BACK = "taken_back"  # it was paid, and the network has reversed its report
     NOT_PAID = "not_paid"
-    CLOSED = "closed"  # this link cannot be paid, and this browser has begun nothing
+    CLOSED = "closed"  # the link cannot be paid, and this browser has begun no payment
 
 
 _BY_STATUS = {
@@ -34,11 +34,11 @@ _LIVE = (Scene.WAITING, Scene.ASKED, Scene.IN_DOUBT)
 class Shown:
     scene: Scene
     has_form: bool  # whether the customer can press, for the first time or again
-    is_warned: bool  # only with a second number, and knowing that both may pay
+    is_warned: bool  # a press needs a second number, and a warning that both may pay
 
     @property
     def is_live(self) -> bool:
-        """Whether the page looks again by itself."""
+        """Whether the page updates automatically."""
         return self.scene in _LIVE
 
 
@@ -60,7 +60,7 @@ def shown(
 
 
 def scene_of(attempt: CustomersAttempt, *, now: datetime, prompt_seconds: int) -> Scene:
-    """A report after the end counts more than the status, which stays."""
+    """The scene of a payment. A report after its end counts more than the status, which stays."""
     scene = _BY_STATUS[attempt.payment.status]
     if attempt.payment.status.is_final and attempt.is_reported_paid is not None:
         if attempt.is_reported_paid:

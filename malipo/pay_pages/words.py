@@ -1,5 +1,4 @@
-"""What pages of customers say about a refusal and about a payment that failed, by code. English here; Kiswahili in the
-catalogue."""
+"""The sentences of pay pages about refusals and failed payments, by code. English here; Kiswahili in the catalogue."""
 
 from malipo.dashboard.language import Translator
 from malipo.errors import Refusal
@@ -8,7 +7,8 @@ from malipo.networks.connector import FailureCode
 from malipo.payments.transaction import Status, Transaction
 from malipo.validation.fields import Fields
 
-# Whoever opens a link can type any number: the page does not tell which ones have an account, or a barred one.
+# A person with the link can type any number, so the page does not tell whether a number has an account, or a barred
+# one.
 _REFUSED = "{network} refused the payment. Nothing was charged. Are the number and its network right?"
 # Why it was not paid. Each says whether money moved, and what to do.
 FAILED_SENTENCES = {
@@ -35,7 +35,7 @@ CLOSED_SENTENCES = {
     "merchant_inactive": "{name} takes no payments at the moment.",
 }
 
-# What a press is refused for, by code.
+# Why a press is refused, by code.
 REFUSED_SENTENCES = {
     "link_busy": "Somebody is paying this at the moment. Wait until that has ended.",
     "link_busy_for": "Somebody is paying this at the moment. Wait until that has ended: about {seconds} seconds.",
@@ -83,7 +83,7 @@ def why_not_paid(words: Translator, attempt: Transaction, network: str) -> str:
 
 
 def why_closed(words: Translator, link: Link, name: str, *, code: str | None = None) -> str:
-    """`code`: of the refusal of a press, which knows more than the status."""
+    """Why the link cannot be paid. `code` is that of a refused press, which is more exact than the status."""
     sentence = CLOSED_SENTENCES.get(code or "") or CLOSED_SENTENCES.get(link.status, "")
     return words(sentence, name=name) if sentence else words(NOT_NOW)
 
@@ -99,14 +99,14 @@ def mistakes(words: Translator, fields: Fields) -> dict[str, str]:
     sentences: dict[str, str] = {}
     for each in fields.mistakes:
         shown = {name: f"{value:,}" for name, value in each.bounds.items()}
-        # A network that was not chosen follows from the number, if it can.
+        # If no network is chosen, the number decides it.
         code = "channel_invalid" if each.field == "channel" else each.code
         sentences.setdefault(each.field, words(FIELD_SENTENCES.get(code, _GENERAL), **shown))
     return sentences
 
 
 def beyond_network(words: Translator, most: int | None) -> str:
-    """Of an amount that the link allows, and the network does not."""
+    """The mistake of an amount that the link allows and the network does not."""
     if most is None:
         return words(_GENERAL)
     sentence = FIELD_SENTENCES["amount_too_large"]

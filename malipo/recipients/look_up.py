@@ -40,7 +40,7 @@ class Payee(msgspec.Struct, frozen=True):
 
 
 def whose(merchant_id: str, actor: Actor) -> str:
-    """The key under which a name is cached for one caller: another caller's look-up needs its own entry in the audit
+    """The key under which a name is cached for one caller. Another caller's look-up needs its own entry in the audit
     log."""
     return f"{merchant_id} {actor.name}"
 
@@ -57,7 +57,7 @@ class NameCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecipientNames:
-    """Counted in the audit log and in the daily limit of the merchant, on the database connections of the caller."""
+    """Look-ups of names, which count in the audit log and for the merchant's daily limit."""
 
     def __init__(self, names: NameLookup, queries: Queries, *, most_daily: int, clock: Clock) -> None:
         self._names = names

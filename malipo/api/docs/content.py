@@ -1,4 +1,4 @@
-"""What /docs serves, made when somebody first asks for it, and kept."""
+"""The content of /docs, rendered at the first request for it, and cached."""
 
 from functools import cache
 
@@ -13,7 +13,7 @@ Limits = tuple[tuple[RateClass, int], ...]
 
 
 def guide(name: str, installation: DocsInstallation) -> str | None:
-    """The page at this address; None if there is none. Nothing is kept of addresses that are none."""
+    """The page at this address; None if there is none. Unknown addresses are not cached."""
     page = pages.by_name().get(name)
     return None if page is None else _guide(page, installation)
 
@@ -63,7 +63,7 @@ def search(most: int) -> PublicFile:
 
 @cache
 def images() -> dict[str, PublicFile]:
-    """Only pictures that a page shows."""
+    """The pictures that pages show, and no other files."""
     folder = sources.folder("docs") / "images"
     names = {name for page in pages.by_name().values() for name in guides.guide(page).images}
     return {name: PublicFile.of((folder / name).read_bytes(), "image/png") for name in names}
@@ -75,7 +75,7 @@ def lost(installation: DocsInstallation, *, is_root: bool) -> str:
 
 
 def download(name: str) -> PublicFile | None:
-    """A client library, made of its sources, or an example."""
+    """An archive of a client library, or an example."""
     return downloads.archive(name)
 
 

@@ -1,7 +1,7 @@
-"""The client libraries as files that pip, npm and PHP take, so that nobody needs a package registry; and examples.
+"""Archives of the client libraries for pip, npm and PHP, so that no package registry is needed; and examples.
 
-They are made of clients/ when somebody first asks, and are the same bytes on every machine: no times, no owners, files
-in order. A wheel of pure Python is a zip file with a list of its contents, and what npm installs is a tar file.
+They are built from clients/ at the first request, and have the same bytes on every machine: no times, no owners, files
+in order. A wheel of pure Python is a zip file with a list of its contents, and npm installs a tar file.
 """
 
 import base64
@@ -25,7 +25,7 @@ VERSION: str = json.loads((sources.folder("clients") / "typescript" / "package.j
 _WHEEL = f"malipo_client-{VERSION}-py3-none-any.whl"
 _NPM = f"malipo-client-{VERSION}.tgz"
 _PHP = "Malipo.php"
-_VERIFIER = "verify_receipt.py"  # for whoever holds a receipt
+_VERIFIER = "verify_receipt.py"  # for holders of a receipt
 # To copy: a receiver of webhooks and a small shop in each language, and a page that sells by links.
 _EXAMPLES = (
     "python/receiver.py",
@@ -42,7 +42,7 @@ _MODE = 0o644
 
 
 def archive(name: str) -> PublicFile | None:
-    """The file of this name; None if there is none."""
+    """The archive with this name; None if there is none."""
     return _kept(name) if name in _MADE else None
 
 

@@ -71,7 +71,7 @@ class Guide:
 
 @cache
 def guide(page: DocsPage, *, is_simulated: bool = False) -> Guide:
-    """Read when somebody first asks for it."""
+    """A guide, read at the first request for it."""
     text = (sources.folder("docs") / page.file).resolve().read_text("utf-8")
     text = _IF_SIMULATED.sub(r"\1" if is_simulated else "", text)
     tokens = _without_operators(_parser().parse(text))
@@ -118,7 +118,7 @@ def anchor(heading: str) -> str:
 
 @cache
 def _parser() -> "MarkdownIt":
-    from markdown_it import MarkdownIt  # Only who reads the docs waits for it.
+    from markdown_it import MarkdownIt  # Imported here, so that only readers of the docs wait for it.
 
     parser = MarkdownIt("commonmark").enable("table")
     parser.add_render_rule("fence", lambda _, tokens, index, options, env: _sample(tokens[index]))
@@ -133,7 +133,8 @@ def _heading_close(tokens: Sequence["Token"], index: int) -> str:
 
 
 def _without_operators(tokens: Sequence["Token"]) -> list["Token"]:
-    """Without the sections that are marked, each up to the next heading of its level, and the blocks that are."""
+    """The text without the sections marked for operators, each up to the next heading of its level, and without marked
+    blocks."""
     kept: list[Token] = []
     left_out = 0  # the level of the heading whose section is left out
     is_marked = False
@@ -155,7 +156,7 @@ def _without_operators(tokens: Sequence["Token"]) -> list["Token"]:
 
 
 def _adapt(token: "Token", page: DocsPage, images: list[str]) -> None:
-    """Links and pictures as the site has them. What the site does not have is named, and not linked."""
+    """Change links and pictures to those of the site. A page that the site does not have is named, and not linked."""
     is_elsewhere = False
     for child in token.children or ():
         if child.type == "link_open":
@@ -174,7 +175,7 @@ def _adapt(token: "Token", page: DocsPage, images: list[str]) -> None:
 
 
 def address(target: str, page: DocsPage) -> str | None:
-    """Where a link of a page leads on the site; None if the site has no such page."""
+    """The address on the site to which a link of a page leads; None if the site has no such page."""
     if target.startswith(("https://", "http://", "#", "/")):
         return target
     path, _, place = target.partition("#")
@@ -187,7 +188,7 @@ def address(target: str, page: DocsPage) -> str | None:
 
 
 def _in_tabs(tokens: Sequence["Token"]) -> list["Token"]:
-    """Samples after the mark become one block. Comments are left out."""
+    """Join the samples after the mark into one block, without comments."""
     kept: list[Token] = []
     samples: list[Token] | None = None
     for token in tokens:

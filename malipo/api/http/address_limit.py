@@ -30,15 +30,15 @@ class CountedConnection(Protocol):
 
     @property
     def address(self) -> str | None:
-        """None if it has none."""
+        """The client's address; None if the socket has none."""
 
     @property
     def incomplete_since(self) -> float | None:
-        """Since when a head or a body is waited for; None if none is."""
+        """Since when the rest of a head or a body is awaited; None if nothing is awaited."""
 
     @property
     def idle_since(self) -> float | None:
-        """None while a request is on its way or is being answered."""
+        """Since when the connection is idle; None while a request arrives or is answered."""
 
     @property
     def held_bytes(self) -> int: ...
@@ -57,7 +57,7 @@ class AddressLimit:
 
     @property
     def addresses(self) -> int:
-        """How many have connections that are counted."""
+        """The number of addresses with counted connections."""
         return len(self._of_address)
 
     def counted(self, address: str | None) -> str | None:
@@ -66,13 +66,13 @@ class AddressLimit:
         return None if known is None or is_among(known, self.uncounted) else counted_address(str(known))
 
     def siblings(self, connection: CountedConnection) -> Collection[CountedConnection] | None:
-        """The others of its address, if those are as many as there may be."""
+        """The other connections of its address, if the address has reached its limit."""
         others = self._of_address.get(self.counted(connection.address) or "", {})
         return others if self.most and len(others) >= self.most else None
 
     def stalled(self, connections: Collection[CountedConnection]) -> CountedConnection | None:
-        """The connection to close: the one that has sent half a request and waited longest, else the one idle
-        longest."""
+        """The connection to close: the one that has waited longest for the rest of a request, or else the one that was
+        idle longest."""
         before = loop_time() - self.stalled_seconds
         for since_of in (attrgetter("incomplete_since"), attrgetter("idle_since")):
             waiting = [(since, each) for each in connections if (since := since_of(each)) is not None]

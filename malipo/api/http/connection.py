@@ -1,7 +1,7 @@
-"""The life of a connection: who is admitted, how long is waited for what, what it may hold, and how it ends.
+"""The life of a connection: whether it is admitted, how long it may take, how much it may hold, and how it ends.
 
-What it says is parsed in `protocol.py`. One rule holds for every route: a head, a body, a reader and a pause each
-have their time (`timeouts.py`).
+Its bytes are parsed in `protocol.py`. The same limits hold on every route: for a head, a body, a reader and a pause
+(`timeouts.py`).
 """
 
 import asyncio
@@ -26,8 +26,8 @@ class ClientConnection(HttpToolsProtocol):
     _not_begun: Cycle | None = None  # its body is not here
     _is_broken = False  # Nothing more is read from it.
     _is_stopping = False
-    _bytes = 0  # of the request that is being received
-    _unread = b""  # what came behind a request that is being answered
+    _bytes = 0  # bytes of the request that is arriving
+    _unread = b""  # the bytes after a request that is being answered
     _held_bytes = 0  # as the limits know it
     _arrival_timer: asyncio.TimerHandle | None = None
     _write_timer: asyncio.TimerHandle | None = None
@@ -65,7 +65,9 @@ class ClientConnection(HttpToolsProtocol):
     # What it holds
 
     def _count_held(self) -> None:
-        is_dropped = not self._is_in_head and self.cycle.response_complete  # a body that nobody wants any more
+        is_dropped = (
+            not self._is_in_head and self.cycle.response_complete
+        )  # the rest of a body whose request was answered
         held = len(self._unread) + (0 if is_dropped else self._bytes)
         held += self.transport.get_write_buffer_size() if self.flow.write_paused else 0
         self._limits.held_bytes += held - self._held_bytes

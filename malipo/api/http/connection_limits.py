@@ -1,7 +1,7 @@
-"""How many connections a process has at most, how many of them one address, and how many bytes they hold all together.
+"""The limits of a process: how many connections, how many of one address, and how many bytes they hold together.
 
-A request that comes in one packet holds nothing here. What counts is what has to be kept: heads and bodies that are
-not complete, requests behind one that is being answered, and answers that the client does not read.
+A request in one packet holds nothing here. The count covers bytes that must be kept: incomplete heads and bodies,
+requests after one that is being answered, and answers that the client does not read.
 """
 
 from typing import ClassVar
@@ -14,7 +14,8 @@ from malipo.errors import Unavailable
 from malipo.http.client_address import is_among, parsed
 from malipo.settings.parsers import Network
 
-# Bytes read of requests behind the one that is being answered. More stays in the socket, which stops the sender.
+# Bytes that are read of requests after the one that is being answered. The rest stays in the socket, which stops the
+# sender.
 MOST_UNREAD_BYTES = 64 * 1024
 # Bytes that all connections hold together.
 MOST_BYTES = 64 * 1024 * 1024
@@ -23,7 +24,7 @@ MOST_CONNECTIONS = 10_000
 # Files that are not connections of clients: the database's beside the pool, logs, certificates, the listener.
 _OTHER_FILES = 64
 _FEWEST_CONNECTIONS = 16
-# When there is no room, several are closed at once, so that not each new connection looks through all.
+# When there is no room, several are closed at once, so that not each new connection searches all of them.
 _CLOSED_AT_ONCE = 16
 
 
@@ -98,5 +99,5 @@ class ConnectionLimits:
 
 
 def most_connections(*, files: int, database_pool: int) -> int:
-    """How many a process may have that may open so many files."""
+    """The largest number of connections for a process that may have so many files open."""
     return max(_FEWEST_CONNECTIONS, min(MOST_CONNECTIONS, files - database_pool - _OTHER_FILES))

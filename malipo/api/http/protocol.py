@@ -28,12 +28,12 @@ from malipo.http.request_ids import REQUEST_ID, SENT_IDS, TRACEPARENT
 # In a request's scope: its body, if all of it has come. It is missing where the request can only be refused.
 WHOLE_BODY = "malipo.body"
 
-# Each header costs time, whatever is in it: as many as usual proxies let through, and not more.
+# Each header costs time, whatever it contains. This is the limit of common proxies.
 _MOST_HEADERS = 100
 _MOST_HEAD_BYTES = 32 * 1024
 # Beside its body a request has a head, chunk sizes and trailers.
 _MOST_BYTES_BESIDE_THE_BODY = 256 * 1024
-# Whatever the application has not read by then, it does not want.
+# The application does not need a body that it has not read by then.
 _MOST_UNWANTED_BYTES = 8 * 1024 * 1024
 
 # No JSON document begins like this.
@@ -45,7 +45,7 @@ _NOTED_HEADERS = frozenset((b"host", b"content-length", b"expect", REQUEST_ID, T
 
 
 class NotAccepted(Exception):  # noqa: N818 - it becomes a 400.
-    """It is HTTP, but could be understood in two ways."""
+    """Valid HTTP that could be understood in two ways."""
 
 
 class Protocol(ClientConnection):

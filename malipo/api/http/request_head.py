@@ -1,7 +1,7 @@
-"""What is wrong with the head of a request, although it is HTTP: its path, its Host.
+"""Mistakes in the head of a valid HTTP request: in its path or its Host.
 
-A path has one spelling. A proxy that keeps `/operator` from the internet compares text: `/%6fperator` must not be the
-same page.
+A path has one spelling. A proxy that keeps `/operator` from the internet compares text, so `/%6fperator` must not be
+the same page.
 """
 
 import re
@@ -19,5 +19,5 @@ def is_canonical(path: str) -> bool:
 
 
 def is_host_clear(hosts: int, http_version: str) -> bool:
-    """Exactly one Host. HTTP/1.0, which some health checks speak, may do without."""
+    """Whether there is exactly one Host. HTTP/1.0, which some health checks use, needs none."""
     return hosts == 1 or (hosts == 0 and http_version == "1.0")

@@ -1,4 +1,4 @@
-"""Writes responses: a short one in one write, those of one event loop iteration together (decision 21)."""
+"""Writes responses: a short one in one write, and all of one event loop iteration together (decision 21)."""
 
 import asyncio
 import re
@@ -45,7 +45,7 @@ class OutgoingResponses:
 
 
 def bytes_of(answer: Response) -> bytes:
-    """A response that no application makes, after which the connection is closed."""
+    """A response without an application, after which the connection is closed."""
     head = b"".join([b"%b: %b\r\n" % header for header in answer.raw_headers])
     return b"%b%bconnection: close\r\n\r\n%b" % (STATUS_LINE[answer.status_code], head, bytes(answer.body))
 
@@ -54,7 +54,7 @@ class Cycle(RequestResponseCycle):
     """One request and its response. A short response is one write; uvicorn would write its head separately."""
 
     outgoing: OutgoingResponses
-    is_late = False  # Its body was not here in time.
+    is_late = False  # Its body did not come in time.
     _start: dict[str, Any] | None = None  # the head, held back until the body comes
 
     def answer_expect(self) -> None:
@@ -63,7 +63,8 @@ class Cycle(RequestResponseCycle):
             self.waiting_for_100_continue = False
 
     async def receive(self) -> Any:
-        """The body, or that the client has hung up. What comes behind the body is not read for this."""
+        """Receive the body, or a message that the client has disconnected. Bytes after the body are not read for
+        this."""
         if not self.is_late:
             self.answer_expect()
         if not self.disconnected and not self.response_complete and not self.is_late:
