@@ -84,7 +84,7 @@ SAFEGUARDS = (
         "A request that is repeated after a restore has the network key that it had before.",
         (
             InFunction(
-                assign_network_keys.DerivedKeys.give,
+                assign_network_keys.DerivedKeys.assign,
                 "if request.draft is None or request.key is None or request.draft.refund_of is not None:",
                 "if True:",
             ),
