@@ -1,8 +1,6 @@
-"""Tells owners of bank accounts, and of settlements that were sent to one.
-
-Notices about an account go to everybody who has been an owner in the last 30 days, and cannot be switched off: somebody
-who has taken over an owner's account would add a bank account, and remove the other owners. Each notice of a new or
-verified account has a single-use link that stops it without a log-in (`merchants/stop_links.py`).
+"""Tells owners of bank accounts. The notices go to everybody who has been an owner in the last 30 days, and cannot be
+switched off: somebody who has taken over an owner's account would add a bank account, and remove the other owners. Each
+notice of a new or verified account has a single-use link that stops it without a log-in (`merchants/stop_links.py`).
 """
 
 from datetime import datetime
@@ -59,38 +57,3 @@ async def account_stopped(
 ) -> None:
     facts = account.facts | {"by": by, "happened_at": now.isoformat(), "path": path}
     await write.to_people(tx, Kind.BANK_ACCOUNT_STOPPED, merchant_id, facts, now=now, cause=account.id)
-
-
-async def settlement_completed(
-    tx: Tx,
-    merchant_id: str,
-    settlement_id: str,
-    *,
-    reference: str,
-    amount: int,
-    account: NamedBankAccount,
-    path: str,
-    now: datetime,
-) -> None:
-    """`amount`: what has reached the bank account."""
-    facts = account.facts | {"reference": reference, "path": path}
-    await write.to_people(
-        tx, Kind.SETTLEMENT_COMPLETED, merchant_id, facts, now=now, cause=settlement_id, amount=amount
-    )
-
-
-async def settlement_returned(
-    tx: Tx,
-    merchant_id: str,
-    settlement_id: str,
-    *,
-    reference: str,
-    amount: int,
-    account: NamedBankAccount,
-    reason: str,
-    path: str,
-    now: datetime,
-) -> None:
-    """`amount`: what is in the wallet again. `reason`: the bank's, as it wrote it."""
-    facts = account.facts | {"reference": reference, "reason": reason, "path": path}
-    await write.to_people(tx, Kind.SETTLEMENT_RETURNED, merchant_id, facts, now=now, cause=settlement_id, amount=amount)

@@ -8,15 +8,17 @@ from contextlib import contextmanager
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
+from threading import Event
 from typing import Any
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 
 from malipo.settings.mail import MailServer
-from tests.conftest import free_port
+from tests.conftest import PATIENCE_SECONDS, free_port
 
 CUT = "cut"  # the connection ends without an answer
+SILENT = "silent"  # no answer, and the connection stays
 
 
 class Inbox:
@@ -30,6 +32,7 @@ class Inbox:
         self.refused_addresses: dict[str, str] = {}
         self.keeps_before_cut = True
         self.were_encrypted: list[bool] = []
+        self.has_mail = Event()
 
     async def handle_MAIL(  # noqa: N802
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
@@ -52,13 +55,17 @@ class Inbox:
 
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         planned = self.answers["DATA"][:1]
-        if not planned or (planned == [CUT] and self.keeps_before_cut):
+        if not planned or (planned[0] in (CUT, SILENT) and self.keeps_before_cut):
             content = envelope.content
             assert isinstance(content, bytes)
             assert envelope.mail_from is not None
             self.envelopes.append((envelope.mail_from, list(envelope.rcpt_tos), content))
             self.mails.append(read(content))
             self.were_encrypted.append(session.ssl is not None)
+            self.has_mail.set()
+        if planned == [SILENT]:
+            self.answers["DATA"].pop(0)
+            await asyncio.sleep(PATIENCE_SECONDS)
         return self._next("DATA", server) or "250 kept"
 
     def _next(self, stage: str, server: SMTP) -> str | None:

@@ -1,7 +1,6 @@
 """Owners are told of bank accounts, whoever has removed them since, and can stop one without a log-in."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,6 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from malipo.messages import tell_of_bank_accounts
-from malipo.messages.kinds import Kind
 from malipo.messages.tell_of_bank_accounts import NamedBankAccount, masked
 from tests.conftest import NOBODY, Merchant
 from tests.mail.mail_server import mail_server, text_of
@@ -81,28 +79,6 @@ async def test_a_link_is_good_for_30_days(database: Database, merchant: Merchant
     async with database.read() as connection:
         assert await stop_links.find(connection, link, now=times.now + timedelta(days=30, seconds=-1)) is not None
         assert await stop_links.find(connection, link, now=times.now + timedelta(days=30)) is None
-
-
-async def test_settlements_are_told_to_owners_once_each(database: Database, merchant: Merchant, times: Times) -> None:
-    await _owner(database, merchant, "neema")
-    await add_person(database, merchant.id, "staff@duka.example.com", role=Role.STAFF)
-    for _ in range(2):
-        async with database.begin() as tx:
-            what: dict[str, Any] = {
-                "reference": "S1",
-                "amount": 5_000_000,
-                "account": ACCOUNT,
-                "path": "/dashboard/settlements/stl_1",
-            }
-            await tell_of_bank_accounts.settlement_completed(tx, merchant.id, "stl_1", now=times.now, **what)
-            await tell_of_bank_accounts.settlement_returned(
-                tx, merchant.id, "stl_1", now=times.now, reason="AC04 closed account", **what
-            )
-
-    assert [(row["kind"], row["address"], row["amount"]) for row in await rows(database)] == [
-        (Kind.SETTLEMENT_COMPLETED, "neema@duka.example.com", 5_000_000),
-        (Kind.SETTLEMENT_RETURNED, "neema@duka.example.com", 5_000_000),
-    ]
 
 
 @pytest.mark.parametrize(
