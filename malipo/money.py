@@ -9,7 +9,7 @@ CURRENCY = "TZS"
 # The smallest payment, also the smallest refund. The largest is a setting of each channel.
 MIN_PAYMENT = 500
 
-# What a bigint column holds. No sum of money comes near it.
+# The largest value of a bigint column. No sum of money comes near it.
 LARGEST = 2**63 - 1
 
 

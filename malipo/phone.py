@@ -11,7 +11,7 @@ def is_valid(phone: str) -> bool:
 
 
 def spaced(phone: str) -> str:
-    """As it is read: `+255 754 000 100`. What is no such number stays as it is."""
+    """The number as people read it: `+255 754 000 100`. Other texts stay as they are."""
     return f"{phone[:4]} {phone[4:7]} {phone[7:10]} {phone[10:]}" if phone.startswith("+255") else phone
 
 

@@ -1,4 +1,4 @@
-"""What a serving process sets for itself at its start: how often cycles are collected, and how many files it opens."""
+"""Tuning of a serving process at its start: how often it collects cycles, and how many files it may open."""
 
 import gc
 import resource

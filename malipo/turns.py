@@ -1,4 +1,4 @@
-"""Turns: so many at once, and whoever comes later waits."""
+"""Turns: so many holders at once; later callers wait."""
 
 import asyncio
 from collections.abc import AsyncIterator

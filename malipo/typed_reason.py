@@ -12,7 +12,7 @@ class Bounds(NamedTuple):
 
 
 REASON = Bounds(3, 500)  # why something is held, begun or accepted
-EVIDENCE = Bounds(10, 1000)  # what was found out about money
+EVIDENCE = Bounds(10, 1000)  # evidence about money
 
 
 def is_within(text: str, bounds: Bounds) -> bool:

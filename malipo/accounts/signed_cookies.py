@@ -30,7 +30,7 @@ class Cookies:
         return token if self._is_ours("browser", token, mac) else None
 
     def make_attempt(self, code: str, text: str) -> str:
-        """Of a customer's browser: what it has begun at the link with this code."""
+        """The value of a customer's cookie: the payment that its browser has begun at the link with this code."""
         return f"{text}.{_mac(self._keys[0], f'attempt {code}', text)}"
 
     def attempt_of(self, code: str, cookie: str) -> str | None:

@@ -70,7 +70,7 @@ def require_confirmation(parts: ApiParts, session: MerchantSession, act: Sensiti
         raise ConfirmationRequired
 
 
-# Who asks, on routes that there are for people and for API keys.
+# The caller of a route that people and API keys may use.
 Party = MerchantSession | Caller
 
 

@@ -16,7 +16,9 @@ from malipo.validation.fields import Fields
 async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
     query = dict(request.query_params)
     if query.get("phone", "").startswith(" "):
-        query["phone"] = "+" + query["phone"][1:]  # A plus that was not percent-encoded: what is meant is plain.
+        query["phone"] = (
+            "+" + query["phone"][1:]
+        )  # A plus that was not percent-encoded arrives as a space, and can mean nothing else.
     fields = Fields(query)
     phone = fields.phone("phone") if fields.raw("phone") is not None else None
     fields.check()

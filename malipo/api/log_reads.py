@@ -1,7 +1,7 @@
-"""Reads of the receipt log's public files. Anybody may ask for them, as often as they like: payments do not wait.
+"""Reads of the receipt log's public files. Anybody may request them, as often as they like, without delaying payments.
 
-They take turns on the connections for customers' pages, and leave the others of these to the pages. Whoever waits for
-too long is told to come back: mirrors do.
+They take turns on some of the connections for customers' pages. A request that waits too long gets a refusal that asks
+it to come back later, which mirrors do.
 """
 
 from malipo.db.queries import Found, Queries, Query

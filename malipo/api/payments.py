@@ -152,7 +152,7 @@ async def _get(parts: ApiParts, caller: Caller, request: Request) -> Transaction
 
 
 def name_in(request: Request) -> str:
-    """The id or reference in the path. What cannot be either need not be looked for."""
+    """The id or reference in the path. A text that can be neither is refused without a query."""
     name: str = request.path_params["id"]
     if not _NAME.fullmatch(name):
         raise NoSuchTransaction

@@ -10,7 +10,7 @@ from malipo.settings import Settings
 
 
 def id_in(request: Request, missing: type[Missing], name: str = "id") -> str:
-    """The id in the path. What the database cannot hold need not be looked for."""
+    """The id in the path. A text that the database cannot store is refused without a query."""
     id_: str = request.path_params[name]
     if "\0" in id_:
         raise missing

@@ -39,7 +39,7 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(*arguments, **options)
         # The name of the command in `cli/authority.py`. The innermost parser sets it last, so its name counts.
         self.set_defaults(act=self.prog.removeprefix("malipo").strip())
-        # What is meant if none is named: `close 2026-11-15` is `close day 2026-11-15`.
+        # The default if none is named: `close 2026-11-15` is `close day 2026-11-15`.
         self.usual_act: str | None = None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:

@@ -193,7 +193,7 @@ def _revoke(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _limits(arguments: argparse.Namespace) -> tuple[int | None, int | None]:
-    """The limits as in the API; what is wrong with either is said at once."""
+    """The limits as in the API. All mistakes are reported together."""
     typed = {"payoutLimit": arguments.payout_limit, "dailyPayoutLimit": arguments.daily_payout_limit}
     fields = Fields({name: int(text) if text and text.isdecimal() else text for name, text in typed.items()})
     limits = payout_limits_in(fields)

@@ -1,7 +1,7 @@
-"""Nobody approves anything else than what they have seen, at the command line too: what is approved is shown with a
-short code, and the commit compares it.
+"""At the terminal too, nobody approves anything that they have not seen: a proposal is shown with a short code, and the
+commit compares the code.
 
-Who sits at a terminal is shown it, and types yes. Who does not, a program or a script, names the code: --seen CODE.
+An operator at a terminal is shown the proposal, and types yes. A script names the code: --seen CODE.
 """
 
 import argparse

@@ -1,5 +1,7 @@
-"""Who may give which command, and which of operators' acts each command does. `cli/actor.py` and
-`cli/reauthentication.py` ask it for every command that changes something."""
+"""Who may run which command, and which acts of operators each command does.
+
+`cli/actor.py` and `cli/reauthentication.py` ask it for every command that changes something.
+"""
 
 import argparse
 from enum import Enum

@@ -49,5 +49,5 @@ COMMANDS = {
 
 
 def add_command(commands: Any, name: str) -> Any:
-    """The parser of this command. What it takes is up to its module."""
+    """The parser of this command. Its module adds the arguments."""
     return commands.add_parser(name, help=COMMANDS[name].help)

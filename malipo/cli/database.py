@@ -70,7 +70,7 @@ def approve(
     find: Callable[[Tx], Awaitable[Proposal | None]],
     act: Callable[[Tx, Actor, datetime, str], Awaitable[Done]],
 ) -> Done:
-    """Approve in a transaction what another operator has proposed: it is shown first, and `act` is given the code of
+    """Approve in a transaction what another operator has proposed. The proposal is shown first; `act` gets the code of
     what was shown, which is empty if nothing is proposed."""
     from malipo.cli.shown_proposals import find_shown  # Half of malipo, and most commands approve nothing.
 

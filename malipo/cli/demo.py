@@ -128,7 +128,7 @@ class _Demo:
                 [f"{name} is set, and the demo is for simulated networks: use malipo serve." for name in real]
             )
         simulated = {name: value for name, value in simulated.items() if f"{name}_FILE" not in os.environ}
-        # Whatever is set by hand wins.
+        # A setting in the environment takes precedence.
         used = simulated | dict(os.environ)
         kept = demo_settings.encode({name: used[name] for name in simulated})
         _save(self._settings.data_dir / demo_settings.FILE, kept)

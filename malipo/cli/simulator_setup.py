@@ -21,7 +21,7 @@ _READY_SECONDS = 15.0
 # Where the simulator's callbacks come from.
 _THIS_MACHINE = "127.0.0.0/8,::1/128"
 
-# Each setting of a network, and what the portal calls it. What is called a path is below the simulator's address.
+# Each setting of a network, with its name in the portal. A path is below the simulator's address.
 _SETTINGS: dict[str, dict[str, str]] = {
     "MPESA": {
         "mpesa_base_url": "basePath",

@@ -22,7 +22,7 @@ from malipo.dashboard.parts import PageParts
 
 @dataclass(slots=True)
 class BrowserRequest:
-    """A user, logged in or not. What they may see is decided by their site."""
+    """A user's request, logged in or not. The user's site decides what they may see."""
 
     root: ClassVar[str]  # where their pages begin, and as far as their cookies go
     browser_cookie: ClassVar[SessionCookie]

@@ -183,7 +183,7 @@ def _labels(sheet: _Sheet, labels: Sequence[str]) -> Iterator[Markup]:
 
 
 def _bars(sheet: _Sheet, kind: str, shares: Sequence[float], *, is_left: bool) -> Markup:
-    """All bars of one kind as one path. What is not nothing is at least a line."""
+    """All bars of one kind as one path. An amount above zero has at least a line."""
     slot = sheet.slot(len(shares))
     width = min(22.0, slot * 0.38)
     gap = min(1.0, slot * 0.04)

@@ -32,7 +32,7 @@ def may_compress(request: Request) -> bool:
 
 
 def is_page(headers: Headers) -> bool:
-    """One that is made anew each time, and shows no secret."""
+    """Whether the response is a page that is rendered for each request and shows no secret."""
     return headers.get("content-type", "").startswith("text/html") and headers.get("cache-control") != NOT_COMPRESSED
 
 

@@ -1,4 +1,4 @@
-"""Names of files that somebody downloads: what is in it, whose it is, and of which days. Pure."""
+"""Names of downloaded files: their content, their merchant, their days. Pure."""
 
 import re
 import unicodedata

@@ -51,7 +51,7 @@ async def find_alerts(request: BrowserRequest) -> list[Alert]:
 
 
 async def read_alert(request: BrowserRequest) -> Response:
-    """It was them. What was answered already in another window is not an error."""
+    """The user confirms the log-in. If the alert was answered already in another window, that is no error."""
     await request.form()
     session_id, owner, asking = id_in(request), request.owner, _asking(request)
     now = request.parts.clock()

@@ -39,7 +39,7 @@ _Answer = TypeVar("_Answer")
 _Given = TypeVar("_Given")
 _Granted = TypeVar("_Granted")
 
-# How many callers share a transaction at most.
+# The most callers that share a transaction.
 MOST_CALLERS = 256
 # How often queued callers are checked for expiry while a batch does not end.
 _SWEEP_SECONDS = 0.5

@@ -67,7 +67,7 @@ async def listen(url: str, hear: Callable[[str], None]) -> None:
             finally:
                 connection.terminate()
         except Exception as error:
-            # Whatever the driver raises when the server goes away: the listener must not end.
+            # Any error that the driver raises when the server goes away: the listener must not end.
             log.debug("notify.listener_away", reason=str(error))
         await asyncio.sleep(_AGAIN_SECONDS)
 

@@ -1,1 +1,1 @@
-"""What the API and the pages share of HTTP: request ids, client addresses, languages, limits of bodies."""
+"""HTTP for the API and the pages: request ids, client addresses, languages, limits of bodies."""

@@ -11,7 +11,7 @@ LEAST_BYTES = 1000  # Less fits into a packet anyway.
 
 
 def takes_gzip(accept_encoding: str) -> bool:
-    """What an Accept-Encoding says: `gzip`, `gzip;q=0.5` and `*`, but not `gzip;q=0`."""
+    """Whether an Accept-Encoding accepts gzip: `gzip`, `gzip;q=0.5` and `*` do, `gzip;q=0` does not."""
     accepted: dict[str, bool] = {}
     for each in accept_encoding.lower().split(","):
         name, _, weight = (part.strip() for part in each.partition(";"))

@@ -77,7 +77,7 @@ class StaticFolder:
         return f"{self._path}/{name}?v={found.fingerprint}"
 
     def find(self, name: str) -> PublicFile | None:
-        """Nothing is kept of names that are none: whoever asks chooses them."""
+        """The file with this name. Unknown names are not cached, because clients choose them."""
         media_type = next((type_ for ending, type_ in _MEDIA_TYPES.items() if name.endswith(ending)), None)
         if media_type is None or name not in self.names:
             return None
@@ -90,7 +90,8 @@ class StaticFolder:
         return PublicFile.of(_REFERENCE.sub(self._with_fingerprint, b"\n".join(sources)), media_type)
 
     def _with_fingerprint(self, found: re.Match[bytes]) -> bytes:
-        """What one file says of another: a script that it imports, a picture of a style."""
+        """Replace the names of other files in a file, such as imported scripts and pictures of a style, by their
+        addresses."""
         name = found["name"].decode()
         other = self.find(name)
         assert other is not None, name

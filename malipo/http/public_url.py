@@ -6,12 +6,12 @@ from starlette.requests import Request
 
 from malipo.settings import Settings
 
-# What may stand in a Host header that we repeat.
+# The characters of a Host header that we may repeat.
 _HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 
 
 def public_url(settings: Settings, request: Request) -> str:
-    """Where customers find the service: what operators have set. Without that, where whoever asks has found it."""
+    """The address where customers find the service: the operators' setting, or else the address of this request."""
     return settings.public_url or base_url(settings, request)
 
 

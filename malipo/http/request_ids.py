@@ -37,7 +37,7 @@ def begin_request(scope: Scope, now: datetime) -> str:
 
 
 def request_id(scope: Scope, now: datetime) -> str:
-    """The one that was sent, if it may be chosen, or a new one."""
+    """The client's request id, if the client may choose it, or a new one."""
     sent = scope.get(SENT_IDS)
     return new_request_id(now) if sent is None else _chosen_in(sent) or new_request_id(now)
 

@@ -79,7 +79,7 @@ class WebApplication:
 
 
 class _Share:
-    """How many requests of pages are under way."""
+    """The number of requests of pages that may be under way."""
 
     def __init__(self, most: int) -> None:
         self._most = most

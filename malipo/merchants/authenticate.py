@@ -144,7 +144,8 @@ class Authentication:
 
 
 class _Count(msgspec.Struct):
-    """How many requests of one key and class may pass, their status, and whether another process wrote the window."""
+    """The number of requests of one key and class that may pass, their status, and whether another process wrote the
+    window."""
 
     key_id: str
     passing: int

@@ -1,1 +1,1 @@
-"""Monitoring: what the database says about money and queues, for the metrics and alarms. It only reads."""
+"""Monitoring: gauges of money and queues from the database, for metrics and alerts. It only reads."""

@@ -152,7 +152,7 @@ async def find_counting_backlog(connection: Conn) -> dict[Labels, float]:
 
 
 async def find_receipt_log(connection: Conn) -> dict[str, float]:
-    """What of the latest log is not signed, and what is not in it."""
+    """How far the latest log is signed, and how far it is behind."""
     row = await connection.fetchrow(
         """
         SELECT coalesce(l.size - c.size, 0) AS receipt_log_unsigned_leaves,

@@ -111,7 +111,7 @@ def _fits(field: StatementField, values: list[Cell], decimal_mark: str) -> bool:
 
 
 def _time_format(values: list[Cell]) -> str | None:
-    """The one that reads every value. Of a day and a month that could be either, the day is first, as in Tanzania."""
+    """The format that reads every value. If a number could be a day or a month, the day is first, as in Tanzania."""
     return next(
         (each for each in TIME_FORMATS if all(_is_read(times((each,), "UTC"), value) for value in values)),
         None,

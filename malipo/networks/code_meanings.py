@@ -14,7 +14,7 @@ from malipo.networks.connector import Answer, FailureCode, FailureDetail, Verdic
 
 class CodeMeaning(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
-    says: str  # what the network means by it
+    says: str  # the meaning of the network's code
     source: str  # who says that it means this
     failure_code: FailureCode | None = None
     failure_detail: FailureDetail | None = None

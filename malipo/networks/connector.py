@@ -72,7 +72,7 @@ class PaymentInstruction(msgspec.Struct, frozen=True, kw_only=True):
     note: str  # for the customer's eyes; each network cleans it in its own way
     name: str = ""  # of the customer or the recipient
     channel: Channel | None = None  # whose customer it is: an aggregator must be told, for numbers are portable
-    network_id: str | None = None  # what the network calls it, if it has said so
+    network_id: str | None = None  # the network's own reference, if it has reported one
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     is_fault: bool = False  # the network, or the connection to it, has a fault: it counts towards the circuit breaker
     refuses_us: bool = False  # it would refuse every customer (credentials, configuration): it counts too
     alert: str | None = None  # something only an operator can fix: credentials, our float
-    network_id: str | None = None  # what the network calls it, where its query needs that: it is kept for the query
+    network_id: str | None = None  # the network's own id, if its query needs that: it is kept for the query
 
 
 class Balance(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +119,7 @@ class Callback(msgspec.Struct, frozen=True):
 
 
 class CallbackReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a callback says. Unsigned, it is only a hint that triggers a status query."""
+    """The report of a callback. If it is unsigned, it is only a hint that triggers a status query."""
 
     key: str
     answer: Answer

@@ -1,4 +1,5 @@
-"""How many look-ups may go to a network in a minute, where it counts our requests. Each process counts for itself."""
+"""Limits the look-ups that a network gets in a minute, for networks that count our requests. Each process counts for
+itself."""
 
 from collections import deque
 

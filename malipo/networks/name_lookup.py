@@ -65,7 +65,7 @@ class NameLookup:
     async def look_up_many(
         self, whose: str, numbers: Iterable[Number], *, seconds: float, now: datetime
     ) -> dict[Number, NameAnswer]:
-        """Each number once, a few at a time. What is not answered in `seconds` is missing."""
+        """Look up each number once, a few at a time. Numbers that are not answered within `seconds` are missing."""
         found: dict[Number, NameAnswer] = {}
         waiting = iter(dict.fromkeys(numbers))
 
@@ -106,7 +106,7 @@ class NameLookup:
 def _choose(
     connectors: Mapping[str, Connector], routes: Mapping[tuple[Channel, Type], str], channel: Channel
 ) -> LooksUpNames | None:
-    """The one that carries the channel's payouts, if it can; else the first that can."""
+    """The connector that carries the channel's payouts, if it can look up names; otherwise the first that can."""
     carrier = routes.get((channel, Type.DISBURSEMENT))
     by_preference = sorted(connectors, key=lambda name: name != carrier)
     return next(

@@ -86,10 +86,8 @@ def carried_by_each() -> dict[str, tuple[Route, ...]]:
 
 @dataclass(frozen=True)
 class CallbackAccess:
-    """Who may send a network's callbacks: the secret part of the path, and the allowed addresses.
-
-    A payment above an amount that such a callback calls paid goes to operators for review.
-    """
+    """Who may send a network's callbacks: the secret part of the path, and the allowed addresses. If such a callback
+    reports a payment above the review amount as paid, operators review it."""
 
     token: str
     allowed: tuple[Network, ...]

@@ -19,7 +19,7 @@ _MOST_SECONDS = 10**11
 
 
 class CannotFetch(Refusal):
-    """The network did not give all of it. What is not whole is not used."""
+    """The network did not give a complete statement. An incomplete one is not used."""
 
 
 class FetchedLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,10 +40,8 @@ _SHILLINGS = re.compile(r"-?(?:[0-9]{1,15}|[0-9]{1,3}(?:,[0-9]{3}){1,4})(?:\.[0-
 
 
 def shillings_in(value: object) -> int | None:
-    """Whole shillings of a balance, as a number or as grouped text; None for what is neither.
-
-    A part of a shilling is not counted: of what is held, rather too little is said than too much.
-    """
+    """Whole shillings of a balance, as a number or as grouped text; None if it is neither. Cents are cut off, because a
+    balance is better shown too low than too high."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     text = value.strip() if isinstance(value, str) else str(value)

@@ -17,7 +17,7 @@ class TokenCache:
         self._fetching: asyncio.Task[str] | None = None
 
     async def get(self) -> str:
-        """The value. However many callers there are at once, one fetches; what the fetch raises, all get."""
+        """The value. Of several concurrent callers one fetches it, and all get its result or its exception."""
         if self._value is not None and loop_time() < self._good_until:
             return self._value
         if self._fetching is None:

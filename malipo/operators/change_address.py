@@ -12,7 +12,7 @@ from malipo.operators import store
 
 
 async def change_address(tx: Tx, operator_id: str, email: str | None, *, actor: Actor, now: datetime) -> bool:
-    """None: no messages. Returns whether the address is another."""
+    """Change the address of an operator's messages; None for no messages. Returns whether it is another address."""
     operator = await store.lock_address(tx, operator_id)
     if operator.email == email:
         return False

@@ -191,7 +191,7 @@ async def end_session(tx: Tx, operator_id: str, session_id: str, *, now: datetim
 
 
 async def end_others(tx: Tx, operator_id: str, kept_id: str, *, now: datetime) -> int:
-    """How many have ended: all of an operator's but one."""
+    """End all sessions of an operator but one. Returns their number."""
     done = await tx.execute(
         """
         UPDATE operator_sessions SET ended_at = $3
@@ -209,7 +209,7 @@ async def end_everybodys(tx: Tx, *, now: datetime) -> None:
 
 
 async def count(connection: Conn) -> int:
-    """How many operators there are."""
+    """The number of operators."""
     return int(await connection.fetchval("SELECT count(*) FROM operators"))
 
 

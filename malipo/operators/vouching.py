@@ -77,7 +77,7 @@ def may_vouch(
 
 
 async def find_open_of(connection: Conn, name: str, *, now: datetime) -> list[CredentialReset]:
-    """Those of one operator."""
+    """The open resets of one operator."""
     return vouching.open_of(await find_open(connection, now=now), _actor_name(name), None)
 
 

@@ -31,7 +31,7 @@ from malipo.payments.transaction import Cause, Status, Transaction
 
 
 class AnswerResult(msgspec.Struct, frozen=True):
-    """What an answer did: the transaction as it is now, and the status it was in before."""
+    """The effect of an answer: the transaction as it is now, and the status it was in before."""
 
     transaction: Transaction
     before: Status

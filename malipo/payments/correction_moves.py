@@ -53,7 +53,7 @@ def begin(transaction: Transaction) -> Correction:
 
 
 def due(transaction: Transaction, correction: Correction) -> int:
-    """What the wallet must still get; negative: what it must give back."""
+    """The amount that the wallet must still get; negative if it must give it back."""
     return _target(transaction, correction.is_paid) - correction.credited - correction.borne
 
 

@@ -1,4 +1,4 @@
-"""How many of something may be under way at once: for one person, and in all. Each process counts for itself."""
+"""Limits how many of something are under way at once: for one person, and in all. Each process counts for itself."""
 
 from collections import Counter
 from collections.abc import Iterator

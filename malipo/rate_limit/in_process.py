@@ -38,7 +38,7 @@ class InProcessLimits:
 
     @property
     def size(self) -> int:
-        """How many ids are remembered."""
+        """The number of ids that are remembered."""
         return len(self._windows)
 
     def _sweep(self, now_ms: int) -> None:

@@ -48,7 +48,7 @@ class Window(msgspec.Struct, frozen=True):
 
     start_ms: int = 0
     times: array[int] = array(_NUMBER, [0])  # milliseconds since the start
-    totals: array[int] = array(_NUMBER, [0])  # how many were let in until then
+    totals: array[int] = array(_NUMBER, [0])  # how many were admitted until then
 
     @classmethod
     def unpacked(cls, packed: bytes) -> Window:

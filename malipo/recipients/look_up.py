@@ -46,7 +46,7 @@ def whose(merchant_id: str, actor: Actor) -> str:
 
 
 class NameCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """What a look-up found out about a recipient; None: unknown."""
+    """The result of a look-up; without a name, the recipient is unknown."""
 
     name: str | None = None  # as the network has it on file on file
     is_registered: bool | None = None

@@ -51,7 +51,7 @@ class Settings(
         None, parse.drawn_secret(r"\S{32,}", "at least 32 characters without spaces", byte_count=32), secret=True
     )
 
-    # It may be a weak one: whoever has used such a key must be able to change it.
+    # It may be a weak one, because an operator who has used such a key must be able to change it.
     secret_key_previous: str | None = setting(
         None, parse.matching(r"\S{32,}", "at least 32 characters without spaces"), secret=True
     )
@@ -84,7 +84,7 @@ class Settings(
     key_prefix: str = setting("mlp", parse.matching("[a-z0-9]{1,12}", "1 to 12 small letters or digits"))
     header_word: str = setting("Service", parse.matching("[A-Za-z0-9]{1,20}", "1 to 20 letters or digits"))
 
-    # What the pages say and offer: that the networks are simulated, and requests with one's own key from /docs.
+    # Whether the pages tell that the networks are simulated, and offer requests with one's own key from /docs.
     simulated: bool = setting(False, parse.boolean)
     docs_try_it: bool = setting(False, parse.boolean)
 

@@ -25,7 +25,8 @@ def delete(data_dir: Path) -> None:
 
 
 def complete(environment: Mapping[str, str], command: str | None, data_dir: Path) -> dict[str, str]:
-    """The environment, with what the demo of this data folder was started with. What is set by hand wins."""
+    """The environment, completed by the settings with which the demo of this data folder was started. The environment
+    takes precedence."""
     if command in _OWN_SETTINGS or "MALIPO_DATABASE_URL" in environment:
         return dict(environment)
     return {

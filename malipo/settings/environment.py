@@ -11,7 +11,7 @@ from typing import Any
 from malipo.settings import Settings, parsers, secret_files
 
 PREFIX = "MALIPO_"
-# What was a setting once, and what is done instead.
+# Former settings, and what to do instead.
 RETIRED = {"MALIPO_OPERATOR": "is no longer a setting, because a name proves nothing: malipo operators login"}
 
 

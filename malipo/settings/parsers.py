@@ -118,7 +118,8 @@ def base_url(value: str) -> str:
 
 
 def own_url(value: str) -> str:
-    """Of this service, as others reach it. It is no network's, so simulated networks do not keep it on this machine."""
+    """The address at which others reach this service. It is no network's, so simulated networks do not restrict it to
+    this machine."""
     url = base_url(value)
     if not is_safe_address(url):
         raise ValueError("must begin with https://, because people type phone numbers and passwords there")

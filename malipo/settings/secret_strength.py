@@ -8,7 +8,7 @@ from itertools import pairwise
 _LEAST_CHARACTERS = 6  # different ones; 16 random hex digits have fewer once in 10,000,000, and 40 never
 _MOST_PREDICTABLE = 0.5  # of the steps from one character to the next
 
-# What the documentation has shown as an example, now or earlier.
+# Examples in the documentation, present and past.
 _SHOWN = {
     "0123456789abcdef0123456789abcdef",
     "fedcba9876543210fedcba9876543210",
@@ -19,7 +19,7 @@ _SHOWN = {
 
 
 def weakness_of(secret: str) -> str | None:
-    """What is wrong with it, as the rest of a sentence; None if nothing is."""
+    """The weakness of a secret, as the rest of a sentence; None if it is strong."""
     if secret in _SHOWN:
         return "is an example of the documentation, which everybody knows"
     if len(set(secret)) < _LEAST_CHARACTERS or secret in (secret + secret)[1:-1]:

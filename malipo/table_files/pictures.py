@@ -75,7 +75,8 @@ def read_logo(path: Path) -> Picture:
 
 
 def picture_in(drawn: str | None, stopped: str | None) -> Picture:
-    """The reader has seen the file, so its answer is looked at as if it came from outside too."""
+    """The picture in the reader's answer, which is checked as if it came from outside, because the reader has read the
+    file."""
     if drawn is None:
         raise NotAPicture(_PROBLEMS.get(stopped or "", PictureProblem.NO_PICTURE))
     try:

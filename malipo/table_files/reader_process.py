@@ -277,7 +277,7 @@ def send_picture(command: dict[str, Any]) -> None:
 
 
 def workbook_rows(command: dict[str, Any]) -> Iterator[list[Any]]:
-    """Those of the first sheet."""
+    """The rows of the first sheet."""
     import zipfile
 
     from python_calamine import CalamineWorkbook, SheetTypeEnum

@@ -23,7 +23,7 @@ AT_ONCE = 2
 _FOLDER = "reading"
 _LOOK_AGAIN_SECONDS = 0.05
 _TRIES = 300  # Together a quarter of a minute.
-_READ_SECONDS = 60.0  # from the beginning to the end: what is read for a page
+_READ_SECONDS = 60.0  # the whole time of a reading for a page
 
 
 class OwnFileBeingRead(TooMany):

@@ -77,7 +77,7 @@ class Reader:
                 try:
                     answer = self._forks.ask(f"{act} {self._pid}".encode())
                     self._exit_code = int(answer) if answer != b"alive" else None
-                except OSError:  # Whoever forked it is gone. The end of its pipe and its limits end it.
+                except OSError:  # The process that forked it is gone. The end of its pipe and its limits end it.
                     self._exit_code = -signal.SIGKILL
             return self._exit_code
 

@@ -130,7 +130,7 @@ def lines_of(path: Path, limits: ReadingLimits = STATEMENT) -> Iterator[list[Cel
 
 
 def beginning_of(path: Path) -> bytes:
-    """As much of a file as is looked at to tell what it is."""
+    """The beginning of a file, long enough to recognise its type."""
     with path.open("rb") as file:
         beginning = file.read(_SAMPLE_BYTES)
     if not beginning.strip():

@@ -54,7 +54,7 @@ class Sheet:
         self.row_count += 1
 
     def keep_header_in_view(self) -> None:
-        """What was added so far, while one scrolls."""
+        """Keep the rows that were added so far in view while a reader scrolls."""
         self._sheet.freeze_panes(self.row_count, 0)
 
 

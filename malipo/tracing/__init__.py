@@ -1,7 +1,7 @@
-"""Traces: where the rest of malipo finds them. Off, `active` is None, and nothing of OpenTelemetry is imported.
+"""Traces: where the rest of malipo finds them.
 
-Whoever has something to trace asks `if tracing.active is not None`, and that is all that it costs while they are off.
-What a span is, and what may be in one, is in `spans.py`.
+Without traces, `active` is None, and nothing of OpenTelemetry is imported. Code that traces asks `if tracing.active is
+not None`, which is all that it costs while traces are off. `spans.py` defines the spans and their attributes.
 """
 
 from __future__ import annotations

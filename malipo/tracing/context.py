@@ -1,4 +1,4 @@
-"""Work that has a span: a request, a call to a network, a delivery. What a task works on is in its context."""
+"""The spans under way: of a request, of a call to a network, of a delivery. Each task has its span in its context."""
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar

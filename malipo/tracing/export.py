@@ -20,7 +20,8 @@ from malipo import __version__, clock
 from malipo.tracing.span_ids import SpanIds
 from malipo.tracing.spans import Spans
 
-# What is queued at the end is sent, if the collector takes it in this time. A stop must not wait for one that hangs.
+# At the end the queue is sent, if the collector accepts it in this time. A stop must not wait for a collector that
+# hangs.
 _STOP_SECONDS = 2.0
 # A collector that is away is reported so often, and not at each of its many retries.
 _REPORT_SECONDS = 60.0

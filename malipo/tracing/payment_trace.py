@@ -1,6 +1,6 @@
-"""The trace of a payment: its ids are made from the transaction's id. Pure.
+"""The trace of a payment: its ids are derived from the transaction's id. Pure.
 
-So every process knows them, whoever created the payment and however long ago, and no row has to carry them.
+So every process knows them, whichever process created the payment and whenever, and no row stores them.
 """
 
 import hashlib

@@ -151,7 +151,7 @@ class Spans:
 
 
 def parent_in(traceparent: bytes) -> SpanContext | None:
-    """The caller's span. What is not a valid header is ignored, as the standard says."""
+    """The caller's span. An invalid header is ignored, as the standard requires."""
     found = _TRACEPARENT.fullmatch(traceparent)
     if found is None or (traceparent.startswith(b"00") and len(traceparent) != 55):
         return None

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, date, datetime, time
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-# A plus that was not percent-encoded arrives as a space: what is meant is plain.
+# A plus that was not percent-encoded arrives as a space, and can mean nothing else.
 _MOMENT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)(Z|[+ -][0-9]{2}:?[0-9]{2})"
 )

@@ -30,7 +30,7 @@ class _Body(msgspec.Struct):
 
 @dataclass(slots=True)
 class FailedPayouts:
-    """Of one merchant."""
+    """The failed payouts of one merchant."""
 
     count: int = 0
     amount: int = 0

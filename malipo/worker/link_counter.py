@@ -1,9 +1,8 @@
-"""Counts what came by payment links, a moment after it came.
+"""Counts payments by links, a moment after they end.
 
-Counting in the commit of each payment would lock the row of the link for each, and make every payment dearer. The
-worker that numbers the event of a payment's end passes the payment on to here. Whatever was missed, because a worker
-ended in between or another one has numbered it, a look at all open attempts finds, which is rare because it reads them
-all.
+Counting in the commit of each payment would lock the link's row for each, and make every payment more expensive. The
+worker that numbers the event of a payment's end passes the payment on to this loop. A rare look at all open attempts
+finds payments that were missed, because a worker ended in between or another one has numbered them.
 """
 
 import asyncio

@@ -63,7 +63,7 @@ class NetworkCalls:
 
     @property
     def free(self) -> int:
-        """How many more calls may begin now."""
+        """The number of calls that may begin now."""
         return self.connector.concurrency - len(self._tasks)
 
     def spawn(self, work: Awaitable[None], transaction: Transaction) -> None:

@@ -37,7 +37,7 @@ class WebhookConcurrency:
         self._endpoints: dict[str, _Endpoint] = {}
 
     def room(self, endpoint_id: str) -> int:
-        """How many more may be sent to this endpoint now."""
+        """The number of deliveries that may begin to this endpoint now."""
         endpoint = self._endpoints.get(endpoint_id)
         if endpoint is None:
             return max(0, min(_FIRST_LIMIT, self._free[False]))

@@ -1,7 +1,5 @@
-"""What the search of the documentation looks through: every section of every page, and every operation.
-
-The ranking is in `static/search.js`, and runs in the reader's browser.
-"""
+"""The index of the documentation's search: every section of every page, and every operation. The ranking is in
+`static/search.js`, and runs in the reader's browser."""
 
 import re
 from typing import Any

@@ -12,7 +12,7 @@ from malipo.cli.developer.credentials import Access
 from malipo.errors import Forbidden, Invalid, Missing, Refusal, Unauthorized
 
 LATEST = "latest"
-PAGE = 100  # Always as many: what was on a page is on it again, should we have to ask for it twice.
+PAGE = 100  # Always the same number, so that a page that is read twice has the same events.
 
 _MOST_WAIT_SECONDS = 25
 _PATIENCE_SECONDS = 15.0

@@ -118,7 +118,7 @@ class Sandbox:
     async def _api(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Transaction:
-        """A call to the service. What it refuses is refused in its own words."""
+        """Call the service. A refusal is shown in the service's own words."""
         sent = {"x-api-key": self._access.api_key, **(headers or {})}
         answer, content = await self._call(method, self._access.base_url + path, body, headers=sent)
         if answer.status < 300 and isinstance(content, dict) and isinstance(content.get("transaction"), dict):
@@ -151,7 +151,7 @@ class Sandbox:
 
 
 async def _within(seconds: float, look: Callable[[], Awaitable[Found]]) -> Found | None:
-    """What is found in time."""
+    """Wait for a result within a time."""
     deadline = loop_time() + seconds
     while not (found := await look()):
         if loop_time() > deadline:

@@ -1,4 +1,4 @@
-"""malipo doctor: what is right and wrong with this installation, a sentence each. It changes nothing."""
+"""malipo doctor: checks this installation, and prints a sentence for each result. It changes nothing."""
 
 import argparse
 import sys

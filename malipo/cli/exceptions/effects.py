@@ -25,7 +25,7 @@ async def find(
     terms: Mapping[str, str],
     settings: Settings,
 ) -> Rows | None:
-    """None: what it is about is not there."""
+    """Find the effect; None if its payment does not exist."""
     try:
         changes = await find_effect(
             connection,

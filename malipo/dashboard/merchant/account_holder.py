@@ -25,7 +25,8 @@ async def show(request: MerchantRequest, line: Payee) -> Response:
 
 
 async def check_name(request: MerchantRequest, line: Payee) -> NameCheck:
-    """An unknown name, whatever goes wrong. What the same person saw a moment ago is not counted again."""
+    """Look up the name; an unknown name if anything fails. A look-up of the same person within the last minute does not
+    count again."""
     recalled = request.parts.recipients.recall(request.merchant_id, line, actor=request.actor)
     if recalled is not None:
         return recalled

@@ -47,7 +47,8 @@ def exactly(typed: str) -> list[TransactionFilter]:
 
 
 def otherwise(typed: str) -> list[TransactionFilter]:
-    """What it can mean where the search finds nothing: the beginning of a receipt, an amount, an order with hyphens."""
+    """Other meanings of the text, for a search that found nothing: the beginning of a receipt, an amount, an order
+    reference with hyphens."""
     found = []
     beginning = _BETWEEN.sub("", typed)
     if len(beginning) >= LEAST_OF_A_RECEIPT and len(typed) <= _MOST and _RECEIPT.fullmatch(beginning):

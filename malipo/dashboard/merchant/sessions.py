@@ -16,7 +16,7 @@ _PATH = "/dashboard/settings#sessions"
 
 
 async def find(request: MerchantRequest) -> tuple[list[LiveMerchantSession], int]:
-    """The one that asks first, then the latest; and how many more there are."""
+    """The sessions, the current one first, then the latest; and how many more there are."""
     assert request.session is not None
     person_id, this, now = request.person.id, request.session.id, request.parts.clock()
     found = await request.parts.queries.read(

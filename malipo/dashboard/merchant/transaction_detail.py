@@ -139,7 +139,7 @@ def _corrected(words: Translator, notice: CorrectionNotice | None, network: str)
 
 
 def name_in(request: MerchantRequest) -> str:
-    """The id or reference in the path. What cannot be either need not be looked for."""
+    """The id or reference in the path. A text that can be neither is refused without a query."""
     name: str = request.http.path_params["id"]
     if not _NAME.fullmatch(name):
         raise NoSuchTransaction

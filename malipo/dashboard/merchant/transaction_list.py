@@ -99,7 +99,7 @@ async def _page(
         return await _page_of_exact(request, dataclasses.replace(wanted, before=before))
     name = _whole_name(wanted)
     if name is not None:
-        # A whole reference or id is looked up at once, however old it is.
+        # A complete reference or id is looked up directly, whatever its age.
         found = await request.parts.queries.read(
             lambda connection: transactions.get(connection, request.merchant_id, name)
         )
@@ -211,7 +211,7 @@ def _link(list_query: TransactionListQuery, **key: str) -> str:
 
 
 def _key_in(text: str) -> str | None:
-    """The id that a page begins beside; what cannot be one is as good as none."""
+    """The id beside which a page begins; None if the text cannot be an id."""
     return text if _ID.fullmatch(text) else None
 
 

@@ -143,5 +143,5 @@ async def _printed(connection: Conn, merchant_id: str, days: StatementDays) -> t
 
 
 def _number_in(text: str) -> int | None:
-    """The line that a page ends before; what cannot be one is as good as none."""
+    """The line before which a page ends; None if the text cannot be a number."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else None

@@ -41,7 +41,7 @@ async def block(request: OperatorRequest) -> Response:
 
 
 async def unblock(request: OperatorRequest) -> Response:
-    """One that was unblocked meanwhile is what was wanted."""
+    """Unblock a number. If it was unblocked meanwhile, that is no error."""
     form = await request.form()
     now, phone = request.parts.clock(), form.text("phone")
     with suppress(Conflict):

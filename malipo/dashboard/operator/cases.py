@@ -124,7 +124,7 @@ async def page(
     network = PROFILES[case.transaction.channel].name
     is_pending = case.transaction.status is Status.PENDING
     is_unconnected = case_reason.is_unconnected(case, _unconnected(request)) and served is not WorkerCoverage.YES
-    # The database was restored: what it calls PENDING may have been sent before.
+    # The database was restored: a payment that it calls PENDING may have been sent before.
     may_be_sent = is_pending and case.dispatch is not None and case.dispatch.is_asked_first
     shown: dict[str, Any] = {
         "row": _row(request, case, merchant),
@@ -192,7 +192,7 @@ def payment_in(request: OperatorRequest) -> str:
 
 
 def _possible(name: str) -> str:
-    """What cannot be an id or a reference need not be looked for."""
+    """Whether the text can be an id or a reference, so that others need no query."""
     if not _NAME.fullmatch(name):
         raise NoSuchCase(name)
     return name

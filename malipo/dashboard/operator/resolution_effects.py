@@ -123,5 +123,5 @@ def _parts(transaction: Transaction, effect: ResolutionEffect) -> Iterator[tuple
 
 
 def _is_debt(transaction: Transaction) -> bool:
-    """Whether the opposite of what the merchant was told would have left less in the wallet."""
+    """Whether the corrected outcome leaves less in the wallet than the reported one."""
     return (transaction.type is Type.COLLECTION) == (transaction.status is Status.COMPLETED)

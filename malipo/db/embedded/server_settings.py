@@ -5,7 +5,7 @@ The supervisor imports nothing of malipo, so it gets them as an argument.
 
 import json
 
-# What must hold whatever an operator sets with ALTER SYSTEM: options of each start.
+# Options of each start, which ALTER SYSTEM cannot override.
 _ALWAYS = {
     "listen_addresses": "",  # no TCP: nobody reaches it over the network
     "port": "5432",  # only a part of the socket's name
@@ -13,7 +13,7 @@ _ALWAYS = {
     "unix_socket_permissions": "0700",  # closed to other users of the machine
     "logging_collector": "off",  # its log is the supervisor's, which keeps it short
 }
-# What an operator may change: written to postgresql.conf when the cluster is made.
+# Options that an operator may change: written to postgresql.conf when the cluster is created.
 _SETTINGS = {
     "shared_buffers": "128MB",  # PostgreSQL's default, whatever initdb chose for this machine
     "max_connections": "100",  # the same
@@ -28,7 +28,7 @@ _INITDB = (
     "--data-checksums",  # a page that the disk has damaged is an error, not an answer
     "--auth=trust",  # replaced by what follows before the first start
 )
-# The folder of the socket is closed to other users of the machine, so whoever comes through it is one of us.
+# The folder of the socket is closed to other users of the machine, so every connection through it is one of ours.
 _WHO_MAY_CONNECT = """\
 local  all          malipo       trust
 local  replication  malipo       trust

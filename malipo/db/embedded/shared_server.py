@@ -272,7 +272,7 @@ def _make(folder: Path, *, like: Path) -> None:
 
 
 def _give(descriptor: int, *, like: Path) -> None:
-    """A file that root makes in another user's folder is given to that user, who could not use it otherwise."""
+    """Give a file that root has created in another user's folder to that user, who could not use it otherwise."""
     if os.geteuid() == 0:
         owner = like.stat()
         os.fchown(descriptor, owner.st_uid, owner.st_gid)

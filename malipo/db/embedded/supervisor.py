@@ -206,7 +206,7 @@ def _is_listening() -> bool:
 
 
 def _stop_orphan() -> None:
-    """Whoever listens on the socket has written the file, so this pid may be believed."""
+    """The process that listens on the socket has written the file, so this pid is right."""
     with contextlib.suppress(OSError, ValueError), open("data/postmaster.pid") as file:
         os.kill(int(file.readline()), signal.SIGINT)
 

@@ -73,7 +73,7 @@ def of_balance(reply: Reply, currency: str) -> Balance:
 
 
 def of_name(reply: Reply, number: str) -> Recipient:
-    """What a reply says of the owner of a number. Only its own code says that a number has no account: a 404 alone may
+    """The owner of a number, from a reply. Only Airtel's own code reports that a number has no account: a 404 alone may
     be a wrong path."""
     fields = reply.json()
     if fields is None or reply.is_fault:

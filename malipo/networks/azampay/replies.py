@@ -38,7 +38,8 @@ def of_token(reply: Reply) -> Token | Answer:
 
 
 def of_payment(reply: Reply) -> Answer:
-    """Accepted is not paid, whatever word stands beside it. What was given an id may be paid, whatever else is said."""
+    """The answer of a reply. "Accepted" is not paid, whatever else the reply says, and a payment that was given an id
+    may be paid."""
     fields, code = reply.json(), f"HTTP {reply.status}"
     if fields is None or _is_fault(reply):
         return Answer(verdict=Verdict.UNKNOWN, code=code, is_fault=True)
@@ -106,7 +107,7 @@ def of_name(reply: Reply, number: str) -> Recipient:
 
 
 def message_of(fields: Mapping[str, Any]) -> str:
-    """The reply's words. What is no text says nothing."""
+    """The reply's text; empty if it has none."""
     return next((text_of(fields[name]) for name in ("message", "title") if isinstance(fields.get(name), str)), "")
 
 

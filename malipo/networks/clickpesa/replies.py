@@ -127,7 +127,8 @@ def with_particulars(answer: Answer, fields: Mapping[str, Any]) -> Answer:
 
 
 def _amount(fields: Mapping[str, Any]) -> int | None:
-    """What the customer paid or got. The `amount` of a payout includes ClickPesa's fee, so it is not read."""
+    """The amount that the customer paid or got. The `amount` of a payout includes ClickPesa's fee, so it is not
+    read."""
     order = fields.get("order")
     collected = amount_of(fields.get("collectedAmount"))
     return amount_of(order.get("amount")) if collected is None and isinstance(order, dict) else collected

@@ -79,7 +79,7 @@ class HttpClient:
         headers: Mapping[str, str],
         timeout_seconds: float,
         body: bytes | None = None,
-        most_of_a_body: int = MOST_OF_A_BODY,  # A statement is longer than what is said of one payment.
+        most_of_a_body: int = MOST_OF_A_BODY,  # A statement is longer than an answer about one payment.
     ) -> Reply | RequestUnsent | ReplyLost:
         if self._opened is None:  # A process that only reads callbacks never calls.
             self._opened = Transport(tls.client_context())

@@ -92,7 +92,7 @@ class Transport:
             addresses = await self._names.addresses(target.host)
             for address in addresses[:-1]:
                 try:
-                    # One that does not answer leaves time for the next.
+                    # An address that does not answer leaves time for the next one.
                     async with asyncio.timeout(seconds / len(addresses)):
                         return await self._connect_to(address, target, most_of_a_body)
                 except OSError:

@@ -60,7 +60,7 @@ def of_query(reply: Reply) -> Answer:
 
 
 def of_no_session(reply: Reply) -> Answer:
-    """Why there is no session. Whatever it is, no payment was sent."""
+    """The answer if there is no session: no payment was sent, whatever the reason."""
     fields = reply.json() or {}
     code, words = text_of(fields.get("output_ResponseCode")), trouble(fields)
     detail = text_of(fields.get("output_ResponseDesc")) or words
@@ -82,7 +82,7 @@ def of_refused_session(reply: Reply) -> Answer | None:
 
 
 def _session_trouble(reply: Reply) -> str:
-    """What the gateway says about our session, if that is why it rejected us."""
+    """The gateway's message about our session, if it rejected us because of that."""
     if not 400 <= reply.status < 500:
         return ""
     fields = reply.json() or {}

@@ -1,1 +1,1 @@
-"""What a restore does to payments: the fence, the status while nothing is sent, and the release by two operators."""
+"""Payments after a restore: the fence, the status while nothing is sent, and the release by two operators."""

@@ -37,7 +37,7 @@ class ReleaseRefusal(Code):
 
 
 class ReleaseTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be released; without a channel, the installation."""
+    """The channel to release; without a channel, the installation."""
 
     epoch: int
     channel: str | None = None
@@ -124,7 +124,7 @@ async def _find_code(tx: Tx, proposal: Proposal) -> str:
 
 
 def sums_of(found: RestoreStatus, pair: tuple[str, str]) -> tuple[int, int]:
-    """How many payments of a channel wait, and their amount."""
+    """The number of waiting payments of a channel, and their amount."""
     rows = [each for each in found.open if each.is_asked_first and (each.channel, each.type) == pair]
     return sum(each.payments for each in rows), sum(each.amount for each in rows)
 
@@ -171,7 +171,7 @@ def _details(proposal: Proposal, evidence: str) -> dict[str, Any]:
 
 
 async def find_release(tx: Tx, epoch: int, channel: str | None, type_: str | None) -> Proposal | None:
-    """What is proposed, and not decided yet; locked until the commit."""
+    """The open proposal, locked until the commit."""
     subject = ReleaseTerms(epoch=epoch, channel=channel, type=type_).subject
     return next(iter(await proposals.lock_open(tx, [Act.RELEASE], subject)), None)
 

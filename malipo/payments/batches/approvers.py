@@ -22,7 +22,7 @@ class ApproverRules:
 
 @dataclass(frozen=True, slots=True)
 class AwaitingOfMaker:
-    """What one person made, and awaits approval."""
+    """Batches of one person that await approval."""
 
     maker: str | None
     count: int

@@ -61,7 +61,7 @@ class BatchItem(msgspec.Struct, frozen=True, kw_only=True):
     retry_of: str | None = None  # the payout that has failed, and that this pays again
     network_key: str = ""
     payout_id: str | None = None  # of one that was paid by a lost approval, and adopted
-    name_found: str | None = None  # whom the network knows by this number, if that was looked up
+    name_found: str | None = None  # the name that the network has for this number, if it was looked up
     name_checked_at: datetime | None = None
 
 

@@ -27,7 +27,7 @@ from malipo.restore.store import installation
 
 
 class BatchDraft(msgspec.Struct, frozen=True):
-    """What is wrong with nothing of it. Fees and network keys are given to its items when it is made."""
+    """The fields of a batch without mistakes. Its items get their fees and network keys when it is created."""
 
     id: str
     name: str
@@ -104,7 +104,8 @@ class CreateBatch:
 
 
 async def _find_made(tx: Tx, request: BatchRequest) -> MadeBatch | Refusal | None:
-    """What was made under this key, or under this id by an earlier try whose commit was not confirmed to us."""
+    """The batch of this key; or the batch of this id, which an earlier try wrote whose commit was not confirmed to
+    us."""
     if request.draft is not None and (ours := await batches.get(tx, request.merchant_id, request.draft.id)) is not None:
         return MadeBatch(ours)
     if request.key is None or (used := await batches.find_by_key(tx, request.merchant_id, request.key)) is None:

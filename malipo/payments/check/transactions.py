@@ -168,7 +168,7 @@ async def _wrong_batch_events(connection: Conn, within: KeyRange) -> list[Ledger
 
 
 async def _wrong_link_events(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """What is told of a link is about a payment that has ended and is an attempt of that link."""
+    """Each event of a link must be about a payment that has ended and is an attempt of that link."""
     rows = await connection.fetch(
         f"""
         SELECT e.event, e.link_id FROM link_events e

@@ -33,7 +33,7 @@ class TransactionPage:
 
 
 def most_looked_through(wanted: TransactionFilter) -> int:
-    """How many payments a page reads at most before it says that there may be more."""
+    """The most payments that a page reads before it reports that there may be more."""
     return MOST_FOR_SHORT_TERM if wanted.term is not None and len(wanted.term) < LEAST else MOST_LOOKED_THROUGH
 
 

@@ -22,7 +22,7 @@ _NEAR = 2000
 
 @dataclass(frozen=True, slots=True)
 class MatchCount:
-    """How many transactions match a filter, and where they are, the newest first."""
+    """The number of transactions that match a filter, and where they are, the newest first."""
 
     merchant_id: str
     categories: Sequence[int]

@@ -1,6 +1,6 @@
-"""How many payments match a filter, and their sums by outcome: for the dashboard's list.
+"""The number of payments that match a filter, and their sums by outcome: for the dashboard's list.
 
-It reads a limited number of payments, the newest, as a page of the list does, and says if there may be more.
+It reads a limited number of payments, the newest, as a page of the list does, and reports if there may be more.
 """
 
 from collections.abc import Sequence

@@ -8,10 +8,10 @@ from malipo.payments.network_answer.failure import end_as_failed
 from malipo.payments.network_answer.query_schedule import query_later
 from malipo.payments.transaction import Transaction
 
-# How many "not found" answers are needed before they count.
+# "Not found" counts after this many such answers.
 _NOT_FOUNDS = 3
 
-# How often a payout is sent at most.
+# A payout is sent at most this often.
 _SENDS = 3
 
 

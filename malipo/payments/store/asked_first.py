@@ -105,7 +105,7 @@ async def find_asked_first(connection: Conn, keys: Collection[Key]) -> set[Key]:
 
 
 class OpenPayments(NamedTuple):
-    """How many open payments there are of one kind, and their amount."""
+    """The number of open payments of one kind, and their amount."""
 
     channel: str
     type: str

@@ -43,7 +43,7 @@ class ResolutionTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProposedResolution(ResolutionTerms, frozen=True, kw_only=True):
-    """What an operator says became of a payment."""
+    """An operator's finding about a payment, as it was proposed."""
 
     id: str
     evidence: str

@@ -16,7 +16,7 @@ class Creator(NamedTuple):
 
 
 async def find(connection: Conn, merchant_id: str, transaction_id: str) -> Creator | None:
-    """Who created a payment. None if it is older than this column. A revoked key is still known."""
+    """The creator of a payment; None for a payment that is older than this column. A revoked key is still known."""
     row = await connection.fetchrow(
         """
         SELECT t.created_by, k.name, k.last4 FROM transactions t

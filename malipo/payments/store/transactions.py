@@ -223,7 +223,7 @@ async def find_statuses(connection: Conn, keys: Collection[Key]) -> dict[Key, St
 
 
 async def find_ids(tx: Tx, wanted: Sequence[Key]) -> list[str | None]:
-    """The id of each transaction, which is given by its id or its reference."""
+    """The ids of transactions that are named by id or reference."""
     rows = await tx.fetch(
         """
         SELECT t.merchant_id, t.reference, t.id FROM transactions t

@@ -21,7 +21,7 @@ _AT_ONCE = 50
 
 
 class CloseFinding(Code):
-    """What is wrong with a closed day."""
+    """A mistake in a closed day."""
 
     CONTENT = "close_content_changed"
     PREVIOUS = "close_previous_differs"

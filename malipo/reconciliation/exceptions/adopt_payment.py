@@ -111,8 +111,8 @@ async def _as_refund(tx: Tx, draft: Transaction) -> Transaction:
 
 
 async def _lend(tx: Tx, draft: Transaction, receipt: str, *, now: datetime) -> None:
-    """Lend the wallet what it lacks before the payout is taken from it: no wallet goes below zero. What is told of it
-    says the payment as it is at the commit."""
+    """Lend the wallet what it lacks before the payout is taken from it: no wallet goes below zero. The event about that
+    shows the payment as it is at the commit."""
     if draft.type is Type.COLLECTION:
         return
     wallet = (await ledger.lock(tx, [draft.merchant_id]))[draft.merchant_id]

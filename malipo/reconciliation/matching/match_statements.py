@@ -55,7 +55,7 @@ class Aggregators(NamedTuple):
 
 
 class MatchingCounts(msgspec.Struct, kw_only=True, rename="camel"):
-    """What a run has done, as it is kept in the audit log."""
+    """The counts of a run, as the audit log keeps them."""
 
     matched: int = 0  # lines that were matched with payments
     reversals: int = 0
@@ -184,7 +184,7 @@ async def _fill_candidates(tx: Tx, aggregators: Aggregators, unbooked: Sequence[
 
 
 class _MatchedLines(NamedTuple):
-    """How many lines were matched, by what they are of a payment."""
+    """The number of matched lines, by their role for a payment."""
 
     payments: int
     reversals: int

@@ -29,7 +29,7 @@ class PeriodRefusal(Code):
 
 
 class LayoutChoice(StrEnum):
-    """What an author of a layout defined."""
+    """The part of a layout that an author defined."""
 
     COLUMNS = "columns"  # the meaning of the columns
     AGGREGATOR = "aggregator"  # whose account its files are of

@@ -74,7 +74,7 @@ def _values_of(form: Form) -> dict[str, Any]:
 
 
 def _end_of(day: str) -> str:
-    """The last moment of a day of Dar es Salaam; what is no day stays as it was typed."""
+    """The last moment of a day in Dar es Salaam. A text that is no day stays as it was typed."""
     try:
         return datetime.combine(date.fromisoformat(day), time.max, clock.ZONE).isoformat()
     except ValueError:

@@ -1,1 +1,1 @@
-"""The operators' pages of reconciliation: what the networks' statements say, and what is done about it."""
+"""The operators' pages of reconciliation: statements, exceptions and the daily close."""

@@ -45,7 +45,7 @@ _ID = re.compile(r"exc_[0-9a-z]{1,40}")
 
 @dataclass(frozen=True, slots=True)
 class ExceptionQuery:
-    """The filters: as they were chosen, and as the store takes them. What cannot be chosen is as good as none."""
+    """The filters, as they were chosen and as the store takes them. An unknown choice counts as no filter."""
 
     typed: Mapping[str, str]
     wanted: ExceptionFilter

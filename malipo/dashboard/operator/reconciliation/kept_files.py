@@ -64,7 +64,7 @@ class KeptFiles:
         (self._folder / id_ / _ABOUT).write_bytes(msgspec.json.encode(about))
 
     def find(self, id_: str, *, operator_id: str) -> tuple[Path, FileDescription]:
-        """The file and what was said of it. Nobody sees what another operator has sent."""
+        """The file, with its uploader's statements about it. Nobody sees a file that another operator has uploaded."""
         if not _ID.fullmatch(id_):
             raise NotKept
         folder = self._folder / id_

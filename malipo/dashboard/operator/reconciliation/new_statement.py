@@ -276,8 +276,8 @@ async def import_(request: OperatorRequest) -> Response:
 
 
 async def _refused(request: OperatorRequest, refusal: Refusal, *, accepted: str) -> Response:
-    """What does not add up can be accepted, and so can the first file of an account. Lines that cannot be read cannot,
-    nor can a file that is another account's or contradicts one that is there."""
+    """Show a refusal. An operator can accept a file that does not add up, and the first file of an account; but no file
+    with unreadable lines, of another account, or that contradicts a known file."""
     problems = [say(each, request.words) for each in refusal.problems]
     status = HTTPStatus.CONFLICT if isinstance(refusal, Conflict) else HTTPStatus.BAD_REQUEST
     if isinstance(refusal, run_import.DoesNotAddUp):

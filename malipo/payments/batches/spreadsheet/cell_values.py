@@ -33,7 +33,7 @@ class Quality(StrEnum):
 
 
 class RepairKind(StrEnum):
-    """What was done to a cell. The first two are only another way to write a number."""
+    """How a cell was repaired. The first two are only another way to write a number."""
 
     LOCAL_NUMBER = "local_number"  # 0754 000 100
     WITHOUT_PLUS = "without_plus"  # 255754000100

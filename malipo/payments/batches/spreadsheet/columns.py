@@ -117,7 +117,7 @@ def _by_cells(samples: Sequence[Sequence[str]], found: dict[SheetColumn, int]) -
 
 
 def _share(column: SheetColumn, samples: Sequence[Sequence[str]], number: int) -> float:
-    """How many of the cells that are filled in can be read as this."""
+    """The share of the filled cells that can be read as this."""
     cells = [row[number] for row in samples if number < len(row) and row[number].strip()]
     return sum(_fits(column, each) for each in cells) / len(cells) if cells else 0.0
 

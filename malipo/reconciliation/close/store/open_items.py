@@ -17,7 +17,7 @@ _WHICH = "coalesce(m.transaction_id, w.transaction_id, e.cause_id)"
 
 
 class _Subject(NamedTuple):
-    """What an entry `e` is about. Entries of one subject cancel each other."""
+    """The subject of an entry `e`. Entries of one subject cancel each other."""
 
     when: str  # a condition; the first one that holds decides
     kind: str
