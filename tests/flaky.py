@@ -1,7 +1,8 @@
 """`scripts/flaky`: the suite several times under load, each time in an order of its own, counted over several sittings.
 
 What depends on luck, or on what ran before, shows. A run that has ended is a line of `runs.jsonl`; a run that was
-stopped is none. Only runs of the present commit count, and a changed tree counts as no commit.
+stopped is none. Only runs of the present commit count, and a changed tree counts as no commit. A run can be of several
+parts, which the seed draws: a line each, so that a sitting may be short, and several machines share the runs.
 """
 
 import argparse
@@ -35,6 +36,8 @@ class Run:
     failed: list[str]
     exit_code: int
     options: list[str]  # for pytest
+    part: int = 1
+    parts: int = 1
 
     @property
     def is_green(self) -> bool:
@@ -45,25 +48,41 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/flaky", description=__doc__)
     parser.add_argument("--runs", type=int, default=10, help="how many runs of this commit there are to be in the end")
     parser.add_argument("--load", type=int, default=6, help="busy processes beside each; 0 where there is other load")
+    parser.add_argument("--parts", type=int, default=1, metavar="N", help="run the files of a run in so many parts")
+    parser.add_argument("--part", type=int, metavar="K", help="only this part of each run; others run elsewhere")
+    parser.add_argument("--seeds", type=_numbers, default=[], metavar="S,S", help="these seeds instead of drawn ones")
     parser.add_argument("--show", action="store_true", help="only print what the runs of this commit have shown")
     parsed, options = parser.parse_known_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and end what was started
     commit = _commit()
     _FOLDER.mkdir(parents=True, exist_ok=True)
     path = _FOLDER / "runs.jsonl"
-    done = of_commit(_lines(path), commit, options)
+    done = [each for each in of_commit(_lines(path), commit, options) if each.parts == parsed.parts]
     if not parsed.show:
         with _busy(parsed.load):
-            while len(done) < parsed.runs:
-                seed = random.SystemRandom().randrange(2**24)
-                print(f"· run {len(done) + 1} of {parsed.runs} of {commit[:12]}: --order {seed}", flush=True)
-                run = _run(commit, seed, parsed.load, options)
+            for seed, part in to_do(done, parsed):
+                print(f"· --order {seed} --part {part}/{parsed.parts} of {commit[:12]}", flush=True)
+                run = _run(commit, seed, parsed.load, options, part, parsed.parts)
                 with path.open("a") as file:
                     file.write(json.dumps(asdict(run)) + "\n")
                 done.append(run)
                 print(f"  {told(run)}", flush=True)
     print("\n".join(summary(done)))
     return 0 if done and all(each.is_green for each in done) else 1
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(each) for each in text.split(",")]
+
+
+def to_do(done: Sequence[Run], asked: argparse.Namespace) -> list[tuple[int, int]]:
+    """Seeds and parts: first what is missing of runs that were begun."""
+    seeds = asked.seeds or list(dict.fromkeys(each.seed for each in done))
+    if not asked.seeds:
+        seeds += [random.SystemRandom().randrange(2**24) for _ in range(asked.runs - len(seeds))]
+    parts = [asked.part] if asked.part else range(1, asked.parts + 1)
+    known = {(each.seed, each.part) for each in done}
+    return [(seed, part) for seed in seeds for part in parts if (seed, part) not in known]
 
 
 def of_commit(lines: Sequence[str], commit: str, options: list[str]) -> list[Run]:
@@ -79,13 +98,19 @@ def told(run: Run) -> str:
 
 def summary(runs: Sequence[Run]) -> Iterator[str]:
     red = [each for each in runs if not each.is_green]
-    yield f"{len(red)} of {len(runs)} runs were red."
+    ended = Counter(each.seed for each in runs)
+    whole = sum(number == runs[0].parts for number in ended.values())
+    yield f"{len({each.seed for each in red})} of {len(ended)} runs were red; {whole} were whole."
     for name, count in Counter(name for each in red for name in each.failed).most_common():
         seeds = ", ".join(str(each.seed) for each in red if name in each.failed)
         yield f"  {count} × {name} (--order {seeds})"
-    yield from (f"  --order {each.seed}: exit code {each.exit_code}, no test named" for each in red if not each.failed)
+    yield from (
+        f"  --order {each.seed} --part {each.part}/{each.parts}: exit code {each.exit_code}, no test named"
+        for each in red
+        if not each.failed
+    )
     if red:
-        yield f"What each printed is in {_FOLDER.relative_to(_ROOT)}/SEED.txt."
+        yield f"What each printed is in {_FOLDER.relative_to(_ROOT)}/SEED-PART.txt."
 
 
 def outcome(printed: str) -> tuple[int, list[str]]:
@@ -126,16 +151,19 @@ def _busy(count: int) -> Iterator[None]:
             each.wait()
 
 
-def _run(commit: str, seed: int, load: int, options: list[str]) -> Run:
-    command = [sys.executable, "-m", "pytest", "--at-once", "5", "--order", str(seed), *options]
-    printed = _FOLDER / f"{seed}.txt"
+def _run(commit: str, seed: int, load: int, options: list[str], part: int, parts: int) -> Run:
+    order = ["--order", str(seed), "--part", f"{part}/{parts}"]
+    command = [sys.executable, "-m", "pytest", "--at-once", "7", *order, *options]
+    printed = _FOLDER / f"{seed}-{part}.txt"
     began = time.monotonic()
     with printed.open("wb") as output, tempfile.TemporaryDirectory(prefix="malipo-tests.", dir=_memory()) as folder:
         Path(folder).chmod(0o755)  # Some tests run PostgreSQL as another user.
         environment = os.environ | {"TMPDIR": folder}
         done = subprocess.run(command, cwd=_ROOT, env=environment, stdout=output, stderr=output, check=False)
     tests, failed = outcome(printed.read_text(errors="replace"))
-    return Run(commit, seed, load, round(time.monotonic() - began), tests, failed, done.returncode, options)
+    return Run(
+        commit, seed, load, round(time.monotonic() - began), tests, failed, done.returncode, options, part, parts
+    )
 
 
 def _memory() -> Path | None:

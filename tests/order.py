@@ -1,6 +1,7 @@
 """In which order tests run: the files that take longest first, because what begins last should be short.
 
-`--order SEED` is for `scripts/flaky`: files, and the tests of a file, in an order that the seed draws.
+`--order SEED` is for `scripts/flaky`: files, and the tests of a file, in an order that the seed draws. `--part 2/5` runs
+a fifth of the files, which the seed draws too: the parts of a seed are a whole run.
 """
 
 import random
@@ -40,6 +41,7 @@ assert all(each.exists() for each in _PLACES), "a file was renamed"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--order", type=int, metavar="SEED", help="run the tests in an order that this seed draws")
+    parser.addoption("--part", default="1/1", metavar="K/N", help="of this order, run the Kth of N parts")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -47,7 +49,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if seed is None:
         items.sort(key=lambda each: _PLACES.get(each.path, len(_PLACES)))
     else:
-        items[:] = shuffled(items, random.Random(seed))
+        chosen = part_of(shuffled(items, random.Random(seed)), *map(int, config.getoption("--part").split("/")))
+        config.hook.pytest_deselected(items=list(set(items).difference(chosen)))
+        items[:] = chosen
 
 
 def files_of(items: list[pytest.Item]) -> list[list[pytest.Item]]:
@@ -66,3 +70,8 @@ def shuffled(items: list[pytest.Item], chance: random.Random) -> list[pytest.Ite
     for tests in files:
         chance.shuffle(tests)
     return [each for tests in files for each in tests]
+
+
+def part_of(items: list[pytest.Item], part: int, parts: int) -> list[pytest.Item]:
+    """Whole files, and whole folders where these stay together."""
+    return [item for file in files_of(items)[part - 1 :: parts] for item in file]

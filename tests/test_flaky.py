@@ -1,9 +1,12 @@
 """What `scripts/flaky` counts: the runs of one commit that have ended, over several sittings, and what failed in each."""
 
+import argparse
 import json
 from dataclasses import asdict, replace
 
-from tests import flaky
+import pytest
+
+from tests import flaky, order
 
 NAME = "tests/test_ids.py::test_two[far apart]"
 PRINTED = f"""
@@ -32,6 +35,26 @@ def test_only_runs_of_the_same_commit_and_tests_count() -> None:
 
 def test_a_failure_is_named_with_every_seed_that_shows_it() -> None:
     told = "\n".join(flaky.summary([GREEN, RED, replace(RED, seed=7), KILLED]))
-    assert "3 of 4 runs were red" in told
+    assert "3 of 4 runs were red; 4 were whole." in told
     assert f"2 × {NAME} (--order 2, 7)" in told
-    assert "--order 3: exit code -9, no test named" in told
+    assert "--order 3 --part 1/1: exit code -9, no test named" in told
+
+
+def test_a_run_in_parts_goes_on_where_it_was_stopped() -> None:
+    halves = [replace(GREEN, part=1, parts=2), replace(GREEN, part=2, parts=2), replace(RED, part=1, parts=2)]
+    asked = argparse.Namespace(runs=3, seeds=[], part=None, parts=2)
+    left = flaky.to_do(halves, asked)
+    assert left[0] == (RED.seed, 2)
+    assert [part for _, part in left[1:]] == [1, 2], "of a third run"
+    assert flaky.to_do(halves, argparse.Namespace(**vars(asked) | {"seeds": [1, 7], "part": 2})) == [(7, 2)]
+    assert next(flaky.summary(halves)) == "1 of 2 runs were red; 1 were whole."
+
+
+def test_the_parts_of_a_seed_are_a_whole_run(request: pytest.FixtureRequest) -> None:
+    files = [list(each) for each in order.files_of(request.session.items)]
+    items = [item for file in files for item in file]
+    parts = [order.part_of(items, part, 3) for part in (1, 2, 3)]
+    assert sorted(item.nodeid for part in parts for item in part) == sorted(item.nodeid for item in items)
+    assert {frozenset(each.path for each in part) for part in parts if part} == {
+        frozenset(item.path for file in files[place::3] for item in file) for place in range(min(3, len(files)))
+    }

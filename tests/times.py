@@ -3,11 +3,13 @@
 Each process of the run writes down what it has measured when it ends; the one that reports reads them all. The CPU of a
 file is that of the test's own process, of what it has started, of what was forked for it (`fork_server.py`), and of the
 PostgreSQL of its process: each process of a run has one. Collecting, and servers that have no parent here, are only in
-the sum of `whole_cpu.py`.
+the sum of `whole_cpu.py`. Idle is the wall time in which none of them wanted a processor, on a busy machine too: it shows
+what more files side by side would fill, and which tests wait long.
 """
 
 import json
 import os
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -21,6 +23,8 @@ from tests import fork_server
 
 _SHOWN = 40
 _KINDS = ("tests", "started", "forked", "database")
+_LOOK_SECONDS = 0.2
+_WANTS_CPU = frozenset("RD")
 _postgres: list[int] = []
 
 
@@ -44,16 +48,19 @@ class _Times:
         self._folder = self._root / ".venv" / "times"
         for path in self._files():
             path.unlink()
-        self._measured: dict[str, Counter[str]] = {"number": Counter(), "wall": Counter()}
+        self._measured: dict[str, Counter[str]] = {"number": Counter(), "wall": Counter(), "idle": Counter()}
         self._measured |= {"fixtures": Counter(), "fixture wall": Counter()}
         self._measured |= {kind: Counter() for kind in _KINDS}
         self._inside = 0.0  # of the fixture that is being set up: what those that it needs took
         self._used: dict[str, float] | None = None  # when the file began
+        self._file = ""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
         file, wall = str(item.path.relative_to(self._root)), time.monotonic()
-        before = self._used or _used()
+        if self._used is None:
+            threading.Thread(target=self._look, name="times", daemon=True).start()
+        before, self._file = self._used or _used(), file
         result = yield
         self._measured["number"][file] += 1
         self._measured["wall"][file] += time.monotonic() - wall  # type: ignore[assignment]
@@ -63,6 +70,15 @@ class _Times:
         for kind, seconds in self._used.items():
             self._measured[kind][file] += seconds - before[kind]  # type: ignore[assignment]
         return result
+
+    def _look(self) -> None:
+        this = threading.get_native_id()
+        while True:
+            time.sleep(_LOOK_SECONDS)
+            forking = fork_server.pid()
+            trees = (os.getpid(), *_postgres, *([] if forking is None else [forking]))
+            if not any(_wants_cpu(each, this) for each in trees):
+                self._measured["idle"][self._file] += _LOOK_SECONDS  # type: ignore[assignment]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
@@ -103,15 +119,20 @@ class _Times:
             write(f"{seconds:8.1f} {whole['fixtures'][name]:8}  {name}")
 
     def _say_files(self, write: Any, whole: dict[str, Counter[str]], cpu: Counter[str]) -> None:
-        write(f"{'CPU s':>8} {''.join(f'{kind:>9}' for kind in _KINDS)} {'wall s':>8} {'number':>6}  file")
+        write(
+            f"{'CPU s':>8} {''.join(f'{kind:>9}' for kind in _KINDS)} {'wall s':>8} {'idle s':>8} {'number':>6}  file"
+        )
         longest = [file for file, _ in whole["wall"].most_common(_SHOWN // 2)]
         dearest = [file for file, _ in cpu.most_common(_SHOWN)]
         for file in dict.fromkeys([*dearest, *longest]):
             kinds = "".join(f"{whole[kind][file]:9.1f}" for kind in _KINDS)
-            write(f"{cpu[file]:8.1f} {kinds} {whole['wall'][file]:8.1f} {whole['number'][file]:6}  {file}")
+            write(
+                f"{cpu[file]:8.1f} {kinds} {whole['wall'][file]:8.1f} {whole['idle'][file]:8.1f} {whole['number'][file]:6}  {file}"
+            )
         kinds = "".join(f"{sum(whole[kind].values()):9.1f}" for kind in _KINDS)
         write(
-            f"{sum(cpu.values()):8.1f} {kinds} {sum(whole['wall'].values()):8.1f} {sum(whole['number'].values()):6}  "
+            f"{sum(cpu.values()):8.1f} {kinds} {sum(whole['wall'].values()):8.1f} {sum(whole['idle'].values()):8.1f} "
+            f"{sum(whole['number'].values()):6}  "
             f"in all {len(whole['wall'])} files, added up over all processes"
         )
 
@@ -144,3 +165,14 @@ def _of_tree(pid: int, *, without: tuple[int, ...]) -> float:
         for thread in (folder / "task").iterdir():
             children += (thread / "children").read_text().split()
     return ticks / os.sysconf("SC_CLK_TCK") + sum(_of_tree(int(each), without=without) for each in children)
+
+
+def _wants_cpu(pid: int, this: int) -> bool:
+    """Whether a thread of this process, or of one that it has started, runs or waits for a processor or the disk."""
+    children: list[str] = []
+    with suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            if thread.name != str(this) and (thread / "stat").read_text().rpartition(")")[2].split()[0] in _WANTS_CPU:
+                return True
+            children += (thread / "children").read_text().split()
+    return any(_wants_cpu(int(each), this) for each in children)

@@ -60,8 +60,8 @@ class Driver:
 
     @classmethod
     def started(cls, library: Library) -> "Driver":
+        command, environment = _python(library) if library.list else _node(library)  # or the test is skipped
         complaints = TemporaryFile("w+")  # noqa: SIM115 (closed at its end)
-        command, environment = _python(library) if library.list else _node(library)
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints, text=True
         )
