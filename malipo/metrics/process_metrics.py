@@ -5,6 +5,7 @@ Each service has a registry of its own, so that two services in one process do n
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -69,6 +70,13 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self.money = MoneyGauges(self._registry)
+        self._add_requests()
+        self._add_commits()
+        self._add_installation()
+        self._add_networks()
+        self._add_deliveries()
+
+    def _add_requests(self) -> None:
         self._requests = _Counts("malipo_requests", "Requests answered", ["method", "route", "status"])
         self._request_seconds = _Times("malipo_request_seconds", "Time to the end of an answer", ["route"])
         self._transactions = _Counts(
@@ -76,33 +84,27 @@ class Metrics:
         )
         for each in (self._requests, self._request_seconds, self._transactions):
             self._registry.register(each)
-        self._batch_size = Histogram(
-            "malipo_batch_size", "Requests that shared one commit", ["group"], buckets=_SIZES, registry=self._registry
-        )
-        self._commit_seconds = Histogram(
-            "malipo_commit_seconds", "Time of one shared commit", ["group"], buckets=_SECONDS, registry=self._registry
-        )
-        self._waiting = Gauge(
-            "malipo_group_waiting", "Requests that wait for the next commit", ["group"], registry=self._registry
-        )
-        self._pool = Gauge("malipo_database_connections", "Connections of the pool", ["state"], registry=self._registry)
-        self._clock_skew = Gauge(
-            "malipo_clock_skew_seconds",
-            "How far this host's clock is ahead of the database's",
-            registry=self._registry,
-        )
-        self._fenced = Gauge(
-            "malipo_fenced", "1 while nothing is sent, because the database was restored", registry=self._registry
-        )
-        self._held = Gauge("malipo_held", "1 while operators hold all payments", registry=self._registry)
-        build = Gauge(
-            "malipo_build_info", "1; its labels name version and build", ["version", "build"], registry=self._registry
-        )
-        build.labels(__version__, build_id()).set(1)
-        self._epoch = Gauge(
-            "malipo_epoch", "1; after a restore the Unix time at which it was noticed", registry=self._registry
-        )
 
+    def _add_commits(self) -> None:
+        histogram = partial(Histogram, registry=self._registry)
+        self._batch_size = histogram("malipo_batch_size", "Requests that shared one commit", ["group"], buckets=_SIZES)
+        self._commit_seconds = histogram(
+            "malipo_commit_seconds", "Time of one shared commit", ["group"], buckets=_SECONDS
+        )
+        gauge = partial(Gauge, registry=self._registry)
+        self._waiting = gauge("malipo_group_waiting", "Requests that wait for the next commit", ["group"])
+        self._pool = gauge("malipo_database_connections", "Connections of the pool", ["state"])
+
+    def _add_installation(self) -> None:
+        gauge = partial(Gauge, registry=self._registry)
+        self._clock_skew = gauge("malipo_clock_skew_seconds", "How far this host's clock is ahead of the database's")
+        self._fenced = gauge("malipo_fenced", "1 while nothing is sent, because the database was restored")
+        self._held = gauge("malipo_held", "1 while operators hold all payments")
+        build = gauge("malipo_build_info", "1; its labels name version and build", ["version", "build"])
+        build.labels(__version__, build_id()).set(1)
+        self._epoch = gauge("malipo_epoch", "1; after a restore the Unix time at which it was noticed")
+
+    def _add_networks(self) -> None:
         self._calls = Counter(
             "malipo_network_calls", "Calls to networks", ["network", "act", "verdict"], registry=self._registry
         )
@@ -113,22 +115,16 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self._down = Gauge(
-            "malipo_network_down", "1 while nothing is sent to a network", ["network"], registry=self._registry
-        )
-        self._stuck = Gauge(
-            "malipo_worker_loop_stuck", "1 while a loop of a worker does not turn", ["loop"], registry=self._registry
-        )
-        self._blocked = Gauge(
-            "malipo_worker_loop_blocked",
-            "1 while a loop of a worker turns and cannot do its work",
-            ["loop"],
-            registry=self._registry,
+        gauge = partial(Gauge, registry=self._registry)
+        self._down = gauge("malipo_network_down", "1 while nothing is sent to a network", ["network"])
+        self._stuck = gauge("malipo_worker_loop_stuck", "1 while a loop of a worker does not turn", ["loop"])
+        self._blocked = gauge(
+            "malipo_worker_loop_blocked", "1 while a loop of a worker turns and cannot do its work", ["loop"]
         )
 
-        self._attempts = Counter(
-            "malipo_webhook_attempts", "Attempts to deliver a webhook", ["answer"], registry=self._registry
-        )
+    def _add_deliveries(self) -> None:
+        counter = partial(Counter, registry=self._registry)
+        self._attempts = counter("malipo_webhook_attempts", "Attempts to deliver a webhook", ["answer"])
         self._attempt_seconds = Histogram(
             "malipo_webhook_seconds",
             "Time of an attempt to deliver",
@@ -136,12 +132,8 @@ class Metrics:
             buckets=_SECONDS,
             registry=self._registry,
         )
-        self._exhausted = Counter(
-            "malipo_webhooks_given_up", "Deliveries that failed at their last attempt", registry=self._registry
-        )
-        self._messages = Counter(
-            "malipo_messages", "Attempts to send a message by e-mail", ["outcome"], registry=self._registry
-        )
+        self._exhausted = counter("malipo_webhooks_given_up", "Deliveries that failed at their last attempt")
+        self._messages = counter("malipo_messages", "Attempts to send a message by e-mail", ["outcome"])
         self._deliveries = Gauge("malipo_webhooks_under_way", "Deliveries under way", registry=self._registry)
 
     def count_request(self, method: str, route: str, status: int, seconds: float) -> None:

@@ -16,7 +16,7 @@ from malipo.cli.database import approve, with_database, write
 from malipo.cli.exceptions import effects
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.cli.statements.matching_result import match_now
-from malipo.db import Database, Tx
+from malipo.db import Conn, Database, Tx
 from malipo.db.database_time import database_now
 from malipo.reconciliation.exceptions.find_effect import ImportEffect
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
@@ -24,6 +24,7 @@ from malipo.reconciliation.imports.store import withdrawal_proposals as statemen
 from malipo.reconciliation.imports.store import withdrawals
 from malipo.reconciliation.imports.store.withdrawal_proposals import ProposedAction, StatementProposal
 from malipo.reconciliation.imports.withdraw_statement import NoSuchStatement, WithdrawStatements
+from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store import statements
 from malipo.settings import Settings
 from malipo.words import effects as effect_words
@@ -61,51 +62,13 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
             file = await statements.get(connection, arguments.file)
             if file is None:
                 raise NoSuchStatement(arguments.file)
-            is_withdrawn = file.withdrawn_at is not None
-            find = withdrawals.find_remaining if is_withdrawn else withdrawals.find_ended
-            return {
-                "id": file.id,
-                "file": file.name,
-                "channel": file.channel,
-                "account": file.account or None,
-                "from": file.begins_at,
-                "to": file.ends_at,
-                "lines": file.line_count,
-                "withdrawn": file.withdrawn_at,
-                "bookings": [
-                    {
-                        "booking": each.id,
-                        "kind": each.kind,
-                        "day": each.day,
-                        "amount": each.amount,
-                        "undone": each.is_undone,
-                    }
-                    for each in await withdrawals.find_bookings(connection, file.id)
-                ],
-                "payments that it ended or corrected": [
-                    {"payment": each.reference, "receipt": each.receipt, "status": each.status, "amount": each.amount}
-                    for each in await find(connection, file.id)
-                ],
-                "proposals": [
-                    {
-                        "action": each.action,
-                        "of": each.subject,
-                        "by": each.requested_by,
-                        "reason": each.reason,
-                        "decided by": each.decided_by,
-                        "approved": each.is_approved,
-                    }
-                    for each in await statement_proposals.find(connection, file.id)
-                ],
-                "changes": _changes(
-                    await find_import_effect(
-                        connection,
-                        file,
-                        approval_amount=(await with_limits(connection, settings)).booking_approval_amount,
-                        now=await database_now(connection),
-                    )
-                ),
-            }
+            effect = await find_import_effect(
+                connection,
+                file,
+                approval_amount=(await with_limits(connection, settings)).booking_approval_amount,
+                now=await database_now(connection),
+            )
+            return await _found(connection, file) | {"changes": _changes(effect)}
 
     found = with_database(settings, act)
     if arguments.json:
@@ -124,6 +87,41 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
         for booking, rows in changes["undos"].items():
             print(f"\nUndoing {booking} would change:\n{effects.in_words(rows)}")
     return 0
+
+
+async def _found(connection: Conn, file: StatementFile) -> dict[str, Any]:
+    """The import, with its bookings, the payments that it ended or corrected, and the proposals about it."""
+    is_withdrawn = file.withdrawn_at is not None
+    find_payments = withdrawals.find_remaining if is_withdrawn else withdrawals.find_ended
+    return {
+        "id": file.id,
+        "file": file.name,
+        "channel": file.channel,
+        "account": file.account or None,
+        "from": file.begins_at,
+        "to": file.ends_at,
+        "lines": file.line_count,
+        "withdrawn": file.withdrawn_at,
+        "bookings": [
+            {"booking": each.id, "kind": each.kind, "day": each.day, "amount": each.amount, "undone": each.is_undone}
+            for each in await withdrawals.find_bookings(connection, file.id)
+        ],
+        "payments that it ended or corrected": [
+            {"payment": each.reference, "receipt": each.receipt, "status": each.status, "amount": each.amount}
+            for each in await find_payments(connection, file.id)
+        ],
+        "proposals": [
+            {
+                "action": each.action,
+                "of": each.subject,
+                "by": each.requested_by,
+                "reason": each.reason,
+                "decided by": each.decided_by,
+                "approved": each.is_approved,
+            }
+            for each in await statement_proposals.find(connection, file.id)
+        ],
+    }
 
 
 def _changes(effect: ImportEffect | None) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ import msgspec
 
 from malipo import ids
 from malipo.approvals import decide, moved_alone
-from malipo.approvals.act_rules import RESOLUTIONS
+from malipo.approvals.act_rules import RESOLUTIONS, Act
 from malipo.approvals.decide import NothingProposed
 from malipo.approvals.moved_alone import Deciders
 from malipo.approvals.store import Proposal
@@ -70,30 +70,13 @@ async def propose(
         if not is_stale(proposed, transaction):
             raise Conflict(code=CaseRefusal(f"case_proposed_{proposed.outcome}"))
         await decide.end_by_system(tx, earlier, now=now)
-    act, amount = act_of(case, finding.outcome), moved_by(case, finding.outcome)
-    terms = ResolutionTerms(
-        merchant_id=transaction.merchant_id,
-        outcome=finding.outcome,
-        provider_reference=finding.provider_reference,
-        is_of_contradiction=transaction.status.is_final,
-        is_despite_waiting=finding.is_despite_waiting,
-        is_waived=finding.is_waived,
-    )
-    proposal = Proposal(
-        id=ids.mint("res_", now),
-        action=act,
-        subject=transaction.id,
-        amount=amount,
-        terms=decide.encode(terms),
-        reason=finding.evidence,
-        requested_by=actor.name,
-        requested_at=now,
-    )
+    act = act_of(case, finding.outcome)
+    proposal = _proposal_of(case, finding, act, actor=actor, now=now)
     resolution = proposed_resolution(proposal)
     deciders = await moved_alone.count_unless_two(
         tx,
         act,
-        amount,
+        proposal.amount,
         operator=actor.name,
         subject=transaction.id,
         approval_amount=approval_amount,
@@ -107,6 +90,28 @@ async def propose(
     is_alone = deciders is Deciders.ONLY
     return await apply(
         tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds, is_alone=is_alone
+    )
+
+
+def _proposal_of(case: Case, finding: OperatorFinding, act: Act, *, actor: Actor, now: datetime) -> Proposal:
+    transaction = case.transaction
+    terms = ResolutionTerms(
+        merchant_id=transaction.merchant_id,
+        outcome=finding.outcome,
+        provider_reference=finding.provider_reference,
+        is_of_contradiction=transaction.status.is_final,
+        is_despite_waiting=finding.is_despite_waiting,
+        is_waived=finding.is_waived,
+    )
+    return Proposal(
+        id=ids.mint("res_", now),
+        action=act,
+        subject=transaction.id,
+        amount=moved_by(case, finding.outcome),
+        terms=decide.encode(terms),
+        reason=finding.evidence,
+        requested_by=actor.name,
+        requested_at=now,
     )
 
 
