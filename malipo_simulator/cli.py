@@ -27,6 +27,11 @@ def main(arguments: list[str] | None = None) -> int:
         default=30.0,
         help="close a connection that takes longer to send a request or to read an answer (default: 30)",
     )
+    parser.add_argument(
+        "--mail-port",
+        type=_port,
+        help="take e-mails there, which the page /mail shows; without it there is no mail server",
+    )
     parser.add_argument("--until-stdin-closes", action="store_true", help="end when standard input does")
     given = parser.parse_args(arguments)
     # Imported only now, so that a wrong argument is reported at once.
@@ -42,6 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
             allowed_hosts=given.allowed_host,
             slow_seconds=given.slow_seconds,
             with_stdin=given.until_stdin_closes,
+            mail_port=given.mail_port,
         )
     except (CannotListen, Unusable) as error:
         print(error, file=sys.stderr)  # noqa: T201

@@ -17,6 +17,7 @@ from malipo_simulator.api import Handler
 from malipo_simulator.app import TRANSPORT
 from malipo_simulator.bank import routes as bank_routes
 from malipo_simulator.host_check import is_own, name_in
+from malipo_simulator.mail import mail_pages
 from malipo_simulator.pages import render, views
 from malipo_simulator.simulator import Simulator
 
@@ -26,7 +27,13 @@ class WebRouter:
         self._simulator = simulator
         self._hosts = {each.lower() for each in hosts}
         by_path: dict[str, dict[str, Handler]] = defaultdict(dict)
-        for method, path, handler in (*api.ROUTES, *account_api.ROUTES, *bank_routes.ROUTES, *views.ROUTES):
+        for method, path, handler in (
+            *api.ROUTES,
+            *account_api.ROUTES,
+            *bank_routes.ROUTES,
+            *mail_pages.ROUTES,
+            *views.ROUTES,
+        ):
             by_path[path][method] = handler
         routes = [Route(path, self._endpoint(handlers), methods=list(handlers)) for path, handlers in by_path.items()]
         self._router = Router(routes, redirect_slashes=False)

@@ -17,6 +17,7 @@ import uvloop
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from malipo_simulator.app import TRANSPORT, App
+from malipo_simulator.mail.smtp_server import SmtpServer
 from malipo_simulator.router import WebRouter
 from malipo_simulator.simulator import Simulator
 
@@ -40,6 +41,7 @@ def run(
     allowed_hosts: Sequence[str] = (),
     slow_seconds: float = SLOW_SECONDS,
     with_stdin: bool = False,
+    mail_port: int | None = None,
 ) -> None:
     work = serve(
         host=host,
@@ -49,6 +51,7 @@ def run(
         allowed_hosts=allowed_hosts,
         slow_seconds=slow_seconds,
         with_stdin=with_stdin,
+        mail_port=mail_port,
         on_ready=_say_so,
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -68,10 +71,14 @@ async def serve(
     allowed_hosts: Sequence[str] = (),
     slow_seconds: float = SLOW_SECONDS,
     with_stdin: bool = False,
+    mail_port: int | None = None,
     on_ready: Callable[[str], None],
 ) -> None:
     listener = _listen(host, port)
     simulator = Simulator.assemble(state=state, speed=speed, now=time.time)
+    smtp_server = SmtpServer(simulator.inbox, time.time)
+    if mail_port is not None:
+        await _take_mail(smtp_server, simulator, host, mail_port)
     # Errors in a request are printed where they happen; uvicorn's other messages are about bad clients.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
@@ -96,7 +103,15 @@ async def serve(
         simulator.network.resume()
         await server.serve(sockets=[listener])
     finally:
+        await smtp_server.close()
         await simulator.close()
+
+
+async def _take_mail(smtp_server: SmtpServer, simulator: Simulator, host: str, port: int) -> None:
+    try:
+        simulator.mail_port = await smtp_server.listen(host, port)
+    except OSError as error:
+        raise CannotListen(f"Cannot take mail on {host} port {port}: {os.strerror(error.errno or 0)}.") from None
 
 
 def _at_the_end_of_input(stop: Callable[[], None]) -> None:

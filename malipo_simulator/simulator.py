@@ -1,7 +1,7 @@
 """The simulator: builds its parts, once."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from malipo_simulator import credentials
@@ -11,6 +11,7 @@ from malipo_simulator.control import Control
 from malipo_simulator.gateways import airtel, azampay, clickpesa, halopesa, mpesa, tigo
 from malipo_simulator.gateways.gateway import Gateway
 from malipo_simulator.journal import Journal
+from malipo_simulator.mail.inbox import Inbox
 from malipo_simulator.network import Network
 from malipo_simulator.request_log import RequestLog
 from malipo_simulator.transaction import GatewayName
@@ -38,6 +39,8 @@ class Simulator:
     callback_sender: CallbackSender
     journal: Journal | None
     bank: Bank
+    inbox: Inbox = field(default_factory=Inbox)
+    mail_port: int | None = None  # of the mail server, if there is one
 
     @classmethod
     def assemble(
@@ -67,6 +70,7 @@ class Simulator:
         self.network.reset()
         self.seen.clear()
         self.bank.reset()
+        self.inbox.clear()
 
     async def close(self) -> None:
         await self.callback_sender.close()

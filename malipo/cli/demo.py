@@ -34,6 +34,7 @@ from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, merchants, people
 from malipo.settings import Settings, demo_settings
 from malipo.settings.environment import BadSettings, read, variable
+from malipo.settings.parsers import is_on_this_machine
 
 _MONEY = 5_000_000
 _EMAIL = "demo@malipo.example"
@@ -84,6 +85,7 @@ class _Demo:
         self._phones_url = f"http://{settings.host}:{settings.simulator_port}"
         self._base_url = f"http://{settings.host}:{settings.port}"
         self._file = settings.data_dir / "demo.json"
+        self._mail_port = _free_port(settings.host)
 
     async def run(self) -> None:
         await migrate_at(self._url)
@@ -106,6 +108,7 @@ class _Demo:
             *("--host", self._settings.host),
             *("--port", str(self._settings.simulator_port)),
             *("--state", str(state)),
+            *("--mail-port", str(self._mail_port)),
         ]
 
     async def _variables(self, simulator: Child) -> dict[str, str]:
@@ -128,11 +131,25 @@ class _Demo:
                 [f"{name} is set, and the demo is for simulated networks: use malipo serve." for name in real]
             )
         simulated = {name: value for name, value in simulated.items() if f"{name}_FILE" not in os.environ}
+        simulated |= self._mail_variables()
         # A setting in the environment takes precedence.
         used = simulated | dict(os.environ)
         kept = demo_settings.encode({name: used[name] for name in simulated})
         _save(self._settings.data_dir / demo_settings.FILE, kept)
         return used
+
+    def _mail_variables(self) -> dict[str, str]:
+        """The mail server of the simulator, unless another is set. Its e-mails link to the pages, so it takes an
+        address under which a browser finds them."""
+        if not is_on_this_machine(self._base_url) or any(
+            name.startswith((variable("smtp_url"), variable("mail_sender"))) for name in os.environ
+        ):
+            return {}
+        return {
+            variable("smtp_url"): f"smtp://{_bracketed(self._settings.host)}:{self._mail_port}",
+            variable("mail_sender"): "malipo demo <no-reply@malipo.example>",
+            variable("public_url"): self._base_url,
+        }
 
     def _welcome(self, access: _Access) -> None:
         _write(
@@ -161,6 +178,19 @@ def _require_free(host: str, port: int, name: str) -> None:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
         raise CannotListen(f"Cannot listen on {host} port {port}: {reason}. Set {name} to another.") from None
+
+
+def _free_port(host: str) -> int:
+    with socket.create_server((host, 0), family=_family(host)) as server:
+        return int(server.getsockname()[1])
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.getaddrinfo(host, 0, type=socket.SOCK_STREAM)[0][0]
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: datetime) -> _Access:
@@ -275,6 +305,7 @@ malipo is ready ({seconds:.1f} s).
   Dashboard  {base_url}/dashboard   log in as {access.email} with {access.password}
   Operators  {base_url}/operator   after {program} operators add NAME, and {program} operators password NAME
   Phones     {phones_url}   answer the customer's phone here
+  Mail       {phones_url}/mail   what people are told by e-mail
   API        {base_url}
   Docs       {base_url}/docs
   API key    {access.api_key}

@@ -36,9 +36,11 @@ def _templates() -> Environment:
     return made
 
 
-def page(template: str, *, status: int = 200, **values: Any) -> Response:
+def page(template: str, *, status: int = 200, frames: str | None = None, **values: Any) -> Response:
+    """`frames`: whose pages may stand in frames of this one; nobody's otherwise."""
     text = _templates().get_template(template).render(values)
-    return Response(text, status, media_type="text/html", headers=_HEADERS)
+    policy = _POLICY if frames is None else f"{_POLICY}; frame-src {frames}"
+    return Response(text, status, media_type="text/html", headers=_HEADERS | {"Content-Security-Policy": policy})
 
 
 class Fragment(NamedTuple):

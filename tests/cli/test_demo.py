@@ -43,6 +43,7 @@ async def test_a_newcomer_finds_money_and_a_key_pays_finds_it_again_and_runs_the
     assert demo["baseUrl"] == first.url
     assert demo_file.stat().st_mode & 0o777 == 0o600
     await _pay(demo)
+    await _find_mail(demo)
     assert demo["apiKey"] in first.log.read_text(), "the welcome shows the key"
 
     first.process.send_signal(signal.SIGINT)
@@ -66,6 +67,16 @@ async def test_a_newcomer_finds_money_and_a_key_pays_finds_it_again_and_runs_the
     await _run_the_whole_loop(again, tmp_path)
     await _end_all_at_once(second)
     assert "754000001" not in (tmp_path / "var/malipo.log").read_text(), "no phone number in the log"
+
+
+async def _find_mail(demo: dict[str, Any]) -> None:
+    """The owners are told of the keys that the demo has made; the simulator's mail server shows it."""
+    async with aiohttp.ClientSession() as http, asyncio.timeout(60):
+        while True:
+            async with http.get(f"{demo['phonesUrl']}/mail") as answer:
+                if "A new API key" in await answer.text():
+                    return
+            await asyncio.sleep(0.2)
 
 
 async def _pay(demo: dict[str, str]) -> None:

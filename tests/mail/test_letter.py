@@ -2,6 +2,7 @@
 
 import re
 from html import unescape
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ FACTS: Facts = {
 EVERY = [(kind, language, count) for kind in Kind for language in Language for count in (1, 3)]
 
 
-def letter(kind: Kind, language: Language = Language.ENGLISH, *, count: int = 1, **facts: str | int) -> Letter:
+def letter(kind: Kind, language: Language = Language.ENGLISH, *, count: int = 1, **facts: Any) -> Letter:
     person = Recipient("per_1", "neema@duka.example.com", "Neema", language)
     message = Message(
         "msg_1", kind, "mer_1", person, FACTS | facts, count, 2_500_000, NOON, NOON, "msg_1@duka.example", 0
@@ -93,7 +94,8 @@ HOSTILE = {
 @pytest.mark.parametrize("field", ["name", "by", "url"])
 def test_what_others_typed_is_text_on_one_line(typed: str, field: str) -> None:
     kind = Kind.ENDPOINT_DISABLED if field == "url" else Kind.BATCH_WAITING
-    made = letter(kind, **{field: typed})
+    typed_in: dict[str, Any] = {field: typed}
+    made = letter(kind, **typed_in)
     email = read(
         email_of(
             made,
