@@ -17,8 +17,8 @@ _REFUSALS = (
     "You have said how this file is read",
     "You brought the file that says what this line is",
     "Until a third operator vouches",
-    "Only a third operator vouches",
-    "Only another operator vouches",
+    "A third operator must vouch",
+    "Another operator must vouch",
 )
 
 

@@ -32,7 +32,7 @@ async def test_a_payout_is_proposed_by_one_operator_and_approved_by_another(desk
     own, again = await asyncio.gather(
         desk.refused("approve", payout.id, "--here", by="asha"), desk.refused(*say, by="juma")
     )
-    assert own == "Whoever proposed it cannot approve it: it takes two operators."
+    assert own == "The operator who proposed it cannot approve it: it takes two operators."
     assert again == "It is already proposed as completed; approve that, or reject it."
     assert await desk.steps.status(payout) is Status.PROCESSING
 
@@ -80,7 +80,7 @@ async def test_a_proposal_is_rejected_and_a_program_is_told_in_json(desk: Desk) 
     }
     assert proposed == open_
     assert re.fullmatch(r"Rejected: MLP-\w+, TZS 1,000, is still PROCESSING\.\n", rejected)
-    assert twice == "Nobody has proposed what became of it."
+    assert twice == "No outcome is proposed."
     assert approved | {"endedAt": None} == open_ | {"status": "FAILED", "isDone": True}
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", approved["endedAt"])
     assert await desk.told("unsettled") == "Every payment is settled, or its network has it in hand.\n"

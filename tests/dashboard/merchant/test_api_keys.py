@@ -272,7 +272,7 @@ async def test_of_two_who_change_a_key_the_second_sees_what_the_first_has_saved(
     refused = await owner.post(path, [*fields, ("name", "Till 2")])
 
     assert refused.status == 409
-    assert "Somebody else has changed this key" in refused.words
+    assert "Another person has changed this key" in refused.words
     assert 'value="Till 1"' in refused.text
     again = [each for each in fields_of(refused) if each[0] != "name"]
     assert (await owner.post(path, [*again, ("name", "Till 2")])).status == 303

@@ -215,7 +215,7 @@ async def test_operators_hold_everything_and_let_it_go(operator_pages: OperatorP
     assert (await asha.surfer.post(f"{PATH}/end-hold", {"scope": "everything"})).to == PATH
     assert (await _standing(operator_pages)).held_at is None
     refused = await asha.surfer.post(f"{PATH}/end-hold", {"scope": "everything"})
-    assert (refused.status, "Nothing of that is held." in refused.words) == (409, True)
+    assert (refused.status, "There is no such hold." in refused.words) == (409, True)
 
 
 async def test_operators_hold_one_channels_payouts(operator_pages: OperatorPages) -> None:

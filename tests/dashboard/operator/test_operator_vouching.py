@@ -56,7 +56,7 @@ async def test_one_operator_who_logs_in_as_another_is_not_two_until_a_third_vouc
     assert fields is not None
     for each in (asha, juma):
         own = await each.surfer.post("/operator/vouch", fields)
-        assert (own.status, "Only a third operator vouches for it" in own.words) == (403, True)
+        assert (own.status, "A third operator must vouch" in own.words) == (403, True)
     assert (await neema.surfer.post("/operator/vouch", fields)).status == 303
     seen = await neema.surfer.get("/operator/account")
     assert "They count again where a decision takes two operators." in seen.words

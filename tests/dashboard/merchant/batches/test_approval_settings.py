@@ -113,7 +113,7 @@ async def test_another_owner_confirms_weaker_rules_and_who_asked_cannot(office: 
     assert seen is not None
     refused = await office.owner.post(f"{PATH}/confirm", {"seen": unescape(seen[1])})
     assert (refused.status, (await rules_of(office)).takes_two) == (403, True)
-    assert "Only another owner confirms it" in refused.words
+    assert "Another owner must confirm this" in refused.words
     assert (await second.post(f"{PATH}/confirm", {"seen": "2026-01-01T00:00:00+00:00"})).status == 409
     assert (await second.post(f"{PATH}/confirm", {"seen": "yesterday"})).status == 409
     assert (await rules_of(office)).takes_two
