@@ -171,7 +171,7 @@ async def test_a_debt_is_taken_in_parts_and_the_rest_is_waived(desk: Desk) -> No
     rest = await desk.told("approve", paid.id, "--here", by="juma")
 
     assert "TZS 400 taken from the wallet; TZS 998,600 is still owed." in part
-    assert nothing == "The wallet holds TZS 0, so nothing can be taken from it now. Try again when there is more."
+    assert nothing == "The wallet holds TZS 0, so nothing can be collected from it now. Try again when it holds more."
     assert re.search(r"^last said: +that it was paid, by the network$", show, re.MULTILINE)
     assert re.search(r"^corrected: +TZS 400 taken from the wallet$", show, re.MULTILINE)
     assert re.search(r"^owed: +TZS 998,600, not to be spent until operators decide$", show, re.MULTILINE)
@@ -230,7 +230,7 @@ async def test_whatever_cannot_be_resolved_is_one_sentence_that_says_why(desk: D
         sentences,
         (
             "It is PENDING: nothing was sent.",
-            "on its way to the network right now",
+            "being sent to its network right now",
             "It is COMPLETED, and nothing contradicts that.",
             "There is no payment 'txn_nowhere'",
             "in 10 to 1,000 characters",

@@ -206,7 +206,7 @@ async def test_an_empty_wallet_is_said_and_nothing_changes(room: Room) -> None:
     assert (await room.propose(asha, paid, "completed")).status == 303
     refused = await juma.approve(paid)
     assert refused.status == 400
-    assert "so nothing can be taken from it now. Try again when there is more." in refused.words
+    assert "so nothing can be collected from it now. Try again when it holds more." in refused.words
     assert await room.available() == 0
 
 

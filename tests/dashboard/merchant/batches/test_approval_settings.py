@@ -165,7 +165,7 @@ async def test_owners_always_may_approve(office: Office) -> None:
     path = f"/dashboard/settings/people/{office.owner_person.id}/approval"
     refused = await office.owner.post(path, {"allowed": "no"})
     assert refused.status == 409
-    assert "only staff can be allowed it" in refused.words
+    assert "Only for staff can this be changed" in refused.words
 
 
 async def test_a_payout_above_the_amount_awaits_approval_and_one_below_is_made(office: Office) -> None:
