@@ -27,6 +27,8 @@ class Act(StrEnum):
     TOP_UP = "top_up"
     SETTLEMENT = "settlement"
     TRANSFER = "transfer"  # between a network and the bank
+    BOOK_AT_BANK = "book_at_bank"  # interest, charges, taxes, other income
+    BOOK_EQUITY = "book_equity"  # opening balances, and what the owners put in or take out
     BOOK_LINE = "book_line"  # of an exception, to an account of the house
     BOOK_PAYOUT_LINE = "book_payout_line"
     MATCH_LINE = "match_line"
@@ -91,6 +93,8 @@ ACTS: dict[Act, ActRule] = {
     Act.TOP_UP: ActRule("the amount", Two.ABOVE, may_be_alone=True),
     Act.SETTLEMENT: ActRule("the amount", Two.ABOVE, may_be_alone=True),
     Act.TRANSFER: ActRule("the amount", Two.ABOVE, may_be_alone=True),
+    Act.BOOK_AT_BANK: ActRule("the amount", Two.ABOVE, may_be_alone=True),
+    Act.BOOK_EQUITY: ActRule("the amount", Two.ALWAYS, may_be_alone=True),
     Act.BOOK_LINE: ActRule("what is booked; all of a line that becomes a payment's", Two.ABOVE, may_be_alone=True),
     Act.BOOK_PAYOUT_LINE: ActRule("what is booked", Two.ALWAYS),
     Act.MATCH_LINE: ActRule("what is booked", Two.ALWAYS),
@@ -145,7 +149,7 @@ EXCEPTION_ACTIONS = (Act.BOOK_LINE, Act.BOOK_PAYOUT_LINE, Act.MATCH_LINE, Act.AD
 EXCEPTION_UNDOS = (Act.UNDO, Act.UNDO_OF_TWO)
 WITHDRAWALS = (Act.WITHDRAW_STATEMENT, Act.WITHDRAW_DOUBTED)
 STATEMENT_UNDOS = (*WITHDRAWALS, Act.UNDO_STATEMENT_BOOKING)
-BOOKINGS = (Act.TOP_UP, Act.SETTLEMENT, Act.TRANSFER)
+BOOKINGS = (Act.TOP_UP, Act.SETTLEMENT, Act.TRANSFER, Act.BOOK_AT_BANK, Act.BOOK_EQUITY)
 CLOSES = (Act.CLOSE_DAY, Act.CLOSE_WITH_DIFFERENCE)
 
 

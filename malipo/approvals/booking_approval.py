@@ -1,14 +1,15 @@
-"""Top-ups, settlements and bank transfers that operators request. Above the approval amount one is only proposed until
-another operator approves it, so that no operator alone can book any sum.
+"""Top-ups, settlements, bank transfers and other money at the bank that operators request. Above the approval amount
+one is only proposed until another operator approves it, so that no operator alone can book any sum.
 
 Each step is one commit with its entry in the audit log.
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from malipo import ids
 from malipo.approvals import decide, moved_alone
@@ -20,12 +21,16 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Code, Conflict, Missing, Refusal
-from malipo.ledger import bookings, house_bookings, transfers
+from malipo.ledger import bank_bookings, bookings, house_bookings, transfers
+from malipo.ledger.accounts import Account
+from malipo.ledger.bank_bookings import BankBooking, BankBookingKind
 from malipo.ledger.bookings import Booking, BookingRefusal, ReferenceReused
 from malipo.ledger.store import bookings as stored_bookings
 from malipo.ledger.transfers import Transfer
 
-# A transfer becomes a house booking, and has the id of one.
+AnyBooking = Booking | Transfer | BankBooking
+
+# A transfer becomes a house booking, and has the id of one; so do interest, charges and the like.
 ID_PREFIXES = (bookings.ID_PREFIX, house_bookings.ID_PREFIX)
 
 
@@ -37,6 +42,8 @@ class BookingTerms(msgspec.Struct, frozen=True, kw_only=True):
     merchant_id: str | None = None  # None: a transfer of the house
     channel: str | None = None  # of a transfer
     account: str | None = None
+    is_back: bool = False  # of money of the house at its bank
+    day: date | None = None  # the same
 
 
 class ProposedBooking(BookingTerms, frozen=True, kw_only=True):
@@ -48,11 +55,21 @@ class ProposedBooking(BookingTerms, frozen=True, kw_only=True):
     requested_at: datetime
 
     @property
-    def booking(self) -> Booking | Transfer:
+    def booking(self) -> AnyBooking:
         if self.merchant_id is not None:
             return Booking(bookings.BookingKind(self.kind), self.merchant_id, self.amount, self.bank_reference)
         assert self.channel is not None
         assert self.account is not None
+        if self.kind in list(BankBookingKind):
+            return BankBooking(
+                BankBookingKind(self.kind),
+                self.amount,
+                self.bank_reference,
+                is_back=self.is_back,
+                day=self.day,
+                channel=self.channel,
+                account=self.account,
+            )
         return Transfer(transfers.TransferKind(self.kind), self.channel, self.account, self.amount, self.bank_reference)
 
 
@@ -84,7 +101,7 @@ class SeveralProposed(Refusal):
 
 async def request(
     tx: Tx,
-    booking: Booking | Transfer,
+    booking: AnyBooking,
     *,
     approval_amount: int,
     actor: Actor,
@@ -100,6 +117,8 @@ async def request(
         return BookingResult(is_new=False, proposal=earlier)
     if await _is_booked(tx, booking):
         return BookingResult(is_new=False, proposal=None)
+    if isinstance(booking, BankBooking):
+        await bank_bookings.require_bookable(tx, booking, now=now)
     deciders = await moved_alone.count_unless_two(
         tx,
         act_of(booking),
@@ -131,11 +150,13 @@ async def approve(
     found = await lock_open(tx, id_or_reference)
     decided = await decide.approve(tx, found, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator)
     proposed = proposed_booking(found)
+    by, second = found.requested_by, None if decided.is_single_operator else actor.name
     match proposed.booking:
         case Booking() as booking:
             await bookings.book_proposed(tx, found.id, booking, now=now)
+        case BankBooking() as booking:
+            await bank_bookings.book_proposed(tx, found.id, booking, requested_by=by, approved_by=second, now=now)
         case transfer:
-            by, second = found.requested_by, None if decided.is_single_operator else actor.name
             await transfers.book_proposed(tx, found.id, transfer, requested_by=by, approved_by=second, now=now)
     details = _details(proposed) | {"booking": found.id, "proposed_by": found.requested_by}
     details |= audit_log.alone(decided.is_single_operator)
@@ -157,16 +178,23 @@ async def find_open(connection: Conn) -> list[ProposedBooking]:
     return [proposed_booking(each) for each in await proposals.find_open(connection, BOOKINGS)]
 
 
-def act_of(booking: Booking | Transfer) -> Act:
-    return Act.TRANSFER if isinstance(booking, Transfer) else Act(booking.kind)
+def act_of(booking: AnyBooking) -> Act:
+    match booking:
+        case Transfer():
+            return Act.TRANSFER
+        case BankBooking():
+            return Act.BOOK_EQUITY if bank_bookings.KINDS[booking.kind][0] is Account.EQUITY else Act.BOOK_AT_BANK
+    return Act(booking.kind)
 
 
 def action_of(kind: str) -> str:
     """The action in the audit log for this kind of booking."""
+    if kind in list(BankBookingKind):
+        return "books.booking"
     return f"float.{kind}" if kind in list(transfers.TransferKind) else f"wallet.{kind}"
 
 
-async def _find_proposed(tx: Tx, booking: Booking | Transfer) -> ProposedBooking | None:
+async def _find_proposed(tx: Tx, booking: AnyBooking) -> ProposedBooking | None:
     """The open proposal of this booking, if there is one. The same reference for another booking is a conflict."""
     for each in await proposals.lock_open(tx, [act_of(booking)], booking.bank_reference):
         if proposed_booking(each).booking != booking:
@@ -175,21 +203,27 @@ async def _find_proposed(tx: Tx, booking: Booking | Transfer) -> ProposedBooking
     return None
 
 
-async def _is_booked(tx: Tx, booking: Booking | Transfer) -> bool:
-    if isinstance(booking, Transfer):
-        return await transfers.is_booked(tx, booking)
+async def _is_booked(tx: Tx, booking: AnyBooking) -> bool:
+    match booking:
+        case Transfer():
+            return await transfers.is_booked(tx, booking)
+        case BankBooking():
+            return await bank_bookings.is_booked(tx, booking)
     return await bookings.is_booked(tx, booking)
 
 
-async def _book(tx: Tx, booking: Booking | Transfer, *, actor: Actor, now: datetime) -> bool:
-    if isinstance(booking, Transfer):
-        return await transfers.book(tx, booking, booked_by=actor.name, now=now)
+async def _book(tx: Tx, booking: AnyBooking, *, actor: Actor, now: datetime) -> bool:
+    match booking:
+        case Transfer():
+            return await transfers.book(tx, booking, booked_by=actor.name, now=now)
+        case BankBooking():
+            return await bank_bookings.book(tx, booking, booked_by=actor.name, now=now)
     return await bookings.book(
         tx, booking.kind, booking.merchant_id, booking.amount, reference=booking.bank_reference, now=now
     )
 
 
-async def _propose(tx: Tx, booking: Booking | Transfer, *, actor: Actor, now: datetime) -> ProposedBooking:
+async def _propose(tx: Tx, booking: AnyBooking, *, actor: Actor, now: datetime) -> ProposedBooking:
     prefix = house_bookings.ID_PREFIX
     if isinstance(booking, Booking):
         prefix = bookings.ID_PREFIX
@@ -201,6 +235,8 @@ async def _propose(tx: Tx, booking: Booking | Transfer, *, actor: Actor, now: da
         channel=booking.channel,
         account=booking.account,
     )
+    if isinstance(booking, BankBooking):
+        terms = replace(terms, is_back=booking.is_back, day=booking.day)
     proposal = Proposal(
         id=ids.mint(prefix, now),
         action=act_of(booking),
@@ -247,9 +283,15 @@ async def lock_open(tx: Tx, id_or_reference: str) -> Proposal:
             raise SeveralProposed(code=BookingApprovalRefusal.SEVERAL, reference=id_or_reference, ids=found)
 
 
-def _details(booking: Booking | Transfer | ProposedBooking) -> dict[str, Any]:
+def _details(booking: AnyBooking | ProposedBooking) -> dict[str, Any]:
     """Owner, amount and bank reference, for the audit log."""
-    whose = {"merchant_id": booking.merchant_id}
-    if booking.channel is not None:
-        whose = {"channel": booking.channel, "account": booking.account}
+    whose: dict[str, Any]
+    match booking.booking if isinstance(booking, ProposedBooking) else booking:
+        case Booking(merchant_id=merchant_id):
+            whose = {"merchant_id": merchant_id}
+        case Transfer(channel=channel, account=account):
+            whose = {"channel": channel, "account": account}
+        case house:
+            whose = {"kind": house.kind, "is_back": house.is_back, "day": house.day}
+            whose |= {"channel": house.channel, "account": house.account} if house.channel else {}
     return {**whose, "amount": booking.amount, "reference": booking.bank_reference}

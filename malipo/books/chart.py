@@ -47,10 +47,15 @@ CHART = (
     ChartAccount("2020", "in_flight", AccountType.LIABILITY, "Liabilities:InFlight", Division.MERCHANT),
     ChartAccount("2030", "in_settlement", AccountType.LIABILITY, "Liabilities:InSettlement", Division.MERCHANT),
     ChartAccount("2040", "suspense", AccountType.LIABILITY, "Liabilities:Suspense"),
+    ChartAccount("3010", "equity", AccountType.EQUITY, "Equity:Opening"),
     ChartAccount("4010", "fees", AccountType.INCOME, "Income:Fees"),
+    ChartAccount("4020", "interest", AccountType.INCOME, "Income:Interest"),
+    ChartAccount("4030", "other_income", AccountType.INCOME, "Income:Other"),
     ChartAccount("4090", "rounding", AccountType.INCOME, "Income:Rounding"),
     ChartAccount("5010", "network_fees", AccountType.EXPENSE, "Expenses:NetworkFees"),
     ChartAccount("5020", "losses", AccountType.EXPENSE, "Expenses:Losses"),
+    ChartAccount("5030", "bank_charges", AccountType.EXPENSE, "Expenses:BankCharges"),
+    ChartAccount("5040", "taxes", AccountType.EXPENSE, "Expenses:Taxes"),
 )
 BY_ACCOUNT = {each.account: each for each in CHART}
 OF_MERCHANTS = [each.account for each in CHART if each.division is Division.MERCHANT]

@@ -30,6 +30,12 @@ class EntryKind(StrEnum):
     SWEEP = "sweep"
     LINE = "line"
     ROUNDING = "rounding"
+    OPENING_BALANCE = "opening_balance"
+    CAPITAL = "capital"
+    INTEREST = "interest"
+    OTHER_INCOME = "other_income"
+    BANK_CHARGE = "bank_charge"
+    TAX = "tax"
     UNDO = "undo"
     LATE = "late"  # late moves of a closed day that cannot be told apart: out of that day, into the next one
     OTHER = "other"
@@ -90,6 +96,8 @@ _ROUTES = {
     ("in_settlement", "bank"): EntryKind.SETTLEMENT_PAID,
     ("in_settlement", "fees"): EntryKind.SETTLEMENT_PAID,
     ("in_settlement", "wallet"): EntryKind.SETTLEMENT_GIVEN_BACK,
+    ("bank", "in_settlement"): EntryKind.SETTLEMENT_GIVEN_BACK,
+    ("fees", "in_settlement"): EntryKind.SETTLEMENT_GIVEN_BACK,
 }
 
 

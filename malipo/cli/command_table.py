@@ -35,7 +35,7 @@ COMMANDS = {
     "close": Command(
         "close.commands", "close a day: compare the networks' statements with the ledger, and sign the result"
     ),
-    "books": Command("books", "trial balance and journal, for accountants"),
+    "books": Command("books.commands", "trial balance and journal, for accountants; bookings of the house at its bank"),
     "exceptions": Command("exceptions.commands", "list and resolve differences between statements and payments"),
     "floats": Command("floats.commands", "show the balance at each network, by the ledger and as last read there"),
     "approvals": Command("approvals", "list what waits for a second operator, oldest first"),

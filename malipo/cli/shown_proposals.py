@@ -75,8 +75,10 @@ async def _booking(connection: Conn, proposal: Proposal) -> ShownProposal:
         "amount": money.display(booking.amount),
         "bank reference": booking.bank_reference,
         "merchant": whose,
-        "channel": booking.channel,
-        "account": booking.account,
+        "channel": booking.channel or None,
+        "account": booking.account or None,
+        "the other way than usual": "yes" if booking.is_back else None,
+        "day": None if booking.day is None else str(booking.day),
     }
     return ShownProposal(decide.code_of(proposal), terms)
 

@@ -158,7 +158,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                     "proposed at": each.requested_at,
                 }
                 for each in await booking_approval.find_open(connection)
-                if each.channel is None
+                if isinstance(each.booking, Booking)
             ]
 
     return tell_table(

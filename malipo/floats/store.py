@@ -97,8 +97,14 @@ async def find_positions(connection: Conn, *, ledger: dict[str, int] | None = No
 
 
 async def _find_accounts(connection: Conn) -> list[tuple[str, str]]:
-    """The accounts between which and the bank money was transferred, each with its channel."""
-    rows = await connection.fetch("SELECT DISTINCT channel, account FROM house_bookings WHERE kind = 'bank_transfer'")
+    """The accounts between which and the bank money was transferred, or that had an opening balance, each with its
+    channel."""
+    rows = await connection.fetch(
+        """
+        SELECT DISTINCT channel, account FROM house_bookings
+        WHERE kind IN ('bank_transfer', 'opening_balance') AND channel <> ''
+        """
+    )
     return [(row["channel"], row["account"]) for row in rows]
 
 

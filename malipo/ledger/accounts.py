@@ -24,6 +24,11 @@ class Account(StrEnum):
     LOSSES = "losses"  # written off: what the house has paid instead of somebody else
     NETWORK_FEES = "network_fees"  # what networks have charged the house
     ROUNDING = "rounding"  # shillings that cents of statements add up to, and that no booking of them has
+    EQUITY = "equity"  # what was there at the beginning, and what the owners have put in or taken out since
+    INTEREST = "interest"  # what the bank has paid the house
+    OTHER_INCOME = "other_income"
+    BANK_CHARGES = "bank_charges"  # what the bank has charged the house
+    TAXES = "taxes"  # what the house has paid in taxes
 
 
 class Step(StrEnum):

@@ -188,23 +188,33 @@ async def wrong_proposals(connection: Conn) -> list[LedgerFinding]:
     rows = await connection.fetch(
         """
         WITH booked AS (
-            SELECT id, merchant_id, kind, bank_reference, amount, NULL AS channel, NULL AS account, false AS is_undone
+            SELECT id, merchant_id, kind, bank_reference, amount, NULL AS channel, NULL AS account, false AS is_undone,
+                   NULL::boolean AS is_back
             FROM bookings
             UNION ALL
             SELECT id, NULL, CASE WHEN source = 'float' THEN 'from_bank' ELSE 'to_bank' END, reference, amount, channel,
-                   account, EXISTS (SELECT FROM house_bookings u WHERE u.reverses = h.id)
+                   account, EXISTS (SELECT FROM house_bookings u WHERE u.reverses = h.id), NULL
             FROM house_bookings h WHERE kind = 'bank_transfer'
+            UNION ALL
+            SELECT id, NULL, kind, reference, amount, channel, account, false,
+                   (CASE WHEN source IN ('bank', 'float') THEN 'in' ELSE 'out' END
+                    <> CASE WHEN kind IN ('bank_charge', 'tax') THEN 'out' ELSE 'in' END)
+            FROM house_bookings
+            WHERE kind IN ('opening_balance', 'capital', 'interest', 'other_income', 'bank_charge', 'tax')
         ), proposed AS (
             SELECT id, amount, is_approved, decided_at, terms ->> 'merchant_id' AS merchant_id,
                    terms ->> 'kind' AS kind, terms ->> 'bank_reference' AS bank_reference,
-                   terms ->> 'channel' AS channel, terms ->> 'account' AS account
-            FROM proposals WHERE action IN ('top_up', 'settlement', 'transfer')
+                   terms ->> 'channel' AS channel, terms ->> 'account' AS account,
+                   CASE WHEN action IN ('book_at_bank', 'book_equity')
+                        THEN (terms ->> 'is_back')::boolean END AS is_back
+            FROM proposals WHERE action IN ('top_up', 'settlement', 'transfer', 'book_at_bank', 'book_equity')
         )
         SELECT p.id, b.amount AS stored, CASE WHEN p.is_approved THEN p.amount END AS computed
         FROM proposed p LEFT JOIN booked b USING (id)
         WHERE CASE WHEN p.is_approved
-                   THEN (b.merchant_id, b.kind, b.bank_reference, b.amount, b.channel, b.account)
-                        IS DISTINCT FROM (p.merchant_id, p.kind, p.bank_reference, p.amount, p.channel, p.account)
+                   THEN (b.merchant_id, b.kind, b.bank_reference, b.amount, b.channel, b.account, b.is_back)
+                        IS DISTINCT FROM
+                        (p.merchant_id, p.kind, p.bank_reference, p.amount, p.channel, p.account, p.is_back)
                    ELSE b.id IS NOT NULL END
         UNION
         SELECT p.id, b.amount, NULL FROM proposed p JOIN booked b USING (kind, bank_reference)

@@ -32,6 +32,13 @@ class HouseBookingKind(StrEnum):
     SWEEP = "sweep"  # between accounts at the network
     LINE = "line"  # what operators decided about a line of a statement
     ROUNDING = "rounding"  # cents that have become a shilling
+    # At the bank, by operators (`bank_bookings.py`).
+    OPENING_BALANCE = "opening_balance"
+    CAPITAL = "capital"
+    INTEREST = "interest"
+    OTHER_INCOME = "other_income"
+    BANK_CHARGE = "bank_charge"
+    TAX = "tax"
     UNDO = "undo"
 
 
@@ -47,7 +54,7 @@ _OTHER_END = {
 class HouseBooking(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     kind: HouseBookingKind
-    channel: str
+    channel: str  # '' if no network is concerned
     account: str = ""  # which account, if we have several at that network
     source: Account
     target: Account

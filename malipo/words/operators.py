@@ -60,6 +60,11 @@ BOOKINGS = {
     "booking_is_undo": "A booking that undid another one cannot be undone: book the other one again.",
     "booking_is_rounding": "A rounding follows from other bookings: undo those.",
     "booking_day_closed": "Days before {day} are closed: nothing is booked into them.",
+    "bank_booking_needs_day": "An opening balance needs a day: the day at whose end the money was there.",
+    "bank_booking_day_in_future": "{day} has not begun.",
+    "bank_booking_only_opening_at_network": "Only an opening balance can be at a network.",
+    "bank_booking_opening_too_late": "The opening balance at a network must be booked before the first day is closed. "
+    "Book a transfer between the network and the bank.",
     "booking_not_proposed": "There is no proposal with the reference or id {name!r}.",
     "booking_several_proposed": "There are several proposals with the reference {reference!r}: {ids}. Give the id.",
     "booking_approved": "It was already approved by {by}; nothing has changed.",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from malipo.ledger.bank_bookings import BankBooking
 from malipo.ledger.bookings import Booking
 from malipo.ledger.transfers import Transfer
 from malipo.payments.transaction import Type
@@ -88,7 +89,11 @@ def _given(command: str, case: Case) -> list[str]:
         case ["floats", "transfer"]:
             assert isinstance(booking, Transfer)
             return [booking.channel, str(booking.amount), "--to-bank", "--reference", booking.bank_reference]
-        case ["wallet" | "floats", "approve"]:
+        case ["books", "book"]:
+            assert isinstance(booking, BankBooking)
+            kind = booking.kind.replace("_", "-")
+            return [kind, str(booking.amount), "--reference", booking.bank_reference]
+        case ["wallet" | "floats" | "books", "approve"]:
             assert booking is not None
             return [booking.bank_reference, "--here"]
         case ["exceptions", "propose"]:

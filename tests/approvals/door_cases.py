@@ -12,8 +12,10 @@ from pathlib import Path
 from malipo import clock
 from malipo.app.assemble import Service
 from malipo.approvals.act_rules import Act
+from malipo.approvals.booking_approval import AnyBooking
 from malipo.audit_log.actor import operator_at
 from malipo.db import Database
+from malipo.ledger.bank_bookings import BankBooking, BankBookingKind
 from malipo.ledger.bookings import Booking, BookingKind
 from malipo.ledger.transfers import Transfer, TransferKind
 from malipo.merchants import issue_api_keys, manage_people, onboard, password_links
@@ -53,7 +55,7 @@ class Case:
     account: str
     payment: Transaction | None = None
     outcome: str = ""
-    booking: Booking | Transfer | None = None
+    booking: AnyBooking | None = None
     exception_id: str = ""
     choice: str = ""  # as the page has it: book:suspense
     terms: dict[str, str] = field(default_factory=dict)
@@ -113,6 +115,10 @@ class Cases:
                 case.booking = Booking(BookingKind.SETTLEMENT, merchant.id, MORE, f"NMB-{mark}")
             case Act.TRANSFER:
                 case.booking = Transfer(TransferKind.TO_BANK, "MPESA", "", MORE, f"NMB-{mark}")
+            case Act.BOOK_AT_BANK:
+                case.booking = BankBooking(BankBookingKind.BANK_CHARGE, MORE, f"NMB-{mark}")
+            case Act.BOOK_EQUITY:
+                case.booking = BankBooking(BankBookingKind.CAPITAL, MORE, f"NMB-{mark}")
             case Act.BOOK_LINE | Act.BOOK_PAYOUT_LINE | Act.ADOPT_LINE | Act.MATCH_LINE | Act.NOTE:
                 await self._exception(case, statements, mark)
             case Act.UNDO | Act.UNDO_OF_TWO:

@@ -21,6 +21,8 @@ BY_HAND = {
     "top_up": ("above", A, ALONE),
     "settlement": ("above", A, ALONE),
     "transfer": ("above", A, ALONE),
+    "book_at_bank": ("above", A, ALONE),
+    "book_equity": ("always", A, ALONE),
     "book_line": ("above", A, ALONE),
     "book_payout_line": ("always", A, False),
     "match_line": ("always", A, False),

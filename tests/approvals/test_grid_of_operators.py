@@ -14,10 +14,12 @@ import pytest
 from malipo import clock
 from malipo.approvals import booking_approval, key_approval
 from malipo.approvals.act_rules import Act
+from malipo.approvals.booking_approval import AnyBooking
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database, Tx
 from malipo.errors import Forbidden
 from malipo.floats.note_readings import note_seen
+from malipo.ledger.bank_bookings import BankBooking, BankBookingKind
 from malipo.ledger.bookings import Booking, BookingKind
 from malipo.ledger.transfers import Transfer, TransferKind
 from malipo.merchants import issue_api_keys, manage_people, onboard, password_links
@@ -124,7 +126,7 @@ class World:
 
         return begin, approve
 
-    def booking(self, booking: Booking | Transfer) -> tuple[Begin, Approve]:
+    def booking(self, booking: AnyBooking) -> tuple[Begin, Approve]:
         async def begin(actor: Actor) -> bool:
             how: dict[str, Any] = {"approval_amount": LIMIT, "actor": actor, "now": clock.now()}
             how["is_single_operator"] = self.alone
@@ -216,6 +218,10 @@ class World:
                 return self.booking(Booking(BookingKind.SETTLEMENT, merchant_id, MORE, "NMB-1"))
             case Act.TRANSFER:
                 return self.booking(Transfer(TransferKind.TO_BANK, "MPESA", "", MORE, "NMB-1"))
+            case Act.BOOK_AT_BANK:
+                return self.booking(BankBooking(BankBookingKind.INTEREST, MORE, "NMB-1"))
+            case Act.BOOK_EQUITY:
+                return self.booking(BankBooking(BankBookingKind.CAPITAL, 500, "NMB-1"))
             case Act.BOOK_LINE:
                 return self.exception(await a_stranger(statements, MORE), Action.BOOK, {"account": "suspense"})
             case Act.BOOK_PAYOUT_LINE:
@@ -402,6 +408,8 @@ ALONE = {
     "top_up": "done",
     "settlement": "done",
     "transfer": "done",
+    "book_at_bank": "done",
+    "book_equity": "done",
     "book_line": "done",
     "book_payout_line": "refused",
     "match_line": "refused",

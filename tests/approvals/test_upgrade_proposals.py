@@ -48,7 +48,8 @@ BEFORE = """
     ALTER TABLE restore_releases DROP CONSTRAINT restore_releases_are_in_proposals;
 """
 OF_LINES = [Act.BOOK_LINE, Act.BOOK_PAYOUT_LINE, Act.MATCH_LINE, Act.ADOPT_LINE, Act.UNDO, Act.UNDO_OF_TWO]
-NEWER = {Act.CANCEL_UNREPORTED, Act.MAKE_PAYING_KEY, Act.WITHDRAW_DOUBTED}  # None of these waited before the upgrade.
+# None of these waited before the upgrade.
+NEWER = {Act.CANCEL_UNREPORTED, Act.MAKE_PAYING_KEY, Act.WITHDRAW_DOUBTED, Act.BOOK_AT_BANK, Act.BOOK_EQUITY}
 OLDER = [Act.IMPORT, *BOOKINGS, *RESOLUTIONS, *OF_LINES, *STATEMENT_UNDOS, Act.CLOSE_WITH_DIFFERENCE, Act.RELEASE]
 MOVED = [act for act in OLDER if act not in NEWER]
 

@@ -32,6 +32,7 @@ READING: dict[str, tuple[str, ...]] = {
     "close list": (),
     "books trial-balance": (),
     "books accounts": (),
+    "books pending": (),
     "books journal": ("--from", "2026-11-01", "--to", "2026-11-02", "--format", "beancount"),
     "log status": (),
     "log keys": (),

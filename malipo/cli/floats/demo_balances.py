@@ -19,17 +19,17 @@ async def book_opening_floats(tx: Tx, *, now: datetime) -> None:
     """Once, and long enough ago that the day before the first can be closed: its statements open with it."""
     if await first_open_day(tx) is not None:
         return
-    source, target = house_bookings.ends_of(_OPENING, Account.BANK)
+    source, target = house_bookings.ends_of(_OPENING, Account.EQUITY)
     bookings = [
         HouseBooking(
             id=ids.mint(house_bookings.ID_PREFIX, now),
-            kind=HouseBookingKind.BANK_TRANSFER,
+            kind=HouseBookingKind.OPENING_BALANCE,
             channel=channel,
             account=account,
             source=source,
             target=target,
             amount=_OPENING,
-            reference=f"OPENING {account}".strip(),
+            reference=f"OPENING {channel} {account}".strip(),
             value_date=clock.day_of(now) - timedelta(days=2),
             evidence="what lies in the simulated account before the first payment",
             booked_by="demo",

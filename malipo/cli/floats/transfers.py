@@ -92,7 +92,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                     "proposed at": each.requested_at,
                 }
                 for each in await booking_approval.find_open(connection)
-                if each.channel is not None
+                if isinstance(each.booking, Transfer)
             ]
 
     return tell_table(
@@ -102,7 +102,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decision, is_approval: bool) -> int:
     async def look(_: Tx, proposal: ProposedBooking) -> ProposedBooking:
-        if proposal.channel is None:  # a merchant's: nothing of it is committed
+        if not isinstance(proposal.booking, Transfer):  # another booking: nothing of it is committed
             raise NotProposed(arguments.booking)
         return proposal
 

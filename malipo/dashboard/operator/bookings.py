@@ -14,13 +14,16 @@ from starlette.responses import Response
 
 from malipo.approvals import booking_approval
 from malipo.approvals.booking_approval import NotOpen, NotProposed, ProposedBooking
+from malipo.books.entry import EntryKind
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.operator.proposal_pages import is_alone
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn
 from malipo.errors import Refusal
+from malipo.ledger.bank_bookings import BankBookingKind
 from malipo.merchants.store import merchants
 from malipo.operators import store as operators
+from malipo.words import books
 
 _PATH = "/operator/bookings"
 # Never a reference: that may meanwhile stand for another sum.
@@ -91,6 +94,7 @@ async def _page(
         status=status,
         problem=problem,
         rows=rows,
+        house_kinds={kind: request.words(books.ENTRIES[EntryKind(kind)]) for kind in BankBookingKind},
         is_only=number == 1,
         amount=request.parts.settings.booking_approval_amount,
     )

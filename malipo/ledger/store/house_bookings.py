@@ -19,11 +19,13 @@ _NEW = """
 """
 # The number of earlier bookings of the same thing that were undone. While one is not undone, the next booking has the
 # same number and is not inserted, also if both come at once.
-_UNDONE = """
+_AT_BANK = "'opening_balance', 'capital', 'interest', 'other_income', 'bank_charge', 'tax'"
+_UNDONE = f"""
     SELECT count(*) FROM undone b
     WHERE CASE WHEN n.line_id IS NOT NULL THEN b.line_id = n.line_id
                WHEN b.line_id IS NOT NULL OR b.kind <> n.kind THEN false
                WHEN n.kind = 'bank_transfer' THEN (b.channel, b.reference) = (n.channel, n.reference)
+               WHEN n.kind IN ({_AT_BANK}) THEN b.reference = n.reference
                ELSE (b.file_id, b.reference, b.account) = (n.file_id, n.reference, n.account) END
 """
 
@@ -83,3 +85,9 @@ async def find_transfers(connection: Conn, channel: str, reference: str) -> list
     undone = "EXISTS (SELECT FROM house_bookings u WHERE u.reverses = house_bookings.id)"
     condition = f"kind = 'bank_transfer' AND channel = $1 AND reference = $2 AND NOT {undone}"
     return await find(connection, condition, channel, reference)
+
+
+async def find_of_reference(connection: Conn, kind: str, reference: str) -> list[dict[str, Any]]:
+    """The booking of the house at its bank with this kind and reference, unless it was undone."""
+    undone = "EXISTS (SELECT FROM house_bookings u WHERE u.reverses = house_bookings.id)"
+    return await find(connection, f"kind = $1 AND reference = $2 AND NOT {undone}", kind, reference)

@@ -48,6 +48,11 @@ _BALANCES = {
     "suspense": "Suspense",
     "losses": "Losses",
     "bank": "Bank",
+    "equity": "Opening balances and equity",
+    "interest": "Interest of the bank",
+    "other_income": "Other income",
+    "bank_charges": "Charges of the bank",
+    "taxes": "Taxes paid",
 }
 
 

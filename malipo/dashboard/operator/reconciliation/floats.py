@@ -132,7 +132,8 @@ async def _page(
     request: OperatorRequest, *, status: HTTPStatus = HTTPStatus.OK, problem: str | None = None, **typed: Any
 ) -> Response:
     async def find(connection: Conn) -> tuple[list[Position], list[ProposedBooking], int]:
-        proposals = [each for each in await booking_approval.find_open(connection) if each.channel is not None]
+        found = await booking_approval.find_open(connection)
+        proposals = [each for each in found if isinstance(each.booking, Transfer)]
         return await store.find_positions(connection), proposals, await operators.count(connection)
 
     positions, proposals, number = await request.parts.queries.read_snapshot(find)

@@ -19,6 +19,7 @@ from malipo.books.formats.tally import TallyVouchers
 from malipo.books.read_journal import Period
 from malipo.books.trial_balance import TrialBalance, find_trial_balance
 from malipo.books.vouchers import read_vouchers, require_closed
+from malipo.cli.books import bank_bookings
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
@@ -65,6 +66,7 @@ def add_commands(commands: Any) -> None:
         act.add_argument("--from", type=parse_day, required=True, dest="first", metavar="DAY", help="the first day")
         act.add_argument("--to", type=parse_day, required=True, dest="last", metavar="DAY", help="the last day")
         act.add_argument("--output", type=Path, metavar="FILE", help="the file; without it: standard output")
+    bank_bookings.add_subcommands(acts)
     for act in (balance, journal, vouchers, accounts):
         act.add_argument("--language", choices=list(Language), default=Language.ENGLISH, help="of the names")
 
