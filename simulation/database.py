@@ -1,7 +1,7 @@
 """The database of one run: made from the template, stopped, started again, backed up, brought back; its payments."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from simulation.blocking_connection import BlockingConnection
 from simulation.postgres_gate import EPOCH, PostgresGate
@@ -73,6 +73,10 @@ class SimulatedDatabase:
             f"DROP DATABASE {self._name}", f"CREATE DATABASE {self._name} TEMPLATE {self._backup} STRATEGY = FILE_COPY"
         )
         self.brought_back_at = self._gate.loop.time()
+
+    def set_time(self, now: datetime) -> None:
+        """For connections that are opened beside the gate, when the run is over."""
+        self._ask(f"ALTER DATABASE {self._name} SET sim.now = '{now.isoformat()}'")
 
     def drop(self) -> None:
         if self._look is not None:

@@ -21,7 +21,9 @@ from simulation.safeguard_list import (
     adoptions,
     answers,
     events,
+    links,
     locks,
+    receipts,
     requests,
     restores,
     sending,
@@ -30,7 +32,7 @@ from simulation.safeguard_list import (
 from simulation.safeguard_list.remove_safeguard import InFunction, Safeguard
 from simulation.template import TEMPLATE, Server
 
-_PARTS = (requests, locks, sending, answers, restores, adoptions, statements, events)
+_PARTS = (requests, locks, sending, answers, restores, adoptions, statements, events, links, receipts)
 SAFEGUARDS: dict[str, Safeguard] = {each.name: each for part in _PARTS for each in part.SAFEGUARDS}
 
 _RUNS = 200

@@ -27,6 +27,8 @@ _UNANSWERED = ("expired", "not_received")
 _REACHED_NO_PHONE = ("invalid_recipient", "channel_unavailable")
 _OPEN = ("PENDING", "PROCESSING")
 _INTERNAL_ERROR = 500
+# Phones that are charged after they were told FAILED: see docs/simulator.md. They may press again before that.
+_PAID_AFTER_ALL = ("110", "111")
 
 Find = Callable[..., None]
 
@@ -257,6 +259,7 @@ class LinkOracle:
                 what = f"{phone} was asked {len(unpaid)} times without being paid, {len(unanswered)} without an answer"
                 self._find("pestered", what, of_phone[0].id)
             self._check_book(phone)
+            self._check_charged_once(phone, of_phone)
 
     def _phones(self) -> set[str]:
         return {
@@ -276,6 +279,22 @@ class LinkOracle:
         for reference, times in charged.items():
             if times > 1 + self._may_be_sent_again(phone, lost):
                 self._find("paid-twice", f"{phone} was charged {times} times under {reference}")
+
+    def _check_charged_once(self, phone: str, attempts: Sequence[AttemptRow]) -> None:
+        """Who presses at one link that is paid once is charged under one key, also if a restore has lost the attempt
+        and they press again. A second attempt that is charged is late, and told."""
+        links = [each for each in self._plan.links for who in each.customers if who.phone == phone]
+        others = [who.elsewhere for each in links for who in each.customers if who.phone == phone]
+        if len(links) != 1 or links[0].is_reusable or others != [None] or phone[-3:] in _PAID_AFTER_ALL:
+            return
+        charged: Counter[str] = Counter()
+        for each in self._book.movements:
+            # What is taken back of a charge, the subscriber sees as paid.
+            if each.phone == phone and (each.kind == "charged") != each.is_reversal:
+                charged[each.reference] += -1 if each.is_reversal else 1
+        keys = sorted(reference for reference, times in charged.items() if times > 0)
+        if len(keys) > 1 + sum(each.late is not None for each in attempts):
+            self._find("paid-twice", f"{phone} was charged at {links[0].key} under {keys}")
 
     def is_charged_again(self, phone: str, key: str) -> bool:
         """Whether a customer was charged twice for one attempt, which is excused."""

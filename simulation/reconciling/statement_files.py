@@ -6,6 +6,7 @@ merchants write remarks, which read as fees, sweeps and bank transfers.
 
 import csv
 import io
+import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 
 from malipo.networks.connector import Channel, Type
 from malipo.table_files import rows
+from malipo.table_files.document_reader import element_rows, line_rows
 from malipo.table_files.limits import ReadingLimits
 from malipo_simulator.state import State
 from malipo_simulator.statements.account import (
@@ -76,9 +78,24 @@ def read_here(
     """In this process: another one for each file would cost as much as the rest of a seed, and its limits are tested
     elsewhere."""
     assert not is_workbook
-    assert not document
+    if document:
+        yield from _read_document(path, document, limits)
+        return
     with path.open(newline="", encoding=encoding or "utf-8-sig") as file:
         yield from csv.reader(file, delimiter=delimiter)
+
+
+def _read_document(path: Path, document: str, limits: ReadingLimits) -> list[list[rows.Cell]]:
+    """The reader reads its standard input, as its process has the file there."""
+    command, before = {"cell_characters": limits.cell_characters}, os.dup(0)
+    try:
+        with path.open("rb") as file:
+            os.dup2(file.fileno(), 0)
+            found = element_rows(command) if document == "xml" else line_rows(command, "utf-8")
+            return list(found)
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
 
 
 def gateway_of(channel: str, type_: str) -> GatewayName:
