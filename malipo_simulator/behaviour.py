@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
 
 class ReplyTiming(StrEnum):
-    """What becomes of the reply to the request itself."""
+    """What happens to the reply to the request itself."""
 
     AT_ONCE = "at once"
     WHEN_DECIDED = "when decided"

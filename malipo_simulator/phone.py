@@ -17,7 +17,7 @@ _PREFIXES = {
 }
 _NETWORK_OF = {prefix: network for network, prefixes in _PREFIXES.items() for prefix in prefixes}
 
-# Whom M-Pesa's sandbox takes for a subscriber, though no phone has the number.
+# M-Pesa's sandbox takes this number for a subscriber, though no phone has it.
 TEST_NUMBER = "000000000001"
 
 # The number in the examples that we show, without its last three digits.
@@ -32,12 +32,12 @@ def read(text: str) -> str | None:
 
 
 def network_of(phone: str) -> str | None:
-    """The channel of the network that the number was assigned to; None where it has no channel here."""
+    """The channel of the network that the number was assigned to; None if that network has no channel here."""
     return _NETWORK_OF.get(phone[4:6])
 
 
 def shown(phone: str) -> str:
-    """As people read it: `+255 754 123 456`."""
+    """The number as people read it: `+255 754 123 456`."""
     return f"{phone[:4]} {phone[4:7]} {phone[7:10]} {phone[10:]}"
 
 

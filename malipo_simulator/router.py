@@ -45,7 +45,7 @@ class WebRouter:
         return endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # With an app in the scope the framework raises its own refusals instead of writing them as text.
+        # With an app in the scope the framework raises its refusals, and does not write them as plain text.
         scope["app"] = self
         try:
             self._check_host(scope)
@@ -58,7 +58,7 @@ class WebRouter:
             await response(scope, receive, send)
         except Exception:
             if scope[TRANSPORT].is_closing():
-                return  # Whoever asked was too slow, and is gone.
+                return  # The client was too slow, and has disconnected.
             traceback.print_exc(file=sys.stderr)
             response = _refusal(scope["path"], 500, "The simulator has failed; it printed why.")
             await response(scope, receive, send)

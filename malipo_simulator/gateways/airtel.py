@@ -255,7 +255,7 @@ class Airtel(Gateway):
 
     def notice(self, transaction: Transaction) -> Notice | None:
         if transaction.outcome is Outcome.REVERSED:
-            return None  # Only an enquiry tells.
+            return None  # Airtel sends no callback about it: only an enquiry shows it.
         words = rules.STATUS_OF[transaction.kind][transaction.outcome]
         is_success = transaction.outcome is Outcome.SUCCESS
         about = {

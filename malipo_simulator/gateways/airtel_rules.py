@@ -84,7 +84,7 @@ def header_refusal(country: str, currency: str) -> Refused | None:
 
 
 def number_refusal(msisdn: str) -> Refused | None:
-    """Of an enquiry about a user: nine digits, without the country's code."""
+    """The refusal of an enquiry about a user: the number must have nine digits, without the country's code."""
     if len(msisdn) != 9:
         return Refused("ESB000033", "Invalid MSISDN Length. MSISDN Length should be 9", "DP02200000000")
     return None if _NINE_DIGITS.fullmatch(msisdn) else Refused("ESB000036", "Invalid MSISDN Format", "DP02200000000")
@@ -130,7 +130,7 @@ def read_disbursement(body: Any, version: int) -> AirtelPayment | Refused:
 
 
 def _newer_refusal(payee: dict[str, Any], transaction: dict[str, Any], version: int) -> Refused | None:
-    """Of the fields that v1 does not have. Version 3 has a type of wallet where version 2 has a name."""
+    """The refusal by the fields that v1 does not have. Version 3 has a type of wallet where version 2 has a name."""
     if payee.get("currency") != CURRENCY:
         return Refused("ESB000035", "Currency is not configured: payee.currency")
     if refused := type_refusal("transaction.type", transaction.get("type")):

@@ -21,7 +21,7 @@ def is_signed(body: bytes, *, key_and_iv: str, signature: str) -> bool:
 
 
 def _decoded(text: str) -> bytes:
-    """Empty if it is not base64: a key that was decrypted wrongly can be any text."""
+    """The decoded text; empty if it is not base64, because a wrongly decrypted key can be any text."""
     try:
         return base64.b64decode(text, validate=True)
     except ValueError:

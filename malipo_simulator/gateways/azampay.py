@@ -117,7 +117,7 @@ class Azampay(Gateway):
         transaction = self._network.take(ask, is_reply_final=False)
         if not await self._network.may_reply(transaction, is_final=False):
             return lost(transaction)
-        # Accepted is never final, whatever has become of it by now: a failure is told later, too.
+        # "Accepted" is never final, whatever the outcome is by now: a failure is reported later too.
         accepted = {
             "success": True,
             "pgReferenceId": transaction.network_id,
@@ -193,7 +193,7 @@ class Azampay(Gateway):
 
     def notice(self, transaction: Transaction) -> Notice | None:
         if transaction.outcome is Outcome.REVERSED:
-            return None  # Nobody has said that it tells.
+            return None  # No source documents a callback for it.
         return Notice(encode(rules.told(transaction, self._switches.callback_form)), JSON, lambda reply: "")
 
 
@@ -209,6 +209,6 @@ def _shown(at: float) -> str:
 
 
 def _refused(status: int, message: str) -> Reply:
-    """Of a payout or of a query: the status is that of the request."""
+    """A refusal of a payout or of a query: its status is that of the request."""
     shown = {"success": False, "pgReferenceId": None, "message": message, "statusCode": status, "status": "Failure"}
     return json_reply(status, shown)

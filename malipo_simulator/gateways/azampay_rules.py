@@ -67,7 +67,7 @@ def at(body: Mapping[str, Any], path: str) -> Any:
 
 
 def wrong_with(body: Mapping[str, Any]) -> str | None:
-    """What is said of the first bad field; of the checksum nothing."""
+    """The message about the first bad field. There is none about the checksum."""
     wrong = next((path for path, is_right in _FIELDS.items() if not is_right(at(body, path))), None)
     if wrong is None:
         return None
@@ -76,7 +76,7 @@ def wrong_with(body: Mapping[str, Any]) -> str | None:
 
 
 def digest_of(body: Mapping[str, Any], form: str) -> bytes:
-    """Of a payout."""
+    """The digest of a payout."""
     return _digest(body, (*_FIRST[form], *_REST))
 
 

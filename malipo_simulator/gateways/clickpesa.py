@@ -151,7 +151,7 @@ class Clickpesa(Gateway):
             return lost(transaction)
         if transaction.outcome in rules.REFUSALS:
             return json_reply(400, {"message": rules.REFUSALS[transaction.outcome]}, transaction)
-        # It is never final, whatever has become of it by now.
+        # It is never final, whatever the outcome is by now.
         return json_reply(200, self._described(transaction, is_new=True), transaction)
 
     def _checksum(self, payload: dict[str, Any], form: str) -> str:

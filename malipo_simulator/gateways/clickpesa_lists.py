@@ -15,7 +15,7 @@ _MOST = 100
 
 
 class BadQuery(Exception):  # noqa: N818
-    """What is wrong with it, in a sentence."""
+    """A query with a mistake, as a sentence."""
 
 
 def statement(state: State, query: dict[str, str]) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _shown(entry: StatementEntry) -> dict[str, Any]:
 
 
 def _between(query: dict[str, str]) -> Callable[[float], bool]:
-    """Both dates are whole days in Dar es Salaam, and both count."""
+    """The payments between two dates. Both are whole days in Dar es Salaam, and both are included."""
     first, last = _date(query, "startDate", date.min), _date(query, "endDate", date.max)
     return lambda at: first <= datetime.fromtimestamp(at, ZONE).date() <= last
 

@@ -28,7 +28,7 @@ _MESSAGES: Mapping[Outcome | None, str] = {
     Outcome.FAILED: "Failed",
     Outcome.REVERSED: "Payment reversed",
 }
-# What the merchant pays for a payout, so that its amount is never the order's.
+# The merchant's fee for a payout, so that its amount is never the order's.
 _PAYOUT_FEE = 100
 
 _REFERENCE = re.compile("[0-9A-Za-z]{1,64}", re.ASCII)
@@ -46,7 +46,8 @@ def checksum(payload: Mapping[str, Any], secret: str, form: str) -> str:
 
 
 def wrong_with(kind: PaymentKind, body: Mapping[str, Any], *, is_preview: bool) -> str | None:
-    """What is said of the first bad field; of the checksum nothing. A preview needs no more than amount and order."""
+    """The message about the first bad field. There is none about the checksum. A preview needs only amount and
+    order."""
     if is_preview:
         body = {"currency": "TZS", "phoneNumber": _ANY_PHONE, **body}
     amount, reference, phone = body.get("amount"), body.get("orderReference"), body.get("phoneNumber")
@@ -91,7 +92,7 @@ def payout_parts(channel: str, phone: str, amount: int) -> dict[str, Any]:
 
 
 def preview(kind: PaymentKind, amount: int, channel: str | None = None, phone: str = "") -> dict[str, Any]:
-    """Without a phone it says what would do for any of them. Who has the phone is said of a payout."""
+    """A preview. Without a phone it is the preview for any phone. That of a payout names the owner of the phone."""
     if kind is PaymentKind.COLLECTION:
         names = CHANNELS.values() if channel is None else [CHANNELS[channel]]
         return {"activeMethods": [{"name": name, "status": "AVAILABLE", "fee": 0} for name in names]}

@@ -38,7 +38,7 @@ def json_reply(status: int, body: Any, about: Transaction | None = None) -> Repl
 
 
 def lost(about: Transaction | None = None) -> Reply:
-    """The connection is closed without an answer."""
+    """Close the connection without an answer."""
     return Reply(0, b"", about=about, is_lost=True)
 
 

@@ -20,7 +20,7 @@ from malipo_simulator.transaction import GatewayName, Transaction
 _FUNCTION = "ASYNC_PAYMENT_USSD_PUSH"
 _EAST_AFRICA = timezone(timedelta(hours=3))
 _TIME_FORM = "%Y%m%d%H%M%S"
-# Before a phone has shown the prompt, and it is said to be under way.
+# The code before the phone has shown the prompt: the payment is under way.
 _INTERIM_SECONDS = 0.5
 
 _SIGNED = (
@@ -76,7 +76,7 @@ class Halopesa(Gateway):
             "servicePath": f"{self.root}/ServiceAPI",
             **self._keys,
             "functionCode": _FUNCTION,
-            # What a contract would list: no public source has these.
+            # Codes that a contract would list: no public source has them.
             "failedCodes": ",".join(code for code in _CODE_OF.values() if code > "9012"),
         }
 

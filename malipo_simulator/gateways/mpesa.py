@@ -196,7 +196,7 @@ class Mpesa(Gateway):
     def notice(self, transaction: Transaction) -> Notice | None:
         assert transaction.outcome is not None
         if transaction.outcome is Outcome.REVERSED:
-            return None  # Only a query tells.
+            return None  # M-Pesa sends no callback about it: only a query shows it.
         code, description = rules.CALLBACK_RESULT_OF[transaction.outcome]
         body = {
             "input_OriginalConversationID": transaction.network_id,

@@ -38,7 +38,7 @@ CODES: Mapping[str, tuple[int, str]] = {
 }
 UNLISTED = (400, "Error")
 
-# What the sandbox answers about these numbers at once, with nothing taken. The one that ends in 1 pays.
+# The sandbox's immediate answers about these numbers, without a payment. The one that ends in 1 pays.
 _TRIGGER_CODES = {
     PaymentKind.COLLECTION: ("INS-9", "INS-9", "INS-6", "INS-1", "INS-6", "INS-15", "INS-2006", "INS-16"),
     PaymentKind.DISBURSEMENT: ("INS-1", "INS-6", "INS-9", "INS-15", "INS-2006", "INS-16"),
@@ -65,7 +65,7 @@ CALLBACK_RESULT_OF = {
     Outcome.EXPIRED: ("INS-6", "Transaction Failed: the customer did not answer in time"),
 }
 
-# What a query says in output_ResponseTransactionStatus, once there is an outcome.
+# The values of output_ResponseTransactionStatus, once there is an outcome.
 STATUS_OF: Mapping[Outcome | None, str] = {
     Outcome.SUCCESS: "Completed",
     Outcome.REVERSED: "Completed",
@@ -120,7 +120,7 @@ def take_number(fields: dict[str, object]) -> None:
 
 
 def refusal(fields: Mapping[str, object], rules: tuple[FieldRule, ...], provider_code: str) -> str | None:
-    """The code of the first thing that is wrong; None if nothing is."""
+    """The code of the first mistake; None if there is none."""
     for rule in rules:
         if not fields.get(rule.field):
             return "INS-20"
@@ -134,7 +134,7 @@ def refusal(fields: Mapping[str, object], rules: tuple[FieldRule, ...], provider
 
 
 def amount_of(text: str) -> int | None:
-    """Whole shillings; None for nothing and for cents, which cannot be paid."""
+    """The amount in whole shillings; None if there is none, and for cents, which cannot be paid."""
     whole, _, part = text.partition(".")
     if part.strip("0") or len(whole) > 12:
         return None

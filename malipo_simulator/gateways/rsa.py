@@ -16,7 +16,8 @@ _ahead: list[str] = []
 
 
 def make_ahead(count: int) -> None:
-    """For whoever forks many simulators: to make a key takes a fifth of a second. The forks have the same ones."""
+    """Make the keys before many simulators are forked, because making a key takes a fifth of a second. The forks share
+    them."""
     _ahead.extend([new_private_key() for _ in range(count)])
 
 

@@ -25,7 +25,7 @@ PUSH_CODES = {
     "BILLER-18-3040-E": "BillerMSISDN is wrong",
 }
 
-# What a callback says of a failure.
+# The texts of a callback about a failure.
 DESCRIPTION_OF: Mapping[Outcome | None, str] = {
     Outcome.SUCCESS: "Transaction processed successfully",
     Outcome.DECLINED: "Customer declined the request",
@@ -34,10 +34,10 @@ DESCRIPTION_OF: Mapping[Outcome | None, str] = {
     Outcome.FAILED: "Transaction failed",
 }
 
-# What a query calls what has moved; all else is Declined.
+# The word of a query for a payment that has moved money; all others are Declined.
 STATUS_OF: Mapping[Outcome | None, str] = {Outcome.SUCCESS: "Posted", Outcome.REVERSED: "Refund"}
 
-# Of the cash-in. There is no code for a plain failure, so a barred recipient stands for it.
+# The codes of a cash-in. There is no code for a plain failure, so it has that of a barred recipient.
 PAID, GENERAL_ERROR, PIN_WRONG, SENDER_WRONG = "200", "100", "00026", "02117"
 NOT_A_MULTIPLE, BELOW_MINIMUM, NOT_A_WALLET = "00042", "60017", "60074"
 TXNSTATUS_OF: Mapping[Outcome | None, str] = {
