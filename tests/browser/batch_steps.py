@@ -54,7 +54,7 @@ async def send_file(page: Page, file: Path) -> None:
 async def choose_password(page: Page, link: str, password: str) -> None:
     await page.goto(link)
     await page.get_by_label("New password").fill(password)
-    await page.get_by_label("The same once more").fill(password)
+    await page.get_by_label("Repeat the new password").fill(password)
     await page.get_by_role("button", name="Save the password").click()
 
 

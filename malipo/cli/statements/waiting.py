@@ -79,7 +79,7 @@ def _waiting(arguments: argparse.Namespace, settings: Settings) -> int:
     ]
     tell_table(arguments, rows, empty="Nothing waits for a second operator.", right=("in", "out", "amount"))
     if rows and not arguments.json:
-        print(f"\nTogether: {money.display(sum(waiting.amount for waiting in found))}")
+        print(f"\nTotal: {money.display(sum(waiting.amount for waiting in found))}")
     return 0
 
 

@@ -89,7 +89,7 @@ PAGES = [
     MerchantPage("POST", "/dashboard/batches/new", upload.take, Right.OPERATE),
     MerchantPage("GET", "/dashboard/batches/sample.csv", upload.sample, Right.READ),
     MerchantPage("GET", "/dashboard/batches/drafts/{id}", draft_pages.show, Right.OPERATE),
-    MerchantPage("POST", "/dashboard/batches/drafts/{id}", draft_pages.mend, Right.OPERATE),
+    MerchantPage("POST", "/dashboard/batches/drafts/{id}", draft_pages.fix, Right.OPERATE),
     MerchantPage("POST", "/dashboard/batches/drafts/{id}/columns", draft_pages.choose_columns, Right.OPERATE),
     MerchantPage("POST", "/dashboard/batches/drafts/{id}/submit", draft_pages.submit, Right.OPERATE),
     MerchantPage("POST", "/dashboard/batches/drafts/{id}/discard", draft_pages.discard, Right.OPERATE),

@@ -245,7 +245,7 @@ class StatementBook:
             sheet.add(
                 [words(group_sentence(group)), *_sum_cells(each)], RowStyle.SOFT if each.set_aside else RowStyle.PLAIN
             )
-        sheet.add([words("Together"), *_sum_cells(sums.whole)], RowStyle.SUM)
+        sheet.add([words("Total"), *_sum_cells(sums.whole)], RowStyle.SUM)
         sheet.add([words("Balance at the end"), *[None] * 4, sums.closing], RowStyle.SUM)
 
 

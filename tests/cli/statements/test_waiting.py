@@ -41,7 +41,7 @@ async def test_an_invented_file_credits_nobody(steps: PaymentSteps, tmp_path: Pa
     assert "wait for a second operator: 1." in imported.stdout
     [listed] = msgspec.json.decode(run_command("statements", "waiting", "--json", **at_desk).stdout)
     assert (listed["payment"], listed["amount"], listed["by"]) == (declined.reference, MILLIONS, "operator asha")
-    assert "Together: TZS 8,000,000" in run_command("statements", "waiting", listed["file"], **at_desk).stdout
+    assert "Total: TZS 8,000,000" in run_command("statements", "waiting", listed["file"], **at_desk).stdout
 
     approve = ("statements", "approve-import", listed["file"])
     for refused in (

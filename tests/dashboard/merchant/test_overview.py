@@ -17,7 +17,8 @@ from malipo import clock, ids
 from malipo.app.assemble import Service
 from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant import overview
-from malipo.dashboard.merchant.overview import OverviewData, duration, percent, tenths_of
+from malipo.dashboard.merchant.overview import OverviewData
+from malipo.dashboard.merchant.payment_statistics import duration, percent, tenths_of
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.parts import PageParts
 from malipo.db import Database
@@ -171,7 +172,7 @@ async def test_the_chart_has_the_same_figures_as_the_table_beside_it(shop: Shop)
     money, rate = (json.loads(unescape(each)) for each in re.findall(r'data-tips="([^"]*)"', seen.text))
     assert (len(money), money[-1]) == (30, "15 Nov 2026: TZS 70,000 in, TZS 5,000 out")
     assert "15 Nov 2026 70,000 5,000 100 15 5 4" in seen.words
-    assert "Together 70,000 5,000 100 15 5 4" in seen.words
+    assert "Total 70,000 5,000 100 15 5 4" in seen.words
     assert "From 17 Oct 2026 to 15 Nov 2026: TZS 70,000 came in and TZS 5,000 went out." in seen.words
     assert (len(rate), rate[-1]) == (30, "15 Nov 2026: 75%")
 

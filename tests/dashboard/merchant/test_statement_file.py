@@ -208,7 +208,7 @@ async def test_a_workbook_has_the_same_lines_and_its_sums_by_group(month: Books)
     assert sums["Set aside and given back: payouts that did not happen"][:5] == (10, 0, 0, 0, 0)
     assert sums["Corrections"][:5] == (1, 1500, 30, 0, 1470)
     assert sums["Balance at the beginning"][4] == 20_000
-    assert sums["Balance at the end"][4] == 20_000 + sums["Together"][4] == int(closing["balanceAfter"])
+    assert sums["Balance at the end"][4] == 20_000 + sums["Total"][4] == int(closing["balanceAfter"])
     swahili = await month.xlsx(query, "sw")
     assert swahili.sheetnames == ["Muhtasari", "Taarifa ya pochi"]
 

@@ -113,7 +113,7 @@ async def test_each_line_says_what_it_was_and_the_balance_after_it(shop: Shop) -
     assert re.findall(r'/dashboard/transactions/(txn_\w+)"', seen.text) == [failed, cancelled, failed]
     assert "Available TZS 85,000" in seen.words
     assert "Reserved TZS 5,000" in seen.words
-    assert "Together TZS 90,000" in seen.words
+    assert "Total TZS 90,000" in seen.words
 
 
 async def test_pages_lead_through_every_line_once_and_back_again(shop: Shop) -> None:
@@ -196,7 +196,7 @@ async def test_paper_goes_from_one_balance_to_another(shop: Shop) -> None:
     assert closing == "10 Mar 2026 Balance at the end 7,000 0 7,000 47,000"
     assert top_ups == "Top-ups 1 10,000 10,000"
     assert settlements == "Sent to your bank account 1 −3,000 −3,000"
-    assert together == "Together 2 7,000 7,000"
+    assert together == "Total 2 7,000 7,000"
     assert "Duka &lt;la&gt; Asha" in seen.text
     assert shop.merchant.id in seen.words
 

@@ -103,7 +103,7 @@ async def test_an_endpoint_that_we_switched_off_says_why_and_what_to_do(desk: We
 
     assert "Disabled" in seen.words
     assert "The receiver answered 410 Gone." in seen.words
-    assert "Mend your server first" in seen.words
+    assert "Fix your server first" in seen.words
     assert "Disabled" in (await desk.surfer.get(PATH)).words
 
 

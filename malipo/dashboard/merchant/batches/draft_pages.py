@@ -1,183 +1,43 @@
-"""A draft: its lines are looked at, mended in place and submitted.
+"""The pages of a batch draft: a person checks its lines, fixes them in place, and submits it.
 
-What is typed is kept even if it is wrong, so nothing is typed twice. Submitting names what was seen; if the draft was
-changed since, in another window, it is shown again and nothing is made.
+Typed values are kept even if they are wrong, so nothing is typed twice. The form of submitting names the state that was
+seen: if the draft was changed since, in another window, it is shown again and no batch is created.
 """
 
 import asyncio
 import dataclasses
-import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from enum import StrEnum
+from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import PurePath
 from urllib.parse import urlencode
 
-import msgspec
 from starlette.responses import Response
 
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
-from malipo.dashboard.merchant.batches.line_names import differs, look_up_lines
+from malipo.dashboard.merchant.batches.draft_preview import DraftPreview, Tab, look
+from malipo.dashboard.merchant.batches.line_names import look_up_lines
 from malipo.dashboard.merchant.batches.upload import DRAFTS, PATH
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.urls import id_in, number_in
-from malipo.db import Conn, Tx
+from malipo.db import Tx
 from malipo.errors import Missing, Refusal, Unavailable
-from malipo.ledger.store import wallets
-from malipo.ledger.wallet import Wallet
 from malipo.networks.channel_names_and_prefixes import PROFILES
-from malipo.networks.connector import Channel
-from malipo.payments.batches import duplicate_warnings, retry_failed_items
-from malipo.payments.batches.batch import BatchItem, BatchWarning, Requester
+from malipo.payments.batches import retry_failed_items
+from malipo.payments.batches.batch import Requester
 from malipo.payments.batches.request import batch_request_of, retrying
 from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
-from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, mended, number_of, with_batch, with_columns
-from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine
+from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, with_batch, with_columns, with_fixes
+from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS
 from malipo.payments.batches.store import batches, drafts, items
-from malipo.payments.fees import fee_of
-from malipo.payments.store import tariffs
-from malipo.payments.transaction import Type
 from malipo.restore.installation import IntakeClosed
 from malipo.validation.fields import Fields
 
-# What the page of a draft shows: its lines, their problems and warnings, its sums. Reads, and pure functions.
-
-
-# Lines that can be mended have many inputs each, and a form has at most 200 of them.
+# A line that can be fixed has many inputs, and a form has at most 200.
 PER_PAGE_OF_PROBLEMS = 20
 PER_PAGE = 100
-
-
-class Tab(StrEnum):
-    PROBLEMS = "problems"
-    WARNINGS = "warnings"
-    REPAIRED = "repaired"
-    CHANGED = "changed"
-    ALL = "all"
-
-
-@dataclass(frozen=True, slots=True)
-class DraftPreview:
-    draft: Draft
-    lines: Sequence[SpreadsheetLine]
-    left_out: Sequence[SpreadsheetLine]
-    warnings: Mapping[int, Sequence[BatchWarning]]  # by row
-    rows: Sequence[int]  # of the lines without problems, by which warnings name each other
-    fee: int
-    wallet: Wallet
-
-    @property
-    def amount(self) -> int:
-        return sum(each.amount for each in self.lines)
-
-    @property
-    def left_out_amount(self) -> int:
-        return sum(each.amount for each in self.left_out)
-
-    @property
-    def sum_in_file(self) -> int | None:
-        """The sum that the file tells, if it differs from the sum to be paid."""
-        total = self.draft.total
-        return None if total == self.amount else total
-
-    @property
-    def is_sum_explained(self) -> bool:
-        """Whether the lines that are left out are all that differs from the file's own sum."""
-        return self.draft.total == self.amount + self.left_out_amount
-
-    @property
-    def has_problems(self) -> bool:
-        return any(each.problems for each in self.lines)
-
-    @property
-    def has_warnings(self) -> bool:
-        return bool(self.of(Tab.WARNINGS)) or (self.sum_in_file is not None and not self.is_sum_explained)
-
-    @property
-    def seen(self) -> str:
-        """A fingerprint of what the person has looked at. The form of submitting names it, so that nothing else is
-        submitted."""
-        values = msgspec.json.encode([[each.row, each.values] for each in self.lines])
-        return hashlib.sha256(values).hexdigest()[:16]
-
-    def of(self, tab: Tab) -> list[SpreadsheetLine]:
-        match tab:
-            case Tab.PROBLEMS:
-                return [each for each in self.lines if each.problems]
-            case Tab.WARNINGS:
-                return [each for each in self.lines if self._is_warned(each)]
-            case Tab.REPAIRED:
-                return [each for each in self.lines if each.is_repaired]
-            case Tab.CHANGED:
-                return [each for each in self.lines if each.is_changed]
-            case Tab.ALL:
-                return list(self.lines)
-
-    def _is_warned(self, line: SpreadsheetLine) -> bool:
-        return (
-            line.row in self.warnings
-            or line.usual_channel is not None
-            or self.has_other_name(line)
-            or self.is_unregistered(line)
-            or self.is_barred(line)
-        )
-
-    def name_found(self, line: SpreadsheetLine) -> str | None:
-        """Whom the network knows by the number, if it was asked."""
-        return self.draft.edits.names.get(number_of(line))
-
-    def is_unregistered(self, line: SpreadsheetLine) -> bool:
-        """Whether the network says that the number has no account there."""
-        return number_of(line) in self.draft.edits.unregistered
-
-    def is_barred(self, line: SpreadsheetLine) -> bool:
-        return number_of(line) in self.draft.edits.barred
-
-    def has_other_name(self, line: SpreadsheetLine) -> bool:
-        return differs(line.typed["name"], self.name_found(line))
-
-    def count(self, tab: Tab) -> int:
-        return len(self.of(tab))
-
-
-async def look(
-    connection: Conn,
-    draft: Draft,
-    lines: Sequence[SpreadsheetLine],
-    left_out: Sequence[SpreadsheetLine],
-    now: datetime,
-) -> DraftPreview:
-    right = [each for each in lines if not each.problems]
-    items = [item_of(index, each) for index, each in enumerate(right)]
-    found: dict[int, list[BatchWarning]] = defaultdict(list)
-    for warning in await duplicate_warnings.find(connection, draft.merchant_id, items, now=now):
-        found[right[warning.index].row].append(warning)
-    wallet, _ = await wallets.get(connection, draft.merchant_id)
-    fee = await _fee(connection, draft.merchant_id, items)
-    return DraftPreview(draft, lines, left_out, found, [each.row for each in right], fee, wallet)
-
-
-async def _fee(connection: Conn, merchant_id: str, items: Sequence[BatchItem]) -> int:
-    places = {each.channel: (merchant_id, Type.DISBURSEMENT, str(each.channel)) for each in items}
-    bands = await tariffs.find_for(connection, set(places.values()))
-    return sum(fee_of(each.amount, bands.get(places[each.channel], ())) for each in items)
-
-
-def item_of(index: int, line: SpreadsheetLine) -> BatchItem:
-    """The item for a line without problems, with the fields that warnings and fees need."""
-    return BatchItem(
-        index=index,
-        channel=Channel(str(line.values["channel"])),
-        amount=line.amount,
-        fee=0,
-        phone=str(line.values["recipientPhone"]),
-    )
-
 
 _INPUT = re.compile(rf"({'|'.join(FIELDS)}|out)-([0-9]{{1,7}})")
 _NUMBER = re.compile(r"[0-9]{1,4}")
@@ -187,7 +47,7 @@ _NOT_FAILED = "Some of these are no longer failed payouts: their networks have c
 SENTENCES = {
     "not_looked": "Look at the warnings first, and say that you have.",
     "not_failed": _NOT_FAILED,
-    "problems_left": "Some lines cannot be paid yet. Mend them, or leave them out.",
+    "problems_left": "Some lines cannot be paid yet. Fix them, or leave them out.",
     "nothing_left": "No line is left.",
     "in_doubt": "We do not know whether this was done. Press once more: it will not be done twice.",
     "columns": "Choose the columns for the phone number and for the amount, and each column only once.",
@@ -198,14 +58,14 @@ async def show(request: MerchantRequest) -> Response:
     return await _page(request)
 
 
-async def mend(request: MerchantRequest) -> Response:
-    """Keep what was typed, and show what is left."""
+async def fix(request: MerchantRequest) -> Response:
+    """Keep the typed values, and show the remaining problems."""
     form = await request.form()
     typed, left_out = _typed_in(form)
     back = form.text("back")
 
     async def act(tx: Tx) -> Draft:
-        after = mended(await _lock(tx, request), typed, left_out)
+        after = with_fixes(await _lock(tx, request), typed, left_out)
         if back.isascii() and back.isdigit():
             after = brought_back(after, int(back))
         await drafts.update(tx, after)

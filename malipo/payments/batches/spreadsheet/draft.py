@@ -88,7 +88,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
         return total_of(self.sheet.totals[-1], self.sheet.columns) if self.sheet.totals else None
 
 
-def mended(draft: Draft, typed: Mapping[int, Mapping[str, str]], left_out: Collection[int]) -> Draft:
+def with_fixes(draft: Draft, typed: Mapping[int, Mapping[str, str]], left_out: Collection[int]) -> Draft:
     """The draft with the values typed for these rows. Rows that the file does not have are ignored."""
     rows = {each.number: each for each in draft.sheet.rows}
     after = {row: dict(fields) for row, fields in draft.edits.typed.items()}

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from malipo.payments.batches.spreadsheet.columns import SheetColumn
-from malipo.payments.batches.spreadsheet.draft import Draft, Edits, mended
+from malipo.payments.batches.spreadsheet.draft import Draft, Edits, with_fixes
 from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow
 from tests.payments.batches.spreadsheet.golden import TERMS
 
@@ -47,12 +47,12 @@ def test_a_network_is_not_kept_for_a_number_of_another(
 ) -> None:
     draft = draft_of(in_file)
     for phone, channel in typed:
-        draft = mended(draft, {2: {"phone": phone, "channel": channel, "amount": "1000"}}, [])
+        draft = with_fixes(draft, {2: {"phone": phone, "channel": channel, "amount": "1000"}}, [])
     [line] = draft.lines(TERMS)
     assert line.values.get("channel") == network
     assert bool(line.problems) is (network is None)
 
 
 def test_a_number_that_is_changed_elsewhere_leaves_the_network() -> None:
-    [line] = mended(draft_of("Tigo"), {2: {"amount": "2000"}}, []).lines(TERMS)
+    [line] = with_fixes(draft_of("Tigo"), {2: {"amount": "2000"}}, []).lines(TERMS)
     assert (line.values["channel"], line.chosen_channel) == ("TIGO_PESA", "TIGO_PESA")
