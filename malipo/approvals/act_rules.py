@@ -59,6 +59,15 @@ class Act(StrEnum):
     MAKE_PASSWORD_LINK = "make_password_link"  # noqa: S105 - the name of an act
     RESET_SECOND_FACTOR = "reset_second_factor"  # of a merchant's person, or of an operator
     SET_OPERATOR_PASSWORD = "set_operator_password"  # noqa: S105 - the name of an act
+    ADD_PAYER_ACCOUNT = "add_payer_account"  # of our own bank; or change how its files are written and read
+    APPROVE_PAYOUT_FILE = "approve_payout_file"
+    VOID_PAYOUT_FILE = "void_payout_file"
+    REFUSE_TRANSFERS = "refuse_transfers"  # of a payout file, which the bank has refused
+    IMPORT_BANK_STATEMENT = "import_bank_statement"
+    WITHDRAW_BANK_STATEMENT = "withdraw_bank_statement"
+    BOOK_BANK_LINE = "book_bank_line"  # to an account of the house
+    MATCH_BANK_LINE = "match_bank_line"  # with a settlement or a booking
+    ADOPT_SETTLEMENT = "adopt_settlement"  # that the bank has paid, and a restored database did not send
 
 
 class Two(StrEnum):
@@ -133,6 +142,16 @@ ACTS: dict[Act, ActRule] = {
     Act.MAKE_PASSWORD_LINK: ActRule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
     Act.RESET_SECOND_FACTOR: ActRule(_NOTHING, Two.NEVER, SensitiveAct.SECOND_FACTOR),
     Act.SET_OPERATOR_PASSWORD: ActRule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
+    # From where settlements are paid, and how the statements are read that decide about them.
+    Act.ADD_PAYER_ACCOUNT: ActRule(_NOTHING, Two.ALWAYS),
+    Act.APPROVE_PAYOUT_FILE: ActRule("all that the file pays", Two.ALWAYS),
+    Act.VOID_PAYOUT_FILE: ActRule("all that would be paid again", Two.ALWAYS),
+    Act.REFUSE_TRANSFERS: ActRule("what goes back to wallets", Two.ALWAYS),
+    Act.IMPORT_BANK_STATEMENT: ActRule("settlements that the statement alone would end", Two.ABOVE, may_be_alone=True),
+    Act.WITHDRAW_BANK_STATEMENT: ActRule(_NOTHING, Two.ALWAYS),
+    Act.BOOK_BANK_LINE: ActRule("the line", Two.ABOVE, may_be_alone=True),
+    Act.MATCH_BANK_LINE: ActRule("the line", Two.ALWAYS),
+    Act.ADOPT_SETTLEMENT: ActRule("the line", Two.ALWAYS),
 }
 
 # A form or command may do one of several acts: which one is known only when the payment or exception is read.
@@ -150,6 +169,16 @@ EXCEPTION_UNDOS = (Act.UNDO, Act.UNDO_OF_TWO)
 WITHDRAWALS = (Act.WITHDRAW_STATEMENT, Act.WITHDRAW_DOUBTED)
 STATEMENT_UNDOS = (*WITHDRAWALS, Act.UNDO_STATEMENT_BOOKING)
 BOOKINGS = (Act.TOP_UP, Act.SETTLEMENT, Act.TRANSFER, Act.BOOK_AT_BANK, Act.BOOK_EQUITY)
+BANK_LINES = (Act.BOOK_BANK_LINE, Act.MATCH_BANK_LINE, Act.ADOPT_SETTLEMENT)
+BANK = (
+    Act.ADD_PAYER_ACCOUNT,
+    Act.APPROVE_PAYOUT_FILE,
+    Act.VOID_PAYOUT_FILE,
+    Act.REFUSE_TRANSFERS,
+    Act.IMPORT_BANK_STATEMENT,
+    Act.WITHDRAW_BANK_STATEMENT,
+    *BANK_LINES,
+)
 CLOSES = (Act.CLOSE_DAY, Act.CLOSE_WITH_DIFFERENCE)
 
 

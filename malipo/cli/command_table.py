@@ -37,6 +37,7 @@ COMMANDS = {
     ),
     "books": Command("books.commands", "trial balance and journal, for accountants; bookings of the house at its bank"),
     "exceptions": Command("exceptions.commands", "list and resolve differences between statements and payments"),
+    "bank": Command("bank.commands", "pay settlements by files, and import the statements of our own bank accounts"),
     "floats": Command("floats.commands", "show the balance at each network, by the ledger and as last read there"),
     "approvals": Command("approvals", "list what waits for a second operator, oldest first"),
     "operators": Command("operators", "manage the operators of this installation"),

@@ -1,15 +1,18 @@
 """What a second operator is shown of a proposal at the terminal before they approve it: its terms, what it changes, and
 the code of all that. It only reads."""
 
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
 from malipo import clock, money
 from malipo.approvals import decide
-from malipo.approvals.act_rules import BOOKINGS, STATEMENT_UNDOS, Act
+from malipo.approvals.act_rules import BANK, BOOKINGS, STATEMENT_UNDOS, Act
 from malipo.approvals.booking_approval import proposed_booking
 from malipo.approvals.key_approval import find_wallet
 from malipo.approvals.store import Proposal
+from malipo.bank.approve import find_facts
+from malipo.bank.proposals import code_of as bank_code_of
 from malipo.cli import cases as case_words
 from malipo.cli.approval_code import ShownProposal
 from malipo.cli.exceptions import effects, words
@@ -50,6 +53,8 @@ async def find_shown(connection: Conn, proposal: Proposal, settings: Settings) -
 async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> ShownProposal:
     if proposal.action in BOOKINGS:
         return await _booking(connection, proposal)
+    if proposal.action in BANK:
+        return await _bank(connection, proposal)
     if proposal.action in STATEMENT_UNDOS:
         return await _statement(connection, proposal, settings)
     match proposal.action:
@@ -81,6 +86,25 @@ async def _booking(connection: Conn, proposal: Proposal) -> ShownProposal:
         "day": None if booking.day is None else str(booking.day),
     }
     return ShownProposal(decide.code_of(proposal), terms)
+
+
+async def _bank(connection: Conn, proposal: Proposal) -> ShownProposal:
+    facts = await find_facts(connection, proposal, now=await database_now(connection))
+    terms = {name.replace("_", " "): _shown_cents(name, value) for name, value in facts.terms.items()}
+    return ShownProposal(bank_code_of(proposal, facts), terms, [f"  {_on_one_line(each)}" for each in facts.rows])
+
+
+def _on_one_line(row: Mapping[str, object]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in row.items() if value not in (None, ""))
+
+
+def _shown_cents(name: str, value: object) -> object:
+    match name, value:
+        case "cents", int(cents):
+            return money.exact(0, cents)
+        case "amount" | "urgent_above", int(amount):
+            return money.display(amount)
+    return value
 
 
 async def _key(connection: Conn, proposal: Proposal) -> ShownProposal:

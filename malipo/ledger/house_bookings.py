@@ -31,6 +31,7 @@ class HouseBookingKind(StrEnum):
     NETWORK_FEE = "network_fee"  # what the network took for itself
     SWEEP = "sweep"  # between accounts at the network
     LINE = "line"  # what operators decided about a line of a statement
+    BANK_LINE = "bank_line"  # what operators decided about a line of our bank's statement
     ROUNDING = "rounding"  # cents that have become a shilling
     # At the bank, by operators (`bank_bookings.py`).
     OPENING_BALANCE = "opening_balance"
@@ -41,6 +42,9 @@ class HouseBookingKind(StrEnum):
     TAX = "tax"
     UNDO = "undo"
 
+
+# Instead of a channel, for bookings of lines of our bank's statements.
+OF_BANK = "bank"
 
 _ACCOUNTS = frozenset(Account) - {Account.WALLET, Account.IN_FLIGHT, Account.IN_SETTLEMENT}
 _OTHER_END = {
@@ -74,7 +78,7 @@ class HouseBooking(msgspec.Struct, frozen=True, kw_only=True):
         assert self.amount > 0
         assert {self.source, self.target} <= _ACCOUNTS, "a house booking touches no merchant's money"
         if self.kind in _OTHER_END:
-            assert {self.source, self.target} == {Account.FLOAT, _OTHER_END[self.kind]}
+            assert {self.source, self.target} == {self.held_in, _OTHER_END[self.kind]}
 
     @property
     def move(self) -> Move:
@@ -82,9 +86,14 @@ class HouseBooking(msgspec.Struct, frozen=True, kw_only=True):
         return Move(self.source, self.target, self.amount, self.channel if is_of_float else None)
 
     @property
+    def held_in(self) -> Account:
+        """The account of the ledger for the one that the statement is of: a network's float, or the bank."""
+        return held_in(self.channel)
+
+    @property
     def change(self) -> int:
-        """The change of the network's account, signed as in a statement: above 0 came in."""
-        return -self.move.change_of(Account.FLOAT)
+        """The change of the statement's account, signed as in the statement: above 0 came in."""
+        return -self.move.change_of(self.held_in)
 
 
 class HouseBookingRefusal(Code):
@@ -111,24 +120,33 @@ class NotBooked(Missing):
         super().__init__(code=HouseBookingRefusal.NO_SUCH, name=booking_id)
 
 
-def ends_of(change: int, other: Account) -> tuple[Account, Account]:
-    """Source and target of a change of a network's account, signed as in a statement: above 0 came in.
+def held_in(channel: str) -> Account:
+    return Account.BANK if channel == OF_BANK else Account.FLOAT
+
+
+def ends_of(change: int, other: Account, held: Account = Account.FLOAT) -> tuple[Account, Account]:
+    """Source and target of a change of a statement's account, signed as in the statement: above 0 came in.
 
     Incoming money makes the float, which is our money elsewhere, more negative.
     """
-    return (Account.FLOAT, other) if change > 0 else (other, Account.FLOAT)
+    return (held, other) if change > 0 else (other, held)
 
 
 def move_of(moved: int, other: Account, channel: str) -> tuple[Move, int]:
     """The move of a line's amount (in cents, not 0) in whole shillings, and the cents beyond it."""
     change, cents = money.split_movement(moved)
-    return Move(*ends_of(change, other), abs(change), channel), cents
+    return _move(change, other, channel), cents
+
+
+def _move(change: int, other: Account, channel: str) -> Move:
+    held = held_in(channel)
+    return Move(*ends_of(change, other, held), abs(change), channel if held is Account.FLOAT else None)
 
 
 def rounding_of(cents: int, channel: str) -> Move | None:
     """The move of the shillings that an account's cents have added up to; None if they have not."""
     shillings, _ = money.split(cents)
-    return Move(*ends_of(shillings, Account.ROUNDING), abs(shillings), channel) if shillings else None
+    return _move(shillings, Account.ROUNDING, channel) if shillings else None
 
 
 def value_date_of(day: date, *, first_open_day: date | None) -> date:
@@ -207,7 +225,7 @@ async def _round(tx: Tx, booked: Sequence[HouseBooking], *, now: datetime) -> No
             source=move.source,
             target=move.target,
             amount=move.amount,
-            cents=100 * move.change_of(Account.FLOAT),
+            cents=100 * move.change_of(held_in(channel)),
             value_date=day,
             evidence="The cents of the statements",
             booked_by=SYSTEM_NAME,

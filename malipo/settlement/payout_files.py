@@ -5,16 +5,17 @@ A settlement in a file cannot be cancelled. From the approval of the file on mon
 ends the settlement; a file is voided only with proof that the bank has not paid it.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
 from malipo.ledger.store import wallets
 from malipo.settlement import release
+from malipo.settlement.bank_account import BankAccount
 from malipo.settlement.settlement import Settlement, SettlementCause, SettlementRefusal, SettlementStatus
 from malipo.settlement.store import bank_accounts, settlements
 from malipo.settlement.write_status import SettlementChange, write_changes
@@ -44,16 +45,39 @@ async def unfit_for_file(tx: Tx, ids: Collection[str], *, now: datetime) -> dict
     """Those of these settlements that must not be in a file now, and why. Their accounts and wallets are held until the
     commit, so that an approval that finds them fit is not too late."""
     found = [*(await settlements.lock(tx, ids)).values()]
-    keys = [(each.merchant_id, each.bank_account_id) for each in found if each.bank_account_id is not None]
-    accounts = await bank_accounts.keep(tx, keys)
-    inactive = await settlements.find_inactive_merchants(tx, {each.merchant_id for each in found})
+    accounts = await bank_accounts.keep(tx, _accounts_of(found))
     locked = await wallets.lock(tx, {each.merchant_id for each in found})
+    owing = {each.merchant_id for each in locked.values() if each.owed}
+    return await _find_unfit(tx, found, accounts, owing, now=now)
+
+
+async def look_for_unfit(connection: Conn, ids: Collection[str], *, now: datetime) -> dict[str, Unfit]:
+    """The same, to show it: nothing is held, and it may be otherwise in a moment."""
+    found = await settlements.find(connection, ids)
+    accounts = await bank_accounts.find(connection, _accounts_of(found))
+    owing = await wallets.find_owing(connection, {each.merchant_id for each in found})
+    return await _find_unfit(connection, found, accounts, owing, now=now)
+
+
+def _accounts_of(found: Collection[Settlement]) -> list[tuple[str, str]]:
+    return [(each.merchant_id, each.bank_account_id) for each in found if each.bank_account_id is not None]
+
+
+async def _find_unfit(
+    connection: Conn,
+    found: Collection[Settlement],
+    accounts: Mapping[tuple[str, str], BankAccount],
+    owing: Collection[str],
+    *,
+    now: datetime,
+) -> dict[str, Unfit]:
+    inactive = await settlements.find_inactive_merchants(connection, {each.merchant_id for each in found})
     unfit = {}
     for each in found:
         account = accounts.get((each.merchant_id, each.bank_account_id or ""))
         if account is None or not account.may_be_sent_to(now):
             unfit[each.id] = Unfit.ACCOUNT
-        elif locked[each.merchant_id].owed:
+        elif each.merchant_id in owing:
             unfit[each.id] = Unfit.OWES
         elif each.merchant_id in inactive:
             unfit[each.id] = Unfit.INACTIVE

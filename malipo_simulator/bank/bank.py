@@ -118,9 +118,9 @@ class Bank:
         self._keep()
         return taken
 
-    def deposit(self, cents: int, day: date, reference: str, text: str = "") -> BankEntry:
-        """Money that comes in, or goes out, without a file."""
-        entry = self._entry(day, cents, reference=reference, text=text)
+    def deposit(self, cents: int, day: date, reference: str, text: str = "", *, end_to_end: str = "") -> BankEntry:
+        """Money that comes in, or goes out, without a file; perhaps with a transfer's EndToEndId."""
+        entry = self._entry(day, cents, reference=reference, text=text, end_to_end=end_to_end)
         self._keep()
         return entry
 
@@ -191,6 +191,7 @@ class Bank:
         text: str = "",
         reason: str = "",
         is_return: bool = False,
+        end_to_end: str = "",
     ) -> BankEntry:
         number = self._next()
         entry = BankEntry(
@@ -198,7 +199,7 @@ class Bank:
             day=day,
             cents=cents,
             reference=reference or f"FT{number:010}",
-            end_to_end=line.end_to_end if line else "",
+            end_to_end=line.end_to_end if line else end_to_end,
             message_id=message_id,
             name=line.name if line else "",
             text=line.text if line else text,

@@ -109,6 +109,12 @@ def _given(command: str, case: Case) -> list[str]:
             return [case.day, "--here"]
         case ["restore", "release"]:
             return [*EVIDENCE, "--here"]
+        case ["bank", "approve"]:
+            assert case.bank is not None
+            return [case.bank.subject, "--here"]
+        case ["bank", _]:
+            assert case.bank is not None
+            return case.bank.words
     return _of_access(command, case)
 
 

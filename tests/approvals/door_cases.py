@@ -11,7 +11,7 @@ from pathlib import Path
 
 from malipo import clock
 from malipo.app.assemble import Service
-from malipo.approvals.act_rules import Act
+from malipo.approvals.act_rules import BANK, Act
 from malipo.approvals.booking_approval import AnyBooking
 from malipo.audit_log.actor import operator_at
 from malipo.db import Database
@@ -31,6 +31,7 @@ from malipo.reconciliation.imports.store import withdrawals
 from malipo.reconciliation.imports.withdraw_statement import propose_by_system
 from malipo.restore import hold
 from malipo.restore.store import installation
+from tests.approvals.bank_cases import BankCase, bank_case
 from tests.approvals.grid import LIMIT, MORE
 from tests.authenticator_app import enrolled
 from tests.cheap_hash import cheap_hash
@@ -69,6 +70,7 @@ class Case:
     channel: str = ""  # of the file, if it is another than the payment's
     layout: str = ""  # the name of a layout
     word: str = ""  # of a status, which no layout knows
+    bank: BankCase | None = None
     codes: dict[str, str] = field(default_factory=dict)  # of what a command has shown to who approves
 
 
@@ -85,6 +87,9 @@ class Cases:
         mark = secrets.token_hex(4)
         statements = Statements(steps, self._folder, account=f"Till {mark}")
         case = Case(act, merchant.id, statements.account)
+        if act in BANK:
+            case.bank = await bank_case(self.service, self.database, self._folder, act)
+            return case
         match act:
             case Act.RESOLVE_OPEN_COLLECTION:
                 case.payment, case.outcome = await steps.processing(COLLECTION, MORE), "completed"

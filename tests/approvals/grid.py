@@ -123,6 +123,20 @@ GRID: dict[str, Row] = {
     "set_operator_password": Row(SINGLE, NO_PAGE, Door(("operators password",))),
 }
 
+_BANK = ("bank approve",)
+# What operators do about our own bank is at the command line only.
+GRID |= {
+    "add_payer_account": Row(TWO, NO_PAGE, Door(("bank add-account",), _BANK)),
+    "approve_payout_file": Row(TWO, NO_PAGE, Door(("bank gather",), _BANK)),
+    "void_payout_file": Row(TWO, NO_PAGE, Door(("bank void",), _BANK)),
+    "refuse_transfers": Row(TWO, NO_PAGE, Door(("bank refuse",), _BANK)),
+    "import_bank_statement": Row(TWO, NO_PAGE, Door(("bank import",), _BANK)),
+    "withdraw_bank_statement": Row(TWO, NO_PAGE, Door(("bank withdraw",), _BANK)),
+    "book_bank_line": Row(TWO, NO_PAGE, Door(("bank decide",), _BANK)),
+    "match_bank_line": Row(TWO, NO_PAGE, Door(("bank decide",), _BANK)),
+    "adopt_settlement": Row(TWO, NO_PAGE, Door(("bank decide",), _BANK)),
+}
+
 # Chains: who says how a file is read has a part in it, whoever imports it. A word of the status is said before the import,
 # by its page or by the command; columns are saved on a page; the aggregator of a layout is named after the import, by the
 # command. A part of the file is the word or the file itself: whoever has one is not the second operator.

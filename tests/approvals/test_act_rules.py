@@ -53,6 +53,15 @@ BY_HAND = {
     "make_password_link": ("never", P, False),
     "reset_second_factor": ("never", SensitiveAct.SECOND_FACTOR, False),
     "set_operator_password": ("never", P, False),
+    "add_payer_account": ("always", A, False),
+    "approve_payout_file": ("always", A, False),
+    "void_payout_file": ("always", A, False),
+    "refuse_transfers": ("always", A, False),
+    "import_bank_statement": ("above", A, ALONE),
+    "withdraw_bank_statement": ("always", A, False),
+    "book_bank_line": ("above", A, ALONE),
+    "match_bank_line": ("always", A, False),
+    "adopt_settlement": ("always", A, False),
 }
 
 

@@ -220,6 +220,8 @@ class Desk:
             if case.act is Act.IMPORT and not case.file_id and form.endswith(("import", "fetch")):
                 sql = "SELECT id FROM statement_files ORDER BY imported_at DESC LIMIT 1"
                 case.file_id = await connection.fetchval(sql)
+            if case.bank is not None and is_waiting and not case.bank.subject:
+                case.bank.subject = await connection.fetchval("SELECT subject FROM proposals WHERE decided_at IS NULL")
         return "waits" if is_waiting else "done"
 
 

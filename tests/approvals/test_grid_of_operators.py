@@ -13,7 +13,7 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import booking_approval, key_approval
-from malipo.approvals.act_rules import Act
+from malipo.approvals.act_rules import BANK, Act
 from malipo.approvals.booking_approval import AnyBooking
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database, Tx
@@ -45,6 +45,7 @@ from malipo.reconciliation.matching.store import charges
 from malipo.reconciliation.matching.store.charges import Charge
 from malipo.reconciliation.statements.choose_profile import save_status_words
 from malipo.restore import hold
+from tests.approvals.bank_cases import bank_case
 from tests.approvals.grid import GRID, LIMIT, MORE, ONE, PEOPLE, RESET, TWICE, TWO
 from tests.authenticator_app import enrolled
 from tests.conftest import SECRET_KEY
@@ -192,7 +193,20 @@ class World:
 
         return begin, approve
 
+    async def of_bank(self, act: Act) -> tuple[Begin, Approve]:
+        case = await bank_case(self.steps.service, self.database, self.folder, act)
+
+        async def begin(actor: Actor) -> bool:
+            return await case.begin(actor, **({"is_single_operator": True} if self.alone else {}))
+
+        async def approve(actor: Actor) -> object:
+            return await case.approve(**self.approving(actor))
+
+        return begin, approve
+
     async def of(self, act: Act) -> tuple[Begin, Approve]:
+        if act in BANK:
+            return await self.of_bank(act)
         steps, statements, merchant_id = self.steps, self.statements, self.steps.merchant_id
         match act:
             case Act.RESOLVE_OPEN_COLLECTION:
@@ -421,6 +435,10 @@ ALONE = {
     "release": "done",
     "cancel_unreported": "done",
     "make_paying_key": "done",
+    "import_bank_statement": "done",
+    "book_bank_line": "done",
+    "match_bank_line": "refused",
+    "adopt_settlement": "refused",
 }
 
 

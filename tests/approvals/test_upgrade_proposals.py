@@ -13,7 +13,7 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import booking_approval, decide
-from malipo.approvals.act_rules import BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
+from malipo.approvals.act_rules import BANK, BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
 from malipo.approvals.booking_approval import NotOpen
 from malipo.approvals.store import Proposal, find_open
 from malipo.db import Database, DataError, Tx
@@ -49,7 +49,10 @@ BEFORE = """
 """
 OF_LINES = [Act.BOOK_LINE, Act.BOOK_PAYOUT_LINE, Act.MATCH_LINE, Act.ADOPT_LINE, Act.UNDO, Act.UNDO_OF_TWO]
 # None of these waited before the upgrade.
-NEWER = {Act.CANCEL_UNREPORTED, Act.MAKE_PAYING_KEY, Act.WITHDRAW_DOUBTED, Act.BOOK_AT_BANK, Act.BOOK_EQUITY}
+NEWER = {
+    *(Act.CANCEL_UNREPORTED, Act.MAKE_PAYING_KEY, Act.WITHDRAW_DOUBTED, Act.BOOK_AT_BANK, Act.BOOK_EQUITY),
+    *BANK,
+}
 OLDER = [Act.IMPORT, *BOOKINGS, *RESOLUTIONS, *OF_LINES, *STATEMENT_UNDOS, Act.CLOSE_WITH_DIFFERENCE, Act.RELEASE]
 MOVED = [act for act in OLDER if act not in NEWER]
 

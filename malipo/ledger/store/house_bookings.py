@@ -24,8 +24,8 @@ _UNDONE = f"""
     SELECT count(*) FROM undone b
     WHERE CASE WHEN n.line_id IS NOT NULL THEN b.line_id = n.line_id
                WHEN b.line_id IS NOT NULL OR b.kind <> n.kind THEN false
-               WHEN n.kind = 'bank_transfer' THEN (b.channel, b.reference) = (n.channel, n.reference)
                WHEN n.kind IN ({_AT_BANK}) THEN b.reference = n.reference
+               WHEN n.kind IN ('bank_transfer', 'bank_line') THEN (b.channel, b.reference) = (n.channel, n.reference)
                ELSE (b.file_id, b.reference, b.account) = (n.file_id, n.reference, n.account) END
 """
 

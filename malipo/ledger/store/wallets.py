@@ -27,6 +27,14 @@ async def lock(tx: Tx, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
     return {row["merchant_id"]: Wallet(*row.values()) for row in rows}
 
 
+async def find_owing(connection: Conn, merchant_ids: Iterable[str]) -> set[str]:
+    """Those of these merchants that owe something after corrections. Nothing is held."""
+    rows = await connection.fetch(
+        "SELECT merchant_id FROM wallets WHERE merchant_id = ANY($1) AND owed > 0", sorted(set(merchant_ids))
+    )
+    return {row["merchant_id"] for row in rows}
+
+
 class _Row(msgspec.Struct, frozen=True):
     """A move as it is written."""
 

@@ -107,8 +107,8 @@ FAULTS = (
     Fault(
         "what came in at a network goes out of the float",
         "ends_of",
-        "return (Account.FLOAT, other) if change > 0 else (other, Account.FLOAT)",
-        "return (Account.FLOAT, other) if change < 0 else (other, Account.FLOAT)",
+        "return (held, other) if change > 0 else (other, held)",
+        "return (held, other) if change < 0 else (other, held)",
         "The books say that a network holds less with every transfer to it.",
         (*_HOUSE, "floats/test_transfers.py"),
     ),

@@ -1,0 +1,260 @@
+"""Gathers settlements that are due into a payout file, and approves it: made by one operator, approved by another.
+
+Nothing of a gathered file can be paid. The approval looks at each settlement again, drops those that are not fit any
+more, fixes the bytes and the MsgId, and sends the settlements. From then on money can leave, so every download has the
+same bytes.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
+from malipo import clock, ids
+from malipo.approvals.act_rules import Act
+from malipo.approvals.moved_alone import require_operator
+from malipo.approvals.store import Proposal
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.bank import add_payer_account, proposals
+from malipo.bank.payer_account import PayerAccount
+from malipo.bank.payout_file import (
+    ALLOWED,
+    ID_PREFIX,
+    IS_NOW,
+    FileAct,
+    FileLine,
+    FileRefusal,
+    FileStatus,
+    PayoutFile,
+    bytes_of,
+    name_of,
+    order_of,
+)
+from malipo.bank.proposals import Facts
+from malipo.bank.store import lines as bank_lines
+from malipo.bank.store import payer_accounts
+from malipo.bank.store import payout_files as store
+from malipo.db import Conn, Tx
+from malipo.errors import Conflict, Missing
+from malipo.settlement import business_days, payout_files
+from malipo.settlement.settlement import Settlement
+from malipo.settlement.store import bank_accounts
+
+MOST_LINES = 1_000  # in one file
+_MOST_LOOKED_AT = 10_000  # that wait: the unfit must not keep the others out
+PAID_ALREADY = "paid"  # a line of the bank has the key: it was perhaps paid, and is not sent
+
+
+class GatheredFile(NamedTuple):
+    file: PayoutFile
+    lines: list[FileLine]
+    left_out: dict[str, str]  # settlements that wait and are not fit: why, by their id
+    proposal: Proposal
+
+
+class PayoutFileTerms(msgspec.Struct, frozen=True, kw_only=True):
+    payer_account_id: str
+
+
+class Download(NamedTuple):
+    name: str
+    content: bytes
+    sha256: bytes
+
+
+async def gather(
+    tx: Tx, account_name: str = "", *, limit: int = MOST_LINES, actor: Actor, now: datetime
+) -> GatheredFile:
+    """Put what is due into a file of one of our accounts, the oldest first."""
+    require_operator(actor)
+    await payer_accounts.lock(tx)
+    account = await add_payer_account.find(tx, account_name)
+    due = await payout_files.due_for_file(tx, _MOST_LOOKED_AT)
+    unfit = await _find_unfit(tx, {each.id: each.key for each in due}, now=now)
+    chosen = [each for each in due if each.id not in unfit][: min(limit, MOST_LINES)]
+    if not chosen:
+        raise Conflict(code=FileRefusal.NOTHING_DUE, left_out=len(unfit))
+    file_id = ids.mint(ID_PREFIX, now)
+    lines = await _lines(tx, file_id, chosen)
+    file = PayoutFile(
+        id=file_id,
+        payer_account_id=account.id,
+        status=FileStatus.GATHERED,
+        line_count=len(lines),
+        total=sum(each.amount for each in lines),
+        gathered_by=actor.name,
+        gathered_at=now,
+    )
+    await store.insert(tx, file, lines)
+    await payout_files.mark_in_file(tx, [each.id for each in chosen], file_id)
+    proposal = await proposals.propose(
+        tx,
+        Act.APPROVE_PAYOUT_FILE,
+        file_id,
+        PayoutFileTerms(payer_account_id=account.id),
+        amount=file.total,
+        actor=actor,
+        now=now,
+    )
+    await audit_log.append(
+        tx, actor, "bank.file_gathered", now=now, file=file_id, lines=file.line_count, amount=file.total
+    )
+    return GatheredFile(file, lines, unfit, proposal)
+
+
+async def _lines(tx: Tx, file_id: str, chosen: Sequence[Settlement]) -> list[FileLine]:
+    keys = {(each.merchant_id, each.bank_account_id) for each in chosen if each.bank_account_id is not None}
+    accounts = await bank_accounts.find(tx, keys)
+    found = []
+    for each in chosen:
+        assert each.bank_account_id is not None, "a fit settlement has a bank account"
+        account = accounts[each.merchant_id, each.bank_account_id]
+        found.append(
+            FileLine(
+                file_id=file_id,
+                settlement_id=each.id,
+                merchant_id=each.merchant_id,
+                reference=each.reference,
+                key=each.key,
+                amount=each.net_amount,
+                bic=account.bic,
+                account=account.account_number,
+                name=account.holder_name,
+            )
+        )
+    return found
+
+
+async def _find_unfit(tx: Tx, keys: Mapping[str, str], *, now: datetime) -> dict[str, str]:
+    """Which of these settlements, with their keys, must not be sent now, and why. It stays so until the commit."""
+    return {**await payout_files.unfit_for_file(tx, list(keys), now=now), **await _find_paid(tx, keys)}
+
+
+async def _find_paid(connection: Conn, keys: Mapping[str, str]) -> dict[str, str]:
+    paid = await store.find_excepted(connection, list(keys.values()))
+    return {id_: PAID_ALREADY for id_, key in keys.items() if key in paid}
+
+
+async def facts(connection: Conn, proposal: Proposal, *, now: datetime) -> Facts:
+    """The file as it would be approved now: what is dropped is shown too."""
+    file, account = await get_file(connection, proposal.subject), await _account(connection, proposal)
+    lines = await store.find_lines(connection, file.id)
+    keys = {each.settlement_id: each.key for each in lines}
+    unfit = {**await payout_files.look_for_unfit(connection, list(keys), now=now), **await _find_paid(connection, keys)}
+    sent = [each for each in lines if each.settlement_id not in unfit]
+    terms = {
+        "file": file.id,
+        "account": account.number,
+        "bank": account.bic,
+        "format": account.format,
+        "layout": _mark(account.payout_layout),
+        "one_sum": account.books_one_sum,
+        "urgent_above": account.urgent_above,
+        "transfers": len(sent),
+        "amount": sum(each.amount for each in sent),
+        "gathered_by": file.gathered_by,
+    }
+    rows = [
+        {
+            "settlement": each.reference,
+            "merchant": each.merchant_id,
+            "amount": each.amount,
+            "bank": each.bic,
+            "account": each.account,
+            "name": each.name,
+            "dropped": unfit.get(each.settlement_id),
+        }
+        for each in lines
+    ]
+    return Facts(terms, rows)
+
+
+def _mark(layout: str) -> str:
+    return hashlib.sha256(layout.encode()).hexdigest()[:12] if layout else "malipo's own"
+
+
+async def _account(connection: Conn, proposal: Proposal) -> PayerAccount:
+    return await add_payer_account.find(connection, proposal.terms_as(PayoutFileTerms).payer_account_id)
+
+
+async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
+    """The file is approved: its bytes are fixed, and its settlements are sent."""
+    file, account = await get_file(tx, proposal.subject), await _account(tx, proposal)
+    require_allowed(file, FileAct.APPROVE)
+    if unknown := await bank_lines.count_unknown_debits(tx):
+        # Perhaps settlements that a restored database does not know. Their merchants could ask for them again.
+        raise Conflict(code=FileRefusal.UNKNOWN_DEBITS, count=unknown)
+    lines = await store.find_lines(tx, file.id)
+    unfit = await _find_unfit(tx, {each.settlement_id: each.key for each in lines}, now=now)
+    for why in sorted(set(unfit.values())):
+        dropped = [id_ for id_, each in unfit.items() if each == why]
+        await payout_files.leave_file(tx, dropped, file.id)
+        await store.drop_lines(tx, file.id, dropped, why=why, now=now)
+    sent = [each for each in lines if each.settlement_id not in unfit]
+    if not sent:
+        raise Conflict(code=FileRefusal.NOTHING_LEFT)
+    message_id, pays_on = ids.suffix(now), business_days.next_business_day(clock.day_of(now))
+    content = bytes_of(account, order_of(account, sent, message_id=message_id, created_at=now, pays_on=pays_on))
+    approved = msgspec.structs.replace(
+        file,
+        line_count=len(sent),
+        total=sum(each.amount for each in sent),
+        message_id=message_id,
+        sha256=hashlib.sha256(content).digest(),
+        pays_on=pays_on,
+        approved_by=actor.name,
+        approved_at=now,
+    )
+    await store.approve(tx, approved, content)
+    await payout_files.mark_sent(tx, [each.settlement_id for each in sent], file.id, now=now)
+    await audit_log.append(
+        tx,
+        actor,
+        "bank.file_approved",
+        now=now,
+        file=file.id,
+        message=message_id,
+        lines=approved.line_count,
+        amount=approved.total,
+        dropped=sorted(unfit),
+        proposed_by=proposal.requested_by,
+    )
+
+
+async def rejected(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
+    """The file is rejected before its approval: its settlements wait for another one."""
+    file = await get_file(tx, proposal.subject)
+    require_allowed(file, FileAct.REJECT)
+    lines = await store.find_lines(tx, file.id)
+    await payout_files.leave_file(tx, [each.settlement_id for each in lines], file.id)
+    await store.void(tx, file.id, by=actor.name, why="rejected", now=now)
+
+
+async def download(tx: Tx, name: str, *, actor: Actor, now: datetime) -> Download:
+    """The bytes of an approved file, the same each time. Who had them is in the audit log."""
+    file = await get_file(tx, name)
+    require_allowed(file, FileAct.DOWNLOAD)
+    account = await add_payer_account.find(tx, file.payer_account_id)
+    content = await store.get_content(tx, file.id)
+    sha256 = hashlib.sha256(content).digest()
+    assert sha256 == file.sha256, "the bytes of a payout file have changed since its approval"
+    await audit_log.append(tx, actor, "bank.file_downloaded", now=now, file=file.id, message=file.message_id)
+    return Download(name_of(file, account), content, sha256)
+
+
+async def get_file(connection: Conn, name: str) -> PayoutFile:
+    file = await store.get(connection, name)
+    if file is None:
+        raise Missing(code=FileRefusal.NO_SUCH, name=name)
+    return file
+
+
+def require_allowed(file: PayoutFile, act: FileAct) -> FileStatus:
+    """The file's status after the act."""
+    after = ALLOWED.get((file.status, act))
+    if after is None:
+        raise Conflict(code=IS_NOW[file.status], file=file.id)
+    return after

@@ -1,0 +1,158 @@
+"""What may be done with a payout file, and when. Pure.
+
+Money can leave from the approval on: whoever has downloaded the file can hand it in. So the bytes never change after
+it, and a file is voided only if the bank certainly has not paid from it.
+"""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from enum import StrEnum
+
+import msgspec
+
+from malipo.bank.coverage import Days, is_covered
+from malipo.bank.payer_account import FileFormat, PayerAccount
+from malipo.bank_formats import pain001, payout_csv
+from malipo.bank_formats.transfer_order import FileOrder, TransferOrder
+from malipo.errors import Code
+from malipo.settlement import business_days
+
+ID_PREFIX = "pfl_"
+
+
+class FileStatus(StrEnum):
+    GATHERED = "GATHERED"  # waits for another operator; nothing of it can be paid
+    APPROVED = "APPROVED"  # its bytes are fixed, and money can leave
+    VOIDED = "VOIDED"  # rejected before the approval, or certainly not paid after it
+
+
+class FileAct(StrEnum):
+    APPROVE = "approve"
+    REJECT = "reject"
+    DOWNLOAD = "download"
+    REFUSE = "refuse"  # note which of its transfers the bank has refused
+    VOID = "void"
+
+
+# What becomes of the file. A pair that is not here is refused.
+ALLOWED: dict[tuple[FileStatus, FileAct], FileStatus] = {
+    (FileStatus.GATHERED, FileAct.APPROVE): FileStatus.APPROVED,
+    (FileStatus.GATHERED, FileAct.REJECT): FileStatus.VOIDED,
+    (FileStatus.APPROVED, FileAct.DOWNLOAD): FileStatus.APPROVED,
+    (FileStatus.APPROVED, FileAct.REFUSE): FileStatus.APPROVED,
+    (FileStatus.APPROVED, FileAct.VOID): FileStatus.VOIDED,
+}
+
+
+class FileRefusal(Code):
+    NO_SUCH = "payout_file_unknown"
+    NOTHING_DUE = "payout_file_nothing_due"
+    NOTHING_LEFT = "payout_file_nothing_left"
+    UNKNOWN_DEBITS = "payout_file_unknown_debits"
+    IS_GATHERED = "payout_file_gathered"
+    IS_APPROVED = "payout_file_approved"
+    IS_VOIDED = "payout_file_voided"
+    NOT_COVERED = "payout_file_not_covered"
+    IS_PAID = "payout_file_paid"
+    OTHER_MESSAGE = "payout_file_other_message"
+    NO_LINE = "payout_file_no_line"
+    LINE_ENDED = "payout_file_line_ended"
+
+
+IS_NOW = {
+    FileStatus.GATHERED: FileRefusal.IS_GATHERED,
+    FileStatus.APPROVED: FileRefusal.IS_APPROVED,
+    FileStatus.VOIDED: FileRefusal.IS_VOIDED,
+}
+
+
+class PayoutFile(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    payer_account_id: str
+    status: FileStatus
+    line_count: int
+    total: int
+    gathered_by: str
+    gathered_at: datetime
+    message_id: str | None = None  # from the approval on
+    sha256: bytes | None = None
+    pays_on: date | None = None
+    approved_by: str | None = None
+    approved_at: datetime | None = None
+    voided_by: str | None = None
+    voided_at: datetime | None = None
+    why_voided: str | None = None
+
+
+class FileLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A settlement in a file, with all that the file says of it."""
+
+    file_id: str
+    settlement_id: str
+    merchant_id: str
+    reference: str
+    key: str
+    amount: int  # that is transferred: the settlement's net amount
+    bic: str
+    account: str
+    name: str
+    left_at: datetime | None = None  # it is no longer in the file: dropped at the approval, or the file was voided
+    why_left: str | None = None
+    refused_at: datetime | None = None  # the bank's answer lists it as refused
+    why_refused: str | None = None
+
+    @property
+    def transfer(self) -> TransferOrder:
+        text = f"Settlement {self.reference}"
+        return TransferOrder(
+            key=self.key, amount=self.amount, name=self.name, bic=self.bic, account=self.account, text=text
+        )
+
+
+def order_of(
+    account: PayerAccount, lines: Sequence[FileLine], *, message_id: str, created_at: datetime, pays_on: date
+) -> FileOrder:
+    """The order of these lines, sorted so that the same lines always have the same bytes."""
+    return FileOrder(
+        message_id=message_id,
+        created_at=created_at,
+        pays_on=pays_on,
+        payer_name=account.name,
+        payer_bic=account.bic,
+        payer_account=account.number,
+        books_one_sum=account.books_one_sum,
+        urgent_above=account.urgent_above,
+        transfers=tuple(each.transfer for each in sorted(lines, key=lambda each: each.settlement_id)),
+    )
+
+
+def bytes_of(account: PayerAccount, order: FileOrder) -> bytes:
+    return pain001.write(order) if account.format is FileFormat.PAIN001 else payout_csv.write(order, account.csv_layout)
+
+
+def name_of(file: PayoutFile, account: PayerAccount) -> str:
+    """The name under which it is downloaded."""
+    return f"{file.message_id}.{'xml' if account.format is FileFormat.PAIN001 else 'csv'}"
+
+
+def why_not_void(
+    file: PayoutFile,
+    *,
+    refusal: str | None,
+    approved_on: date,
+    covered: Sequence[Days],
+    is_paid: bool,
+) -> FileRefusal | None:
+    """Why an approved file cannot be voided now; None if it can.
+
+    `refusal` is the bank's refusal of this file in the operators' words; None: the statements show that it was not
+    paid. `is_paid` says that a line of a statement, matched or not, has its MsgId or one of its keys, or that one of
+    its transfers has ended as paid.
+    """
+    if is_paid:
+        return FileRefusal.IS_PAID
+    if refusal is not None:
+        assert file.message_id is not None
+        return None if file.message_id in refusal else FileRefusal.OTHER_MESSAGE
+    last = business_days.after(approved_on, business_days.BOOKED_WITHIN)
+    return None if is_covered(covered, approved_on, last) else FileRefusal.NOT_COVERED

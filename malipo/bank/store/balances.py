@@ -1,0 +1,69 @@
+"""Sums of the bank's lines and of the ledger's bank, in cents."""
+
+from malipo.bank.store.lines import COUNTS, UNMATCHED, find_bookings
+from malipo.db import Conn
+from malipo.ledger import house_bookings
+
+
+async def sum_openings(connection: Conn) -> int:
+    """What our accounts held before the first line of a statement that counts."""
+    return _whole(
+        await connection.fetchval(
+            """
+            SELECT sum(opening) FROM (
+                SELECT DISTINCT ON (payer_account_id) opening FROM bank_statements
+                WHERE state = 'taken' AND opening IS NOT NULL ORDER BY payer_account_id, begins_on, ends_on DESC, id
+            ) AS first
+            """
+        )
+    )
+
+
+async def sum_opening_balances(connection: Conn) -> int:
+    """What the ledger was told that the bank held when malipo began."""
+    return 100 * _whole(
+        await connection.fetchval(
+            """
+            SELECT sum(CASE source WHEN 'bank' THEN amount ELSE -amount END) FROM house_bookings h
+            WHERE 'bank' IN (source, target) AND kind = 'opening_balance'
+              AND NOT EXISTS (SELECT FROM house_bookings u WHERE u.reverses = h.id)
+            """
+        )
+    )
+
+
+async def sum_lines(connection: Conn) -> int:
+    return _whole(await connection.fetchval(f"SELECT sum(b.cents) FROM bank_lines b WHERE {COUNTS}", ""))
+
+
+async def sum_unmatched(connection: Conn) -> int:
+    return _whole(
+        await connection.fetchval(f"SELECT sum(b.cents) FROM bank_lines b WHERE {COUNTS} AND {UNMATCHED}", "")
+    )
+
+
+async def sum_bookings_without_line(connection: Conn) -> int:
+    return sum(each.cents for each in await find_bookings(connection))
+
+
+async def sum_cents(connection: Conn) -> int:
+    """What lines have beyond what was booked of them."""
+    return _whole(
+        await connection.fetchval("SELECT sum(cents) FROM house_bookings WHERE channel = $1", house_bookings.OF_BANK)
+    )
+
+
+async def find_ledger(connection: Conn) -> int:
+    """What the bank holds by the ledger: its account is negative for money that is elsewhere."""
+    shillings = _whole(
+        await connection.fetchval(
+            """
+            SELECT sum(CASE 'bank' WHEN source THEN amount ELSE -amount END) FROM moves WHERE 'bank' IN (source, target)
+            """
+        )
+    )
+    return shillings * 100
+
+
+def _whole(found: int | None) -> int:
+    return int(found or 0)

@@ -1,0 +1,180 @@
+"""Voids an approved file that the bank has certainly not paid, and notes which of its transfers the bank has refused.
+
+Both take two operators, and both look again at the approval: a statement may have been imported since the proposal.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from malipo import clock
+from malipo.approvals.act_rules import Act
+from malipo.approvals.moved_alone import require_operator
+from malipo.approvals.store import Proposal
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor
+from malipo.bank import gather, proposals
+from malipo.bank.coverage import days_of
+from malipo.bank.payout_file import FileAct, FileLine, FileRefusal, PayoutFile, why_not_void
+from malipo.bank.proposals import Facts
+from malipo.bank.store import payer_accounts, statements
+from malipo.bank.store import payout_files as store
+from malipo.db import Conn, Tx
+from malipo.errors import Conflict, Missing
+from malipo.settlement import bank_outcomes, payout_files
+from malipo.settlement.bank_outcomes import BankReturn
+from malipo.settlement.settlement import Settlement, SettlementStatus
+from malipo.settlement.store import settlements
+
+# About a file only one of these may wait.
+ACTS = (Act.VOID_PAYOUT_FILE, Act.REFUSE_TRANSFERS)
+
+
+class VoidTerms(msgspec.Struct, frozen=True, kw_only=True):
+    is_refused: bool  # the bank has refused the file; else statements show that it was not paid
+
+
+class RefusalTerms(msgspec.Struct, frozen=True, kw_only=True):
+    settlement_ids: tuple[str, ...]
+
+
+async def propose(tx: Tx, name: str, *, is_refused: bool, reason: str, actor: Actor, now: datetime) -> Proposal:
+    """`reason` is the bank's refusal with the file's MsgId, or says what was looked at."""
+    require_operator(actor)
+    await payer_accounts.lock(tx)
+    file, reason = await gather.get_file(tx, name), proposals.require_reason(reason)
+    await _require_unpaid(tx, file, is_refused=is_refused, reason=reason)
+    terms = VoidTerms(is_refused=is_refused)
+    amount = sum(each.net_amount for each in await _open(tx, file))
+    return await proposals.propose(
+        tx, Act.VOID_PAYOUT_FILE, file.id, terms, amount=amount, reason=reason, actor=actor, now=now, family=ACTS
+    )
+
+
+async def facts(connection: Conn, proposal: Proposal) -> Facts:
+    file = await gather.get_file(connection, proposal.subject)
+    terms = proposal.terms_as(VoidTerms)
+    open_ = await _open(connection, file)
+    return Facts(
+        {
+            "file": file.id,
+            "message": file.message_id,
+            "because": "refused" if terms.is_refused else "not_on_statements",
+            "wait_again": len(open_),
+            "amount": sum(each.net_amount for each in open_),
+        }
+    )
+
+
+async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
+    file = await gather.get_file(tx, proposal.subject)
+    terms = proposal.terms_as(VoidTerms)
+    await _require_unpaid(tx, file, is_refused=terms.is_refused, reason=proposal.reason)
+    open_ = await _open(tx, file)
+    await payout_files.wait_again(tx, [each.id for each in open_], file.id, now=now)
+    await store.void(tx, file.id, by=actor.name, why=proposal.reason, now=now)
+    await audit_log.append(
+        tx,
+        actor,
+        "bank.file_voided",
+        now=now,
+        file=file.id,
+        message=file.message_id,
+        reason=proposal.reason,
+        lines=len(open_),
+        proposed_by=proposal.requested_by,
+    )
+
+
+async def _require_unpaid(tx: Tx, file: PayoutFile, *, is_refused: bool, reason: str) -> None:
+    gather.require_allowed(file, FileAct.VOID)
+    assert file.approved_at is not None
+    of_file = await settlements.find_of_file(tx, file.id)
+    is_paid = any(each.completed_at is not None for each in of_file) or await store.is_on_a_statement(tx, file)
+    counting = await statements.find_counting(tx, file.payer_account_id)
+    refused = why_not_void(
+        file,
+        refusal=reason if is_refused else None,
+        approved_on=clock.day_of(file.approved_at),
+        covered=days_of(each.covering for each in counting if each.is_taken and each.covering is not None),
+        is_paid=is_paid,
+    )
+    if refused is not None:
+        raise Conflict(code=refused, file=file.id, message_id=file.message_id)
+
+
+async def _open(connection: Conn, file: PayoutFile) -> list[Settlement]:
+    """The settlements that the file has sent, and that have not ended."""
+    found = await settlements.find_of_file(connection, file.id)
+    return [each for each in found if each.status is SettlementStatus.SENT]
+
+
+async def propose_refusal(
+    tx: Tx, name: str, keys: Sequence[str], *, reason: str, actor: Actor, now: datetime
+) -> Proposal:
+    """Propose that the bank has refused these transfers of a file, as its answer lists them, by key or reference."""
+    require_operator(actor)
+    await payer_accounts.lock(tx)
+    file, reason = await gather.get_file(tx, name), proposals.require_reason(reason)
+    lines = await _lines_named(tx, file, keys)
+    await _require_open(tx, file, lines)
+    terms = RefusalTerms(settlement_ids=tuple(each.settlement_id for each in lines))
+    amount = sum(each.amount for each in lines)
+    return await proposals.propose(
+        tx, Act.REFUSE_TRANSFERS, file.id, terms, amount=amount, reason=reason, actor=actor, now=now, family=ACTS
+    )
+
+
+async def refusal_facts(connection: Conn, proposal: Proposal) -> Facts:
+    file = await gather.get_file(connection, proposal.subject)
+    ids = proposal.terms_as(RefusalTerms).settlement_ids
+    lines = [each for each in await store.find_lines(connection, file.id) if each.settlement_id in ids]
+    rows = [
+        {"settlement": each.reference, "merchant": each.merchant_id, "amount": each.amount, "name": each.name}
+        for each in lines
+    ]
+    return Facts({"file": file.id, "message": file.message_id, "transfers": len(lines)}, rows)
+
+
+async def apply_refusal(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
+    file = await gather.get_file(tx, proposal.subject)
+    ids = proposal.terms_as(RefusalTerms).settlement_ids
+    lines = [each for each in await store.find_lines(tx, file.id) if each.settlement_id in ids]
+    await _require_open(tx, file, lines)
+    assert file.message_id is not None
+    day = clock.day_of(now)
+    returns = [BankReturn(each.settlement_id, proposal.reason, file.message_id, day) for each in lines]
+    await bank_outcomes.give_back(tx, returns, now=now)
+    await store.refuse_lines(tx, file.id, ids, why=proposal.reason, now=now)
+    await audit_log.append(
+        tx,
+        actor,
+        "bank.transfers_refused",
+        now=now,
+        file=file.id,
+        message=file.message_id,
+        settlements=list(ids),
+        amount=proposal.amount,
+        reason=proposal.reason,
+        proposed_by=proposal.requested_by,
+    )
+
+
+async def _lines_named(tx: Tx, file: PayoutFile, names: Sequence[str]) -> list[FileLine]:
+    lines = await store.find_lines(tx, file.id)
+    by_name = {name: each for each in lines for name in (each.key, each.reference, each.settlement_id)}
+    for name in names:
+        if name not in by_name:
+            raise Missing(code=FileRefusal.NO_LINE, file=file.id, name=name)
+    return list({by_name[name].settlement_id: by_name[name] for name in names}.values())
+
+
+async def _require_open(tx: Tx, file: PayoutFile, lines: Sequence[FileLine]) -> None:
+    """Refuse if one of these has ended, or if a line of the bank has its key: then the bank has paid it, or perhaps."""
+    gather.require_allowed(file, FileAct.REFUSE)
+    open_ = {each.id for each in await _open(tx, file)}
+    paid = await store.find_excepted(tx, [each.key for each in lines])
+    for each in lines:
+        if each.settlement_id not in open_ or each.key in paid:
+            raise Conflict(code=FileRefusal.LINE_ENDED, file=file.id, name=each.reference)

@@ -1,0 +1,1 @@
+"""Our own bank accounts: files that pay settlements, and the statements that decide."""

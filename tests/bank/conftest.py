@@ -1,0 +1,1 @@
+from tests.bank.bank_desk import desk as desk

@@ -1,0 +1,171 @@
+"""The database is restored to a moment before a file was approved, and the file has left: nothing is paid again.
+
+The database is really copied before, and the copy is used after.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from malipo.app.assemble import assemble
+from malipo.db import Database
+from malipo.errors import Conflict
+from malipo.restore.store import installation
+from malipo.settings import Settings
+from malipo.settlement import release
+from malipo_simulator.bank.bank import Bank
+from tests import conftest
+from tests.bank.bank_desk import BankDesk, monday_long_ago, open_account
+from tests.conftest import NO_LIMITS, create_database, make_merchant
+from tests.settlement.settlement_steps import add_account
+
+DAY = timedelta(days=1)
+
+
+class RestorableDesk:
+    """A desk whose database can be copied and restored; the bank knows nothing of that."""
+
+    def __init__(self, postgres: str, url: str, folder: Path) -> None:
+        self._postgres, self._url, self._folder = postgres, url, folder
+        self._copy = ""
+        self.bank = Bank()
+        self.at = monday_long_ago()
+        self.merchant: conftest.Merchant | None = None
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[BankDesk]:
+        async with Database.opened(self._url, size=10, connect_seconds=conftest.PATIENCE_SECONDS) as database:
+            service = assemble(Settings(**NO_LIMITS), database, clock=lambda: self.at)
+            try:
+                if self.merchant is None:
+                    self.merchant = await make_merchant(database, wallet=1_000_000)
+                    await open_account(database)
+                    self.account = await add_account(database, self.merchant.id, now=self.at - 30 * DAY)
+                desk = BankDesk(service, database, self.merchant, self.account, self._folder, self.bank, at=self.at)
+                yield desk
+                self.at = desk.now
+            finally:
+                await service.finish()
+
+    async def copy(self) -> None:
+        """Nothing may be connected."""
+        self._copy = await conftest._create(
+            self._postgres, f"copy_{urlsplit(self._url).path.strip('/')}", template=urlsplit(self._url).path.strip("/")
+        )
+
+    async def restore(self) -> None:
+        """The database is that of the copy, an epoch has begun, and operators have released payments."""
+        self._url = self._copy
+        async with Database.opened(self._url, size=2) as database, database.begin() as tx:
+            await installation.begin_epoch(tx, "a test")
+            await installation.end_fence(tx)
+            await tx.execute("UPDATE installation SET epoch_began_at = $1", self.at)
+
+
+@pytest.fixture
+async def restorable(postgres: str, template: str, tmp_path: Path) -> RestorableDesk:
+    return RestorableDesk(postgres, await create_database(postgres, template), tmp_path)
+
+
+async def release_settlements(desk: BankDesk) -> None:
+    async with desk.database.begin() as tx:
+        await release.release(tx, now=desk.now)
+
+
+async def test_a_file_that_has_left_before_its_approval_was_lost_is_not_paid_again(restorable: RestorableDesk) -> None:
+    async with restorable.opened() as desk:
+        monday = desk.today
+        known = await desk.requested(100_000)
+        gathered = await desk.gather()
+    await restorable.copy()
+    async with restorable.opened() as desk:
+        await desk.approve(gathered.file.id)
+        await desk.hand_in(gathered.file.id)
+        lost = await desk.requested(50_000, orderReference="lost")
+        other = await desk.gather()
+        await desk.approve(other.file.id)
+        await desk.hand_in(other.file.id)
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        assert await desk.statuses(known) == ["REQUESTED"]
+        with pytest.raises(Conflict, match="settlement_not_released"):
+            await desk.approve(gathered.file.id)
+        with pytest.raises(Conflict, match="settlement_not_covered"):
+            await release_settlements(desk)
+        desk.at = desk.now + 4 * DAY
+        await desk.bring(monday, monday + 3 * DAY)
+        assert sorted(await desk.kinds()) == ["not_sent", "unknown_key"]
+        await release_settlements(desk)
+
+        # Released, and not paid again: nobody knows whose one debit is, and the other settlement was paid.
+        with pytest.raises(Conflict, match="payout_file_unknown_debits"):
+            await desk.approve(gathered.file.id)
+        found = {str(each.kind): each for each in await desk.exceptions()}
+        await desk.decide(found["unknown_key"], "adopt", merchant_id=desk.merchant.id)
+        await desk.approve(found["unknown_key"].id)
+        with pytest.raises(Conflict, match="payout_file_nothing_left"):
+            await desk.approve(gathered.file.id)
+        await desk.decide(found["not_sent"], "adopt", settlement_ids=(known.id,))
+        await desk.approve(found["not_sent"].id)
+        await desk.reject(gathered.file.id)
+        assert await desk.exceptions() == []
+        assert await desk.statuses(known) == ["COMPLETED"]
+        adopted = await desk.database_rows("SELECT key FROM settlements WHERE is_adopted")
+        assert adopted == [lost.key]
+        with pytest.raises(Conflict, match="payout_file_nothing_due"):
+            await desk.gather()
+        balances = await desk.balances()
+        assert (balances["bank"], balances["wallet"]) == (-850_000, 850_000)
+
+
+async def test_a_sum_of_a_lost_file_is_adopted_with_all_that_it_paid(restorable: RestorableDesk) -> None:
+    restorable.bank.change({"booksOneSum": True, "listsParts": False})
+    async with restorable.opened() as desk:
+        monday = desk.today
+        paid = [await desk.requested(amount) for amount in (100_000, 20_000)]
+        gathered = await desk.gather()
+    await restorable.copy()
+    async with restorable.opened() as desk:
+        await desk.approve(gathered.file.id)
+        await desk.hand_in(gathered.file.id)
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        desk.at = desk.now + 4 * DAY
+        await desk.bring(monday, monday + 3 * DAY)
+        assert await desk.kinds() == ["unknown_key"]
+        await release_settlements(desk)
+        with pytest.raises(Conflict, match="payout_file_unknown_debits"):
+            await desk.approve(gathered.file.id)
+        [exception] = await desk.exceptions()
+        with pytest.raises(Conflict, match="bank_decision_amount"):
+            await desk.decide(exception, "adopt", settlement_ids=(paid[0].id,))
+        await desk.decide(exception, "adopt", settlement_ids=tuple(each.id for each in paid))
+        await desk.approve(exception.id)
+        assert await desk.statuses(*paid) == ["COMPLETED"] * 2
+        await desk.reject(gathered.file.id)
+        assert (await desk.balances())["bank"] == -880_000
+
+
+async def test_a_return_of_what_was_adopted_gives_the_wallet_what_it_bore(restorable: RestorableDesk) -> None:
+    async with restorable.opened() as desk:
+        monday = desk.today
+        desk.bank.change({"returnAccounts": {desk.account.account_number: 4}})
+    await restorable.copy()
+    async with restorable.opened() as desk:
+        file, _ = await desk.approved(100_000)
+        await desk.hand_in(file.id)
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        desk.at = desk.now + DAY
+        await desk.bring(monday)
+        [exception] = await desk.exceptions()
+        await desk.decide(exception, "adopt", merchant_id=desk.merchant.id)
+        await desk.approve(exception.id)
+        assert (await desk.balances())["wallet"] == 900_000
+        desk.at = desk.now + 4 * DAY
+        assert (await desk.bring(monday + DAY, monday + 4 * DAY)).found.returned == 1
+        assert (await desk.balances())["wallet"] == 1_000_000

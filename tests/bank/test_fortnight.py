@@ -1,0 +1,176 @@
+"""Two weeks of five merchants: files each business day, returns, a voided file, a restore. At the end the bank's book and
+ours agree line by line, and every shilling is accounted for."""
+
+import random
+from datetime import date, timedelta
+
+from malipo.bank.balance import BankBalance, find_balance
+from malipo.ledger.bookings import BookingKind, book
+from malipo.settlement.settlement import Settlement
+from tests.bank.bank_desk import BankDesk
+from tests.bank.test_after_a_restore import RestorableDesk, release_settlements, restorable
+from tests.operators.booking_steps import ASHA, JUMA
+
+__all__ = ["restorable"]
+
+DAY = timedelta(days=1)
+FORMATS = ("camt053", "mt940", "csv")
+DAYS = 10  # business days
+RETURNED_LATER, RETURNED_AT_ONCE, VOIDED, SUMMED, RESTORED, LAST = 1, 3, 4, 5, 6, DAYS - 1
+
+
+class Fortnight:
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.merchants: dict[str, str] = {}  # their bank accounts, by id
+        self.asked: list[Settlement] = []
+        self.topped_up = 0
+        self.unseen: list[date] = []  # days whose statements nobody has imported
+
+    async def begin(self, desk: BankDesk) -> None:
+        self.merchants = {desk.merchant.id: desk.account.account_number}
+        for number in range(4):
+            account = f"0150000WKYB{number}"
+            self.merchants[await desk.another_merchant(account, wallet=1_000_000)] = account
+        await self.forget_initial_wallets(desk)
+
+    async def forget_initial_wallets(self, desk: BankDesk) -> None:
+        """The bank got the money with which the wallets began."""
+        rows = "SELECT bank_reference || ' ' || amount FROM bookings WHERE kind = 'top_up' ORDER BY 1"
+        for row in await desk.database_rows(rows):
+            reference, amount = row.split()
+            desk.move(int(amount), reference, "TOP UP")
+
+    async def top_up(self, desk: BankDesk) -> None:
+        merchant_id = self.random.choice(list(self.merchants))
+        reference, amount = f"NMB-{desk.today}", self.random.randrange(10_000, 90_000)
+        desk.move(amount, reference, "TOP UP")
+        async with desk.database.begin() as tx:
+            await book(tx, BookingKind.TOP_UP, merchant_id, amount, reference=reference, now=desk.now)
+
+    async def ask(self, desk: BankDesk) -> None:
+        for merchant_id in self.merchants:
+            if self.random.random() < 0.8:
+                amount = self.random.randrange(1_000, 60_000)
+                self.asked.append(await desk.requested(amount, merchant_id=merchant_id))
+
+    async def pay(self, desk: BankDesk, number: int) -> None:
+        """What is due, by a file that two operators make and somebody hands in."""
+        numbers = list(self.merchants.values())
+        returns = {RETURNED_LATER: {numbers[1]: 2}, RETURNED_AT_ONCE: {numbers[2]: 0}}.get(number, {})
+        desk.bank.change(
+            {
+                "returnAccounts": returns,
+                "chargeCents": 59_050 if number % 3 == 0 else 0,
+                "booksOneSum": number == SUMMED,
+                "listsParts": False,
+                "refuseFiles": "AM04 insufficient funds" if number == VOIDED else "",
+            }
+        )
+        gathered = await desk.gather(ASHA)
+        await desk.approve(gathered.file.id, seen=await desk.code(gathered.file.id))
+        taken = await desk.hand_in(gathered.file.id)
+        if number == VOIDED:
+            await desk.void(gathered.file.id, refused=f"{taken.message_id} {taken.reason}")
+            await desk.approve(gathered.file.id)
+
+    async def look(self, desk: BankDesk) -> None:
+        """Import what is over, mostly a day at a time, and book what the bank has charged."""
+        over = [day for day in self.unseen if day < desk.today]
+        if not over:
+            return
+        await desk.bring(over[0], over[-1], format_=self.random.choice(FORMATS))
+        self.unseen = [day for day in self.unseen if day not in over]
+        for each in await desk.exceptions():
+            if each.line.cents == -59_050:
+                assert (await desk.decide(each, "book", account="bank_charges")).is_done
+
+    def next_day(self, desk: BankDesk) -> None:
+        self.unseen.append(desk.today)
+        desk.at = desk.now + DAY
+        while desk.today.weekday() >= 5:
+            desk.at = desk.now + DAY
+
+
+async def test_two_weeks(restorable: RestorableDesk) -> None:
+    fortnight = Fortnight(7)
+    async with restorable.opened() as desk:
+        await fortnight.begin(desk)
+        for number in range(RESTORED):
+            await day(fortnight, desk, number)
+        await fortnight.look(desk)
+        await fortnight.ask(desk)
+        gathered = await desk.gather()
+    await restorable.copy()
+    async with restorable.opened() as desk:  # What the database loses, and the bank does not.
+        desk.bank.change({"booksOneSum": False})
+        await desk.approve(gathered.file.id)
+        await desk.hand_in(gathered.file.id)
+        lost = await desk.requested(3_333, merchant_id=list(fortnight.merchants)[3])
+        other = await desk.gather()
+        await desk.approve(other.file.id)
+        await desk.hand_in(other.file.id)
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        for _ in range(4):
+            fortnight.next_day(desk)
+        await fortnight.look(desk)
+        await adopt_all(desk, lost)
+        await desk.reject(gathered.file.id)
+        await release_settlements(desk)
+        for number in range(RESTORED + 1, DAYS):
+            await day(fortnight, desk, number)
+        for _ in range(4):
+            fortnight.next_day(desk)
+        await fortnight.look(desk)
+        await check(fortnight, desk)
+
+
+async def day(fortnight: Fortnight, desk: BankDesk, number: int) -> None:
+    await fortnight.look(desk)
+    await fortnight.top_up(desk)
+    await fortnight.ask(desk)
+    await fortnight.pay(desk, number)
+    fortnight.next_day(desk)
+
+
+async def adopt_all(desk: BankDesk, lost: Settlement) -> None:
+    """Each debit that the database does not know: one of a settlement that it has, and one of a lost request."""
+    for each in await desk.exceptions():
+        if each.line.cents >= 0:
+            continue
+        found = await desk.database_rows(f"SELECT id FROM settlements WHERE key = '{each.line.key}'")
+        terms = {"settlement_ids": tuple(found)} if found else {"merchant_id": lost.merchant_id}
+        await desk.decide(each, "adopt", **terms)
+        await desk.approve(each.id, JUMA)
+    assert await desk.exceptions() == []
+
+
+async def check(fortnight: Fortnight, desk: BankDesk) -> None:
+    balances = await desk.balances()
+    assert await desk.exceptions() == []
+    ours = await desk.database_rows("SELECT booked_on || ' ' || reference || ' ' || cents FROM bank_lines ORDER BY 1")
+    theirs = sorted(f"{each.day} {each.reference} {each.cents}" for each in desk.bank.entries)
+    assert sorted(ours) == theirs
+
+    async with desk.database.read() as connection:
+        found: BankBalance = await find_balance(connection)
+    assert found.bank == desk.bank.balance_cents(desk.today)
+    assert (found.not_placed, found.not_on_statements, found.unexplained) == (0, 0, 0)
+    assert abs(found.cents) <= 50
+    assert balances["bank"] * 100 == -found.ledger
+
+    statuses = await desk.statuses(*fortnight.asked)
+    assert sorted(set(statuses)) == ["COMPLETED", "RETURNED"]
+    assert statuses.count("RETURNED") == 2
+    # Each settlement that is COMPLETED was paid once, and each that is RETURNED once and came back once.
+    by_key: dict[str, list[int]] = {}
+    for each in desk.bank.entries:
+        for part in each.parts or (each,):
+            if part.end_to_end:
+                by_key.setdefault(part.end_to_end, []).append(part.cents)
+    for settlement, status in zip(fortnight.asked, statuses, strict=True):
+        paid = -100 * settlement.net_amount
+        assert by_key[settlement.key] == ([paid] if status == "COMPLETED" else [paid, -paid])
+    assert balances.get("in_settlement", 0) == 0
+    assert balances.get("suspense", 0) == 0

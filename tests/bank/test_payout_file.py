@@ -1,0 +1,101 @@
+"""What may be done with a payout file, cell by cell, by a grid that was written by hand."""
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from malipo.bank.payout_file import (
+    ALLOWED,
+    FileAct,
+    FileLine,
+    FileRefusal,
+    FileStatus,
+    PayoutFile,
+    bytes_of,
+    order_of,
+    why_not_void,
+)
+from tests.bank.samples import ACCOUNT
+
+# Rows: the file's status. Columns: approve, reject, download, refuse lines, void.
+GRID = {
+    "GATHERED": ("APPROVED", "VOIDED", "-", "-", "-"),
+    "APPROVED": ("-", "-", "APPROVED", "APPROVED", "VOIDED"),
+    "VOIDED": ("-", "-", "-", "-", "-"),
+}
+COLUMNS = ("approve", "reject", "download", "refuse", "void")
+
+MESSAGE = "1KDMGZ0AAAAAAAAA"
+FRIDAY, MONDAY, TUESDAY, WEDNESDAY = (date(2026, 11, day) for day in (13, 16, 17, 18))
+AT = datetime(2026, 11, 13, 9, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("status", FileStatus)
+@pytest.mark.parametrize("act", FileAct)
+def test_each_act_is_allowed_where_the_grid_says(status: FileStatus, act: FileAct) -> None:
+    expected = GRID[status][COLUMNS.index(act)]
+    assert ALLOWED.get((status, act), "-") == expected
+
+
+def file(**values: object) -> PayoutFile:
+    usual = {
+        "id": "pfl_1",
+        "payer_account_id": ACCOUNT.id,
+        "status": FileStatus.APPROVED,
+        "line_count": 2,
+        "total": 3_000,
+        "gathered_by": "operator asha",
+        "gathered_at": AT,
+        "message_id": MESSAGE,
+        "approved_at": AT,
+        "approved_by": "operator juma",
+    }
+    return PayoutFile(**{**usual, **values})  # type: ignore[arg-type]
+
+
+REFUSAL = f"The bank wrote: {MESSAGE} rejected, AM04"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "covered", "is_paid", "expected"),
+    [
+        (REFUSAL, [], False, None),
+        ("The bank rejected our file", [], False, FileRefusal.OTHER_MESSAGE),
+        (REFUSAL, [], True, FileRefusal.IS_PAID),
+        (None, [], False, FileRefusal.NOT_COVERED),
+        (None, [(FRIDAY, WEDNESDAY)], False, None),
+        (None, [(FRIDAY, TUESDAY)], False, FileRefusal.NOT_COVERED),  # the third business day is missing
+        (None, [(MONDAY, WEDNESDAY)], False, FileRefusal.NOT_COVERED),  # the day of the approval is missing
+        (None, [(FRIDAY, MONDAY), (TUESDAY, WEDNESDAY)], False, FileRefusal.NOT_COVERED),  # a gap
+        (None, [(FRIDAY, WEDNESDAY)], True, FileRefusal.IS_PAID),
+    ],
+)
+def test_a_file_is_voided_only_if_it_was_certainly_not_paid(
+    refusal: str | None, covered: list[tuple[date, date]], is_paid: bool, expected: FileRefusal | None
+) -> None:
+    found = why_not_void(file(), refusal=refusal, approved_on=FRIDAY, covered=covered, is_paid=is_paid)
+    assert found == expected
+
+
+def line(number: int, **values: object) -> FileLine:
+    usual = {
+        "file_id": "pfl_1",
+        "settlement_id": f"stl_{number}",
+        "merchant_id": "mer_1",
+        "reference": f"MLP-{number}",
+        "key": f"{number}123456789ABCDEF",
+        "amount": 1_000 * number,
+        "bic": "CORUTZTZ",
+        "account": f"015000{number}",
+        "name": "Duka la Asha",
+    }
+    return FileLine(**{**usual, **values})  # type: ignore[arg-type]
+
+
+def test_the_same_lines_have_the_same_bytes_in_whatever_order_they_come() -> None:
+    lines = [line(1), line(2), line(3)]
+    orders = [
+        order_of(ACCOUNT, each, message_id=MESSAGE, created_at=AT, pays_on=MONDAY) for each in (lines, lines[::-1])
+    ]
+    assert bytes_of(ACCOUNT, orders[0]) == bytes_of(ACCOUNT, orders[1])
+    assert [each.key for each in orders[0].transfers] == [each.key for each in lines]
