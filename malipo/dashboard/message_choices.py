@@ -13,7 +13,7 @@ from malipo.db import Conn, Tx
 from malipo.http.accept_language import Language
 from malipo.mail import letter
 from malipo.mail.words import KIND_WORDS
-from malipo.messages.kinds import KINDS, Audience, Kind
+from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Audience, Kind
 from malipo.messages.store import choices
 from malipo.messages.store.choices import Choice
 from malipo.validation.fields import Fields
@@ -64,7 +64,9 @@ def shown(request: BrowserRequest, kinds: Sequence[Kind], always: Sequence[Audie
     return {
         "kinds": [(kind, words(KIND_WORDS[kind].title)) for kind in kinds],
         "always": [
-            words(KIND_WORDS[kind].title) for kind, rule in KINDS.items() if rule.is_always and rule.audience in always
+            words(KIND_WORDS[kind].title)
+            for kind, rule in KINDS.items()
+            if rule.is_always and rule.audience in always and kind not in PASSWORD_LINK_KINDS
         ],
         "message_languages": [(each, NAMES[each]) for each in Language],
         "sends_mail": request.parts.settings.smtp_url is not None,

@@ -40,6 +40,7 @@ class Kind(StrEnum):
 
 class Audience(StrEnum):
     ACCOUNT = "account"  # the person or the operator whom it concerns
+    OPERATOR = "operator"  # the operator whom it concerns
     OWNERS = "owners"
     OWNERS_OF_LATE = "owners_of_late"  # also who has been an owner in the last 30 days
     APPROVERS = "approvers"  # people who may approve batches
@@ -83,7 +84,7 @@ KINDS: dict[Kind, KindRule] = {
     Kind.SECOND_FACTOR_REMOVED: KindRule(Audience.ACCOUNT, is_always=True),
     Kind.SECOND_FACTOR_RESET: KindRule(Audience.ACCOUNT, is_always=True),
     Kind.RECOVERY_CODES_MADE: KindRule(Audience.ACCOUNT, is_always=True),
-    Kind.ADDRESS_CHANGED: KindRule(Audience.ACCOUNT, is_always=True),
+    Kind.ADDRESS_CHANGED: KindRule(Audience.OPERATOR, is_always=True),
     Kind.KEY_CREATED: KindRule(Audience.OWNERS, is_always=True),
     Kind.BANK_ACCOUNT_ADDED: KindRule(Audience.OWNERS_OF_LATE, is_always=True, link=LinkTo.STOP),
     Kind.BANK_ACCOUNT_VERIFIED: KindRule(Audience.OWNERS_OF_LATE, is_always=True, link=LinkTo.STOP),
@@ -106,6 +107,6 @@ PASSWORD_LINK_KINDS = tuple(kind for kind, rule in KINDS.items() if rule.link is
 OF_PEOPLE = tuple(
     kind
     for kind, rule in KINDS.items()
-    if not rule.is_always and rule.audience not in (Audience.ACCOUNT, Audience.OPERATORS)
+    if not rule.is_always and rule.audience not in (Audience.ACCOUNT, Audience.OPERATOR, Audience.OPERATORS)
 )
 OF_OPERATORS = tuple(kind for kind, rule in KINDS.items() if not rule.is_always and rule.audience is Audience.OPERATORS)

@@ -82,7 +82,7 @@ async def _page(
         email=email,
         typed_email=(email or "") if typed_email is None else typed_email,
         typed=chosen,
-        **message_choices.shown(request, OF_OPERATORS, [Audience.ACCOUNT]),
+        **message_choices.shown(request, OF_OPERATORS, [Audience.ACCOUNT, Audience.OPERATOR]),
         sessions=[(each, device_of(each.user_agent)) for each in sorted(found, key=lambda each: each.id != this)],
         more_sessions=max(count - len(found), 0),
         this=this,
