@@ -136,7 +136,7 @@ class Collector:
             return
         async with self._database.snapshot() as connection:
             await gauges_store.prepare(connection)
-            sums = await gauges_store.find_sums(connection)
+            sums = await gauges_store.find_sums(connection) | await gauges_store.find_bank(connection)
             floats = self._ledger_floats = await float_store.find_ledger_floats(connection)
         self._gauges.set_all(sums)
         self._gauges.set_each("float_shillings", {(each,): amount for each, amount in floats.items()}, _CHANNELS)

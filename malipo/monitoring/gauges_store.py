@@ -4,9 +4,11 @@ a bound."""
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from malipo import clock
 from malipo.db import Conn
 from malipo.ledger.store import checks
 from malipo.messages.store.messages import MAY_BE_SENT
+from malipo.settlement.business_days import BOOKED_WITHIN
 
 # Above this bound the exact number does not matter.
 _MOST = 100_000
@@ -55,6 +57,26 @@ async def find_messages(connection: Conn) -> dict[str, float]:
     assert row is not None
     waiting, oldest, refused = row.values()
     return {"messages_waiting": waiting, "messages_oldest_seconds": oldest, "messages_refused": refused}
+
+
+async def find_bank(connection: Conn) -> dict[str, float]:
+    """Settlements that should be on a statement, by the business days since they were sent; and lines of the bank
+    without a place."""
+    row = await connection.fetchrow(
+        f"""
+        SELECT (SELECT count(*) FROM settlements s WHERE s.status = 'SENT' AND {BOOKED_WITHIN} < (
+                    SELECT count(*) FROM generate_series({_day("s.sent_at")} + 1, {_day("now()")}, '1 day') AS d (day)
+                    WHERE extract(isodow FROM d.day) < 6)) AS settlements_overdue,
+               count(*) AS bank_exceptions, {_age("min(found_at)")} AS bank_exceptions_oldest_seconds
+        FROM (SELECT found_at FROM bank_exceptions WHERE resolved_at IS NULL LIMIT {_MOST}) AS open
+        """
+    )
+    assert row is not None
+    return {name: float(value) for name, value in row.items()}
+
+
+def _day(moment: str) -> str:
+    return clock.day_sql(moment)
 
 
 async def find_queues(connection: Conn) -> list[Queue]:
