@@ -141,6 +141,7 @@ AUTHORITY = {
     "close verify": Authority.NOBODY,
     "books trial-balance": Authority.NOBODY,
     "books journal": Authority.NOBODY,
+    "books safeguarding": Authority.NOBODY,
     "books pending": Authority.NOBODY,
     "books vouchers": Authority.NOBODY,
     "books accounts": Authority.NOBODY,

@@ -55,6 +55,8 @@ _ALONE = {
     "malipo_unknown_callbacks": "Callbacks about payments that we do not have",
     "malipo_suspense_shillings": "The balance of the account suspense",
     "malipo_owed_shillings": "What wallets owe by corrections",
+    "malipo_safeguarding_difference_shillings": "What was there at the last close, less what merchants owned",
+    "malipo_safeguarding_unexplained_shillings": "The part of that which is neither the house's own nor explained",
     "malipo_float_reading_interval_seconds": "How often workers ask networks for the balance; 0: never",
     "malipo_ledger_check_interval_seconds": "How often workers check the ledger; 0: never",
     "malipo_ledger_check_clean_timestamp_seconds": "When the last clean ledger check ended; 0: there was none",

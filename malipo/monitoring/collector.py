@@ -20,6 +20,8 @@ from malipo.monitoring import gauges_store
 from malipo.monitoring.disk_space import find_space
 from malipo.networks.connector import Channel, Type
 from malipo.networks.routing import find_unconnected
+from malipo.reconciliation.close.safeguarding import safeguarding_of
+from malipo.reconciliation.close.store import closes
 from malipo.settings import Settings
 
 OFTEN_SECONDS = 15.0
@@ -138,8 +140,13 @@ class Collector:
             await gauges_store.prepare(connection)
             sums = await gauges_store.find_sums(connection) | await gauges_store.find_bank(connection)
             floats = self._ledger_floats = await float_store.find_ledger_floats(connection)
+            closed = await closes.find_latest(connection, limit=1)
         self._gauges.set_all(sums)
         self._gauges.set_each("float_shillings", {(each,): amount for each, amount in floats.items()}, _CHANNELS)
+        if closed:
+            cover = safeguarding_of(closed[0].close)
+            self._gauges.set("safeguarding_difference_shillings", cover.difference)
+            self._gauges.set("safeguarding_unexplained_shillings", cover.unexplained)
         self._rarely_at = now + RARELY_SECONDS
         self._seen("rarely")
 

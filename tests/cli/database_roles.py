@@ -60,6 +60,7 @@ _OTHERS = {
     "close verify",
     "books vouchers",
     "bank file",
+    "books safeguarding",
     "log check",
     "log consistency",
     "exceptions show",

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import timedelta
+from math import isnan
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from malipo.payments.transaction import Type
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant
 from tests.journeys.concurrency import order
+from tests.reconciliation.close.books import MONDAY, Books, at
 
 
 class Look:
@@ -161,6 +163,22 @@ async def test_suspense_debts_and_float_are_what_the_ledger_says(
     assert (look["owed_shillings"], look["suspense_shillings"]) == (70, -70)
     assert look['float_shillings{channel="MPESA"}'] == 1000 - 300 - 70
     assert look['float_shillings{channel="HALOPESA"}'] == 0
+
+
+async def test_safeguarding_is_that_of_the_last_close(
+    look: Look, database: Database, settings: Settings, tmp_path: Path
+) -> None:
+    await look.collector.look()
+    assert isnan(look["safeguarding_difference_shillings"])
+    books = await Books.begin(database, tmp_path)
+    await books.paid("R1", 5000, at(MONDAY))
+    await books.statement(MONDAY, [("R1", 4800, "11:59", "money")])
+    await books.match("R1")
+    await books.try_to_close(MONDAY, accepts_difference=True, reason="200 are missing")
+    await books.approve(MONDAY)
+    look = Look(database, settings)  # The other one looks again in five minutes.
+    await look.collector.look()
+    assert (look["safeguarding_difference_shillings"], look["safeguarding_unexplained_shillings"]) == (-190, -200)
 
 
 async def test_while_the_database_is_away_the_last_look_stays_and_says_how_old_it_is(

@@ -26,10 +26,14 @@ from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.books_words import account_names, entry_names
 from malipo.db import Database
+from malipo.errors import Missing
 from malipo.http.accept_language import Language
 from malipo.ledger.check import prepare
 from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.reconciliation.close.business_day import parse_day
+from malipo.reconciliation.close.plain_text import safeguarding_lines
+from malipo.reconciliation.close.safeguarding import Cover, Safeguarding, safeguarding_of
+from malipo.reconciliation.close.store import closes
 from malipo.settings import Settings
 from malipo.words import books as words
 
@@ -66,6 +70,13 @@ def add_commands(commands: Any) -> None:
         act.add_argument("--from", type=parse_day, required=True, dest="first", metavar="DAY", help="the first day")
         act.add_argument("--to", type=parse_day, required=True, dest="last", metavar="DAY", help="the last day")
         act.add_argument("--output", type=Path, metavar="FILE", help="the file; without it: standard output")
+    safeguarding = add_subcommand(
+        acts,
+        "safeguarding",
+        _safeguarding,
+        "what merchants own beside what is there; exit code 1 if not covered",
+    )
+    safeguarding.add_argument("--at", type=parse_day, metavar="DAY", help="a closed day; without it: the last one")
     bank_bookings.add_subcommands(acts)
     for act in (balance, journal, vouchers, accounts):
         act.add_argument("--language", choices=list(Language), default=Language.ENGLISH, help="of the names")
@@ -237,6 +248,34 @@ def _accounts(arguments: argparse.Namespace, settings: Settings) -> int:
         for each in CHART
     ]
     return tell_table(arguments, rows, empty="")
+
+
+def _safeguarding(arguments: argparse.Namespace, settings: Settings) -> int:
+    async def act(database: Database) -> Safeguarding:
+        async with database.read() as connection:
+            if arguments.at is not None:
+                closed = await closes.find(connection, arguments.at)
+            else:
+                closed = next(iter(await closes.find_latest(connection, limit=1)), None)
+        if closed is None:
+            raise Missing("No day is closed yet." if arguments.at is None else f"{arguments.at} is not closed.")
+        return safeguarding_of(closed.close)
+
+    found = with_database(settings, act)
+    as_json = {
+        "day": found.day,
+        "cover": found.cover,
+        "merchantsOwn": {"total": found.merchants, "accounts": dict(found.owned)},
+        "isThere": {"total": found.there, "places": list(found.places)},
+        "difference": found.difference,
+        "own": found.own,
+        "explained": found.explained,
+        "unexplained": found.unexplained,
+    }
+    tell(
+        arguments, as_json, "\n".join([f"At the end of {found.day}, in {money.CURRENCY}.", *safeguarding_lines(found)])
+    )
+    return 0 if found.cover is Cover.COVERED else 1
 
 
 def _words(period: Period, names: dict[str, str], say: Translator) -> JournalWords:

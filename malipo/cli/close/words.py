@@ -7,7 +7,7 @@ import msgspec
 from malipo.reconciliation.close.close_figures import CloseOutcome, sheet_of
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.files_to_verify import line_of, pem_of
-from malipo.reconciliation.close.plain_text import balance_lines, channel_lines, verdict_of
+from malipo.reconciliation.close.plain_text import balance_lines, channel_lines, safeguarding_lines, verdict_of
 from malipo.reconciliation.close.signature import message_of
 from malipo.reconciliation.close.store.closes import ProposedClose
 
@@ -77,6 +77,13 @@ def in_words(closed: ClosedDay, public_key: bytes) -> str:
     lines = [f"{sheet.day} is closed. {verdict_of(closed, sheet)}"]
     for channel in sheet.channels:
         lines += ["", *channel_lines(channel)]
-    lines += ["", *balance_lines(sheet), "", f"Hash {closed.hash.hex()}, signed, closed by {closed.closed_by}."]
+    lines += [
+        "",
+        *balance_lines(sheet),
+        "",
+        *safeguarding_lines(sheet.safeguarding),
+        "",
+        f"Hash {closed.hash.hex()}, signed, closed by {closed.closed_by}.",
+    ]
     lines.append(f"Public key {line_of(public_key)} ({closed.key_id}). To check it elsewhere: --signed FOLDER")
     return "\n".join(lines)

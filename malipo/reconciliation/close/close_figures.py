@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
+from malipo.reconciliation.close.safeguarding import Safeguarding, safeguarding_of
 from malipo.reconciliation.close.signed_content import (
     ChannelClose,
     CloseReading,
@@ -78,6 +79,7 @@ class CloseSheet(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: int
     trial_balance: int
     owed: int
+    safeguarding: Safeguarding
 
     @property
     def open_count(self) -> int:
@@ -132,6 +134,7 @@ def sheet_of(close: DayClose) -> CloseSheet:
         in_flight=close.in_flight,
         trial_balance=close.trial_balance,
         owed=close.owed,
+        safeguarding=safeguarding_of(close),
     )
 
 

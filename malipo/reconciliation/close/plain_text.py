@@ -12,6 +12,7 @@ from malipo.reconciliation.close.close_figures import (
     sheet_of,
 )
 from malipo.reconciliation.close.closed_day import ClosedDay
+from malipo.reconciliation.close.safeguarding import Cover, Place, Safeguarding
 from malipo.reconciliation.close.signed_content import ColumnRow, DayClose, ItemKind, OpenItem, OpenReason
 
 MOST_ITEMS = 10
@@ -88,7 +89,11 @@ def in_words(item: OpenItem) -> str:
 def lines_of(close: DayClose) -> list[str]:
     """Each channel, and each account of the ledger: what the page of the day shows."""
     sheet = sheet_of(close)
-    return [*(line for each in sheet.channels for line in channel_lines(each)), *balance_lines(sheet)]
+    return [
+        *(line for each in sheet.channels for line in channel_lines(each)),
+        *balance_lines(sheet),
+        *safeguarding_lines(sheet.safeguarding),
+    ]
 
 
 def channel_lines(channel: ChannelSection) -> list[str]:
@@ -122,3 +127,27 @@ def balance_lines(sheet: CloseSheet) -> list[str]:
     lines.append(f"  {'trial balance':<44}{sheet.trial_balance:>16,}")
     lines.append(f"  {'owed by merchants':<44}{sheet.owed:>16,}")
     return lines
+
+
+COVERS = {
+    Cover.COVERED: "What merchants own is there, and the rest is the house's own.",
+    Cover.UNEXPLAINED: "What merchants own is there. The rest is not all the house's own: find out whose it is.",
+    Cover.SHORT: "LESS IS THERE THAN MERCHANTS OWN.",
+}
+
+
+def safeguarding_lines(found: Safeguarding) -> list[str]:
+    lines = [f"safeguarding: {COVERS[found.cover]}"]
+    lines += [f"  {title_of(name):<44}{amount:>16,}" for name, amount in found.owned]
+    lines.append(f"  {'merchants own':<44}{found.merchants:>16,}")
+    lines += [f"  {_place(each):<44}{each.there:>16,}" for each in found.places]
+    lines.append(f"  {'is there for it':<44}{found.there:>16,}")
+    lines.append(f"  {'difference':<44}{found.difference:>16,}")
+    lines.append(f"  {'of it the own money of the house':<44}{found.own:>16,}")
+    lines.append(f"  {'of it explained, between statement and ledger':<44}{found.explained:>16,}")
+    lines.append(f"  {'of it unexplained':<44}{found.unexplained:>16,}")
+    return lines
+
+
+def _place(place: Place) -> str:
+    return f"{title_of(place.name)}, by {'the ledger' if place.stated is None else 'its statement'}"

@@ -9,7 +9,7 @@ from malipo import clock
 from malipo.reconciliation.close.close_figures import AccountReading, CloseSheet, sheet_of
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.files_to_verify import command_of, line_of
-from malipo.reconciliation.close.plain_text import REASONS, WHAT, title_of, verdict_of
+from malipo.reconciliation.close.plain_text import COVERS, REASONS, WHAT, title_of, verdict_of
 from malipo.reconciliation.close.printed_style import STYLE
 from malipo.reconciliation.close.signed_content import CloseReading, ColumnRow, OpenItem
 
@@ -24,7 +24,7 @@ def html_of(closed: ClosedDay, public_key: bytes) -> str:
         f"<p class='verdict'>{escape(verdict_of(closed, sheet))}</p>"
         f"<p>Whole shillings (TZS). The day is that of Dar es Salaam.</p>"
         f"{_channels(sheet)}<div class='side'><section>{_open_items(sheet)}</section>"
-        f"<section>{_balances(sheet)}</section></div>{_signature(closed, public_key)}"
+        f"<section>{_balances(sheet)}{_safeguarding(sheet)}</section></div>{_signature(closed, public_key)}"
     )
     return f"<!doctype html>\n<html lang='en'><head>{head}</head>\n<body>{body}</body></html>\n"
 
@@ -111,6 +111,21 @@ def _balances(sheet: CloseSheet) -> str:
         f"<tr class='total'><td>Trial balance</td><td></td>{_amount(sheet.trial_balance)}</tr>"
         f"<tr><td>Owed by merchants, of no account</td><td></td>{_amount(sheet.owed)}</tr></tbody></table>"
     )
+
+
+def _safeguarding(sheet: CloseSheet) -> str:
+    """What merchants own beside what is there for it."""
+    found = sheet.safeguarding
+    rows = [
+        ("Merchants own", found.merchants),
+        ("Is there for it, at networks and the bank", found.there),
+        ("Difference", found.difference),
+        ("of it the own money of the house", found.own),
+        ("of it explained, between statement and ledger", found.explained),
+        ("of it unexplained", found.unexplained),
+    ]
+    cells = "".join(f"<tr><td>{name}</td>{_amount(amount)}</tr>" for name, amount in rows)
+    return f"<h2>Safeguarding</h2><table><tbody>{cells}</tbody></table><p>{escape(COVERS[found.cover])}</p>"
 
 
 def _signature(closed: ClosedDay, public_key: bytes) -> str:

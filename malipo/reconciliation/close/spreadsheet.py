@@ -40,6 +40,21 @@ def _rows(sheet: CloseSheet) -> Iterator[tuple[_Cell, ...]]:
     yield _row(sheet, "balance", "in flight as stored", sheet.in_flight)
     yield _row(sheet, "balance", "trial balance", sheet.trial_balance)
     yield _row(sheet, "balance", "owed by merchants", sheet.owed)
+    yield from _safeguarding(sheet)
+
+
+def _safeguarding(sheet: CloseSheet) -> Iterator[tuple[_Cell, ...]]:
+    found = sheet.safeguarding
+    for name, amount in found.owned:
+        yield _row(sheet, "safeguarding", f"owned: {name}", amount)
+    for each in found.places:
+        yield _row(sheet, "safeguarding", f"there: {each.name}", each.there)
+    yield _row(sheet, "safeguarding", "merchants own", found.merchants)
+    yield _row(sheet, "safeguarding", "is there", found.there)
+    yield _row(sheet, "safeguarding", "difference", found.difference)
+    yield _row(sheet, "safeguarding", "the house's own", found.own)
+    yield _row(sheet, "safeguarding", "explained", found.explained)
+    yield _row(sheet, "safeguarding", "unexplained", found.unexplained)
 
 
 def _row(sheet: CloseSheet, section: str, name: str, amount: int) -> tuple[_Cell, ...]:

@@ -1,0 +1,89 @@
+"""Safeguarding: what merchants own beside what is there for it, at the end of a closed day. Pure.
+
+All of it follows from the signed content of the close, also of closes of earlier versions. The balance at a network is
+that of its statement or, where the day was closed without one, that of the ledger. The bank is as in the ledger.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from enum import StrEnum
+
+import msgspec
+
+from malipo.reconciliation.close.signed_content import DayClose, OpenReason
+
+# Accounts of the ledger whose money is the merchants'. Suspense may be: it is not decided yet.
+OWNED = ("wallet", "in_flight", "in_settlement", "suspense")
+_FLOAT, _BANK = "float ", "bank"
+# Nobody knows why statement and ledger differ by these; two operators may have accepted it.
+_UNEXPLAINED = (OpenReason.UNEXPLAINED, OpenReason.ACCEPTED)
+
+
+class Cover(StrEnum):
+    COVERED = "covered"
+    UNEXPLAINED = "unexplained"  # enough is there, and the difference is not all the house's own
+    SHORT = "short"  # less is there than merchants own
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where money lies, above zero: by the ledger, and as its statement says."""
+
+    name: str  # as in the balances of a close
+    booked: int
+    stated: int | None
+
+    @property
+    def there(self) -> int:
+        return self.booked if self.stated is None else self.stated
+
+
+class Safeguarding(msgspec.Struct, frozen=True, kw_only=True):
+    day: date
+    owned: Sequence[tuple[str, int]]
+    places: Sequence[Place]
+    own: int  # what the house owns, by the ledger: earnings and equity less expenses
+    explained: int  # what statements have more than the ledger, with a known reason: on its way, an exception, rounding
+
+    @property
+    def merchants(self) -> int:
+        return sum(amount for _, amount in self.owned)
+
+    @property
+    def there(self) -> int:
+        return sum(each.there for each in self.places)
+
+    @property
+    def difference(self) -> int:
+        return self.there - self.merchants
+
+    @property
+    def unexplained(self) -> int:
+        """The part of the difference that is neither the house's own nor explained."""
+        return self.difference - self.own - self.explained
+
+    @property
+    def cover(self) -> Cover:
+        if self.difference < 0:
+            return Cover.SHORT
+        return Cover.UNEXPLAINED if self.unexplained else Cover.COVERED
+
+
+def safeguarding_of(close: DayClose) -> Safeguarding:
+    stated = {f"{_FLOAT}{each.channel}": each.statement.closing for each in close.channels if each.statement}
+    names = [name for name in close.balances if name.startswith(_FLOAT) or name == _BANK]
+    # A network may hold money of an account that no move has touched.
+    names += [name for name in stated if name not in close.balances]
+    others = close.balances.keys() - {*OWNED, *names}
+    sums = [
+        (reason, each.amount)
+        for channel in close.channels
+        if channel.statement
+        for reason, each in channel.open.items()
+    ]
+    return Safeguarding(
+        day=close.day,
+        owned=[(name, close.balances.get(name, 0)) for name in OWNED],
+        places=[Place(name, -close.balances.get(name, 0), stated.get(name)) for name in sorted(names)],
+        own=sum(close.balances[name] for name in others),
+        explained=sum(amount for reason, amount in sums if reason not in _UNEXPLAINED),
+    )
