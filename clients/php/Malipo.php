@@ -93,6 +93,7 @@ final class Client
     public readonly Payments $payments;
     public readonly Batches $batches;
     public readonly Links $links;
+    public readonly Settlements $settlements;
     public readonly Wallet $wallet;
     public readonly Channels $channels;
     public readonly Recipients $recipients;
@@ -115,6 +116,7 @@ final class Client
         $this->payments = new Payments($this);
         $this->batches = new Batches($this);
         $this->links = new Links($this);
+        $this->settlements = new Settlements($this);
         $this->wallet = new Wallet($this);
         $this->channels = new Channels($this);
         $this->recipients = new Recipients($this);
@@ -124,12 +126,12 @@ final class Client
 
     /**
      * The event in a webhook, if malipo signed it within the last five minutes: its id, event and transaction. batch.completed,
-     * which an endpoint gets that subscribes to it or to "*", has a batch in place of the transaction; link.paid and link.late a link.
-     * Look at event first.
+     * which an endpoint gets that subscribes to it or to "*", has a batch in place of the transaction; link.paid and link.late a link,
+     * settlement.completed and settlement.returned a settlement. Look at event first.
      * $body: as it came, file_get_contents('php://input') or $request->getContent(). $headers: getallheaders(), $_SERVER or
      * $request->headers->all(). $secret: the whsec_… of the endpoint; while it is being changed both, with a comma or as a list.
      *
-     * @return array{id: string, event: string, transaction?: array<string, mixed>, batch?: array<string, mixed>, link?: array<string, mixed>}
+     * @return array{id: string, event: string, transaction?: array<string, mixed>, batch?: array<string, mixed>, link?: array<string, mixed>, settlement?: array<string, mixed>}
      */
     public static function verifyWebhook(
         string $body, array $headers, #[\SensitiveParameter] string|array $secret, int $tolerance = 300,
@@ -162,7 +164,7 @@ final class Client
             throw new InvalidWebhook(401, 'the webhook\'s signature is wrong');
         }
         $told = json_decode($body, true);
-        $about = current(array_filter(['transaction', 'batch', 'link'], fn ($each) => isset($told[$each]))) ?: 'transaction';
+        $about = current(array_filter(['transaction', 'batch', 'link', 'settlement'], fn ($each) => isset($told[$each]))) ?: 'transaction';
         [$event, $subject] = [$told['event'] ?? null, $told[$about] ?? null];
         $texts = [$event, $subject[$about === 'transaction' ? 'reference' : 'id'] ?? null, $subject['status'] ?? null];
         if (array_filter($texts, 'is_string') !== $texts || !is_int($subject[$about === 'link' ? 'paidAmount' : 'amount'] ?? null)) {
@@ -517,6 +519,61 @@ final class Links
     }
 }
 
+/** A part of the wallet that is sent to your bank account. */
+final class Settlements
+{
+    public function __construct(private readonly Client $client) {}
+
+    /** The amount leaves the wallet at once. Without an amount: all that can be settled. */
+    public function create(
+        ?int $amount = null, ?string $bankAccountId = null, ?string $orderReference = null, ?string $currency = null,
+        ?string $idempotencyKey = null,
+    ): array {
+        $fields = compact('amount', 'bankAccountId', 'orderReference', 'currency');
+        $key = $idempotencyKey ?? bin2hex(random_bytes(16));
+        return $this->client->request('POST', '/v1/settlements', $fields, [], $key, 'settlement');
+    }
+
+    /** Its status at this moment, with the bank's own reference once it is known. */
+    public function get(string $id): array
+    {
+        return $this->client->request('GET', path('/v1/settlements/{id}', $id), gives: 'settlement');
+    }
+
+    /** Every settlement, the newest first. */
+    public function list(?string $status = null, int $pageSize = 100): \Generator
+    {
+        $page = fn (array $query) => $this->client->request('GET', '/v1/settlements', null, $query, gives: 'settlements');
+        return pages($page, $pageSize, compact('status'), fn ($each, $last) => $each['id'] < $last['id']);
+    }
+
+    /** While it is in no file to the bank: the amount is in the wallet again. */
+    public function cancel(string $id): array
+    {
+        return $this->client->request('POST', path('/v1/settlements/{id}/cancel', $id), gives: 'settlement', isRepeatable: true);
+    }
+
+    /** What the settlement consists of, in sums that add up to it. */
+    public function report(string $id): array
+    {
+        return $this->client->request('GET', path('/v1/settlements/{id}/report', $id), null, ['limit' => 1], gives: 'report');
+    }
+
+    /** Each line of the report, the newest first. */
+    public function reportEntries(string $id, int $pageSize = 100): \Generator
+    {
+        $path = path('/v1/settlements/{id}/report', $id);
+        $page = fn (array $query) => $this->client->request('GET', $path, null, $query, gives: 'entries');
+        return pages($page, $pageSize, [], fn ($each, $last) => $each['line'] < $last['line']);
+    }
+
+    /** The lines of the report as a file for a spreadsheet. */
+    public function reportCsv(string $id): string
+    {
+        return $this->client->request('GET', path('/v1/settlements/{id}/report', $id), null, ['format' => 'csv'], isText: true)[0];
+    }
+}
+
 final class Wallet
 {
     public function __construct(private readonly Client $client) {}
@@ -572,7 +629,7 @@ final class Events
 
     /**
      * One page, the oldest first: its events, and next, the cursor to read on after. after: 'latest' has no events, and the
-     * cursor at the end. types are the only events to read, or '*' for every one: batch.completed and link.… come only then.
+     * cursor at the end. types are the only events to read, or '*' for every one: batch.completed, link.… and settlement.… come only then.
      */
     public function read(?string $after = null, int $limit = 100, int $wait = 0, array|string|null $types = null): array
     {

@@ -99,6 +99,8 @@ def _shown(history: DeliveryHistory) -> dict[str, Any]:
         shown["batchId"] = history.batch_id
     if history.link_id is not None:
         shown["linkId"] = history.link_id
+    if history.settlement_id is not None:
+        shown["settlementId"] = history.settlement_id
     if history.state is DeliveryState.PENDING:
         shown["nextAttemptAt"] = clock.iso(history.due_at)
     return shown | {"attempts": [_try(each) for each in history.attempts]}

@@ -21,6 +21,8 @@ from malipo.payments.network_work import NetworkWork
 from malipo.payments.payments import Payments
 from malipo.recipients.look_up import RecipientNames
 from malipo.settings import Settings
+from malipo.settlement.settlements import Settlements
+from malipo.turns import Turns
 from malipo.webhooks.webhooks import Webhooks
 
 
@@ -39,6 +41,8 @@ class ApiParts:
     payments: Payments
     batches: Batches
     links: Links
+    settlements: Settlements
+    workbook_turns: Turns
     network_work: NetworkWork
     networks: Networks
     recipients: RecipientNames
@@ -61,6 +65,8 @@ class ApiParts:
             payments=service.payments,
             batches=service.batches,
             links=service.links,
+            settlements=service.settlements,
+            workbook_turns=Turns(1),
             network_work=service.network_work,
             networks=service.networks,
             recipients=RecipientNames.of(service.settings, service.networks, service.queries, service.clock),

@@ -25,13 +25,14 @@ from malipo.api import (
     quote,
     receipts,
     recipients,
+    settlements,
     wallet,
     webhooks,
 )
 from malipo.api.auth import Party
 from malipo.api.docs import site as docs
 from malipo.api.parts import ApiParts
-from malipo.merchants.api_keys import COLLECTING, PAYING_OUT, Permission
+from malipo.merchants.api_keys import COLLECTING, PAYING_OUT, SETTLEMENTS_READ, Permission
 from malipo.merchants.authenticate import Caller
 from malipo.merchants.roles import Right
 from malipo.merchants.store.sessions import MerchantSession
@@ -121,6 +122,11 @@ ROUTES: list[AnyRoute] = [
     KeyRoute("GET", "/v1/links", links.list_, (Permission.LINKS_MANAGE,), RateClass.LIST),
     KeyRoute("GET", "/v1/links/{id}", links.retrieve, (Permission.LINKS_MANAGE,)),
     KeyRoute("POST", "/v1/links/{id}/cancel", links.cancel, (Permission.LINKS_MANAGE,)),
+    KeyRoute("POST", "/v1/settlements", settlements.create, (Permission.SETTLEMENTS_CREATE,)),
+    KeyRoute("GET", "/v1/settlements", settlements.list_, SETTLEMENTS_READ, RateClass.LIST),
+    KeyRoute("GET", "/v1/settlements/{id}", settlements.retrieve, SETTLEMENTS_READ),
+    KeyRoute("GET", "/v1/settlements/{id}/report", settlements.report, SETTLEMENTS_READ, RateClass.LIST),
+    KeyRoute("POST", "/v1/settlements/{id}/cancel", settlements.cancel, (Permission.SETTLEMENTS_CREATE,)),
     KeyRoute("GET", "/v1/channels", channels.list_, (Permission.PAYMENTS_READ,)),
     KeyRoute("GET", "/v1/wallet", wallet.retrieve, (Permission.WALLET_READ,)),
     KeyRoute("GET", "/v1/wallet/entries", wallet.list_entries, (Permission.WALLET_READ,)),

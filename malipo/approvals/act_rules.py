@@ -53,6 +53,12 @@ class Act(StrEnum):
     CREATE_MERCHANT = "create_merchant"
     SWITCH_MERCHANT = "switch_merchant"  # deactivate or activate it
     VOUCH = "vouch"
+    VERIFY_BANK_ACCOUNT = "verify_bank_account"  # of a merchant: settlements can go there after a wait
+    REJECT_BANK_ACCOUNT = "reject_bank_account"
+    STOP_BANK_ACCOUNT = "stop_bank_account"
+    CANCEL_SETTLEMENT = "cancel_settlement"  # one that is in no file to the bank
+    COLLECT_SETTLEMENT = "collect_settlement"  # what a wallet owes of an adopted settlement; or write it off
+    RELEASE_SETTLEMENTS = "release_settlements"  # after a restore
     MAKE_KEY = "make_key"  # make an API key that cannot pay out; or revoke any
     MAKE_PAYING_KEY = "make_paying_key"
     ADD_PERSON = "add_person"
@@ -130,6 +136,13 @@ ACTS: dict[Act, ActRule] = {
     Act.CREATE_MERCHANT: ActRule(_NOTHING, Two.NEVER),
     Act.SWITCH_MERCHANT: ActRule(_NOTHING, Two.NEVER),
     Act.VOUCH: ActRule(_NOTHING, Two.NEVER),
+    Act.VERIFY_BANK_ACCOUNT: ActRule("every settlement that will go there", Two.ALWAYS, may_be_alone=True),
+    # Nothing more is sent there, and the money stays in the wallet, or goes back to it.
+    Act.REJECT_BANK_ACCOUNT: ActRule(_NOTHING, Two.NEVER),
+    Act.STOP_BANK_ACCOUNT: ActRule(_NOTHING, Two.NEVER),
+    Act.CANCEL_SETTLEMENT: ActRule(_NOTHING, Two.NEVER),
+    Act.COLLECT_SETTLEMENT: ActRule("what is owed", Two.ALWAYS, may_be_alone=True),
+    Act.RELEASE_SETTLEMENTS: ActRule("every settlement that waits", Two.ALWAYS, may_be_alone=True),
     Act.MAKE_KEY: ActRule(_NOTHING, Two.NEVER, SensitiveAct.API_KEYS),
     # At any amount: the key can pay out every day, also money that comes into the wallet later.
     Act.MAKE_PAYING_KEY: ActRule(
@@ -179,6 +192,7 @@ BANK = (
     Act.WITHDRAW_BANK_STATEMENT,
     *BANK_LINES,
 )
+SETTLEMENT_ACTS = (Act.VERIFY_BANK_ACCOUNT, Act.COLLECT_SETTLEMENT, Act.RELEASE_SETTLEMENTS)
 CLOSES = (Act.CLOSE_DAY, Act.CLOSE_WITH_DIFFERENCE)
 
 

@@ -39,6 +39,7 @@ COMMANDS = {
     "exceptions": Command("exceptions.commands", "list and resolve differences between statements and payments"),
     "bank": Command("bank.commands", "pay settlements by files, and import the statements of our own bank accounts"),
     "floats": Command("floats.commands", "show the balance at each network, by the ledger and as last read there"),
+    "settlements": Command("settlements", "verify bank accounts of merchants; list, cancel and release settlements"),
     "approvals": Command("approvals", "list what waits for a second operator, oldest first"),
     "operators": Command("operators", "manage the operators of this installation"),
     "audit": Command("operators", "show the audit log, newest first"),

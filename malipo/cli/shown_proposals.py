@@ -38,6 +38,8 @@ from malipo.reconciliation.matching.store.booked_lines import ChargeSum
 from malipo.reconciliation.matching.store.evidence import WaitingLine
 from malipo.reconciliation.statements.store import statements
 from malipo.settings import Settings
+from malipo.settlement import operator_acts
+from malipo.settlement.operator_acts import SettlementActTerms
 from malipo.words import effects as effect_words
 
 # The commit compares the hash of the whole close, so what was shown to the proposer is what is approved.
@@ -66,6 +68,8 @@ async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> Sho
             return await _key(connection, proposal)
         case Act.RELEASE:
             return await _release(connection, proposal)
+        case Act.VERIFY_BANK_ACCOUNT | Act.COLLECT_SETTLEMENT | Act.RELEASE_SETTLEMENTS:
+            return await _settlement(connection, proposal)
     if is_exception_id(proposal.subject):
         return await _exception(connection, proposal, settings)
     return await _payment(connection, proposal)
@@ -123,6 +127,19 @@ async def _key(connection: Conn, proposal: Proposal) -> ShownProposal:
         "in flight": money.display(wallet.in_flight),
     }
     return ShownProposal(decide.code_of(proposal), terms)
+
+
+async def _settlement(connection: Conn, proposal: Proposal) -> ShownProposal:
+    """A bank account, what is owed of an adopted settlement, or the release after a restore."""
+    named = proposal.terms_as(SettlementActTerms)
+    terms: dict[str, Any] = {
+        "act": proposal.action.replace("_", " "),
+        "subject": proposal.subject,
+        "merchant": named.merchant_id,
+        "written off": named.is_waived,
+        **await operator_acts.find_shown(connection, proposal),
+    }
+    return ShownProposal(await operator_acts.find_code(connection, proposal), terms)
 
 
 async def _payment(connection: Conn, proposal: Proposal) -> ShownProposal:

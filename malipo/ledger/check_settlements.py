@@ -20,7 +20,11 @@ _DUE_MOVES = (
 
 
 async def wrong_settlements(connection: Conn, within: KeyRange = EVERYTHING) -> list[LedgerFinding]:
-    return [*await _wrong_moves(connection, within), *await _wrong_adoptions(connection, within)]
+    return [
+        *await _wrong_moves(connection, within),
+        *await _wrong_adoptions(connection, within),
+        *await _wrong_events(connection, within),
+    ]
 
 
 async def _wrong_moves(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
@@ -90,6 +94,38 @@ async def _wrong_adoptions(connection: Conn, within: KeyRange) -> list[LedgerFin
             row["id"],
             None if row["stored"] is None else int(row["stored"]),
             int(row["computed"]),
+        )
+        for row in rows
+    ]
+
+
+async def _wrong_events(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
+    """Each completion and each return is told once, as far back as events are kept."""
+    rows = await connection.fetch(
+        f"""
+        WITH due AS (
+            SELECT merchant_id, id, 'settlement.completed' AS event, completed_at AS at FROM settlements
+            WHERE completed_at IS NOT NULL
+            UNION ALL
+            SELECT merchant_id, id, 'settlement.returned', returned_at FROM settlements WHERE returned_at IS NOT NULL
+        )
+        SELECT coalesce(d.id, e.settlement_id) AS id, coalesce(d.event, e.event) AS event, e.id IS NULL AS is_lost
+        FROM due d FULL JOIN settlement_events e
+             ON e.merchant_id = d.merchant_id AND e.settlement_id = d.id AND e.event = d.event
+        LEFT JOIN feeds f ON f.merchant_id = coalesce(d.merchant_id, e.merchant_id)
+        WHERE (d.id IS NULL OR e.id IS NULL)
+          AND (f.pruned_before IS NULL OR coalesce(d.at, e.created_at) >= f.pruned_before)
+          AND {within.holds("coalesce(d.merchant_id, e.merchant_id)", "coalesce(d.id, e.settlement_id)")}
+        ORDER BY 1, 2 LIMIT 100
+        """,
+        *within.values,
+    )
+    return [
+        LedgerFinding(
+            f"{row['event']} {'was never told' if row['is_lost'] else 'was told and is not true'}",
+            row["id"],
+            None,
+            None,
         )
         for row in rows
     ]

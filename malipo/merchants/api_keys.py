@@ -32,21 +32,31 @@ class Permission(StrEnum):
     WEBHOOKS_MANAGE = "webhooks.manage"
     PAYOUTS_APPROVE = "payouts.approve"
     LINKS_MANAGE = "links.manage"
+    SETTLEMENTS_CREATE = "settlements.create"
 
 
 # Each of these permissions opens the routes that collect money, or those that pay it out. A refund pays out.
 COLLECTING = (Permission.PAYMENTS_CREATE, Permission.PAYMENTS_COLLECT)
 PAYING_OUT = (Permission.PAYMENTS_CREATE, Permission.PAYMENTS_DISBURSE)
 
+# A key that reads the wallet reads its settlements.
+SETTLEMENTS_READ = (Permission.WALLET_READ, Permission.SETTLEMENTS_CREATE)
+
 # With one of these a key moves the merchant's money.
-PAYING = frozenset({*PAYING_OUT, Permission.PAYOUTS_APPROVE})
+PAYING = frozenset({*PAYING_OUT, Permission.PAYOUTS_APPROVE, Permission.SETTLEMENTS_CREATE})
 
 # The permissions of a key if none is named: each route once. A key may approve only if that is named, because approving
-# is the second person's part.
+# is the second person's part; and settle only if that is named, because keys of before could not.
 UNNAMED_PERMISSIONS = tuple(
     each
     for each in Permission
-    if each not in (Permission.PAYMENTS_COLLECT, Permission.PAYMENTS_DISBURSE, Permission.PAYOUTS_APPROVE)
+    if each
+    not in (
+        Permission.PAYMENTS_COLLECT,
+        Permission.PAYMENTS_DISBURSE,
+        Permission.PAYOUTS_APPROVE,
+        Permission.SETTLEMENTS_CREATE,
+    )
 )
 
 _NARROWER = {Permission.PAYMENTS_CREATE: (Permission.PAYMENTS_COLLECT, Permission.PAYMENTS_DISBURSE)}

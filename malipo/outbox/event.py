@@ -1,5 +1,6 @@
 """The types of events. Collections have `payment.…` events, disbursements only `payout.…`, batches `batch.…`, payment
-links `link.…`. Pure."""
+links `link.…`,
+settlements `settlement.…`. Pure."""
 
 from enum import StrEnum
 
@@ -21,6 +22,8 @@ class Event(StrEnum):
     BATCH_COMPLETED = "batch.completed"
     LINK_PAID = "link.paid"
     LINK_LATE = "link.late"
+    SETTLEMENT_COMPLETED = "settlement.completed"
+    SETTLEMENT_RETURNED = "settlement.returned"
 
 
 # The events that report the end of a payment. Each ended payment has exactly one; numbering that event counts the
@@ -35,15 +38,16 @@ ENDS = frozenset(
         Event.PAYOUT_CANCELLED,
     }
 )
-# The same as a condition in SQL: a list of the other events, so that a small partial index suffices. (Events of batches
-# and of links are in tables of their own.)
+# The same as a condition in SQL: a list of the other events, so that a small partial index suffices. (Events of
+# batches, links and settlements are in tables of their own.)
 IS_END = "event NOT IN ('payment.pending', 'payment.corrected', 'payment.refunded', 'payout.corrected')"
 
 
-# Those of batches and links are in the feed only for readers who ask for them by name: who reads payments is told
-# nothing else.
+# Those of batches, links and settlements are in the feed only for readers who ask for them by name: who reads payments
+# is told nothing else.
 OF_BATCHES = frozenset({Event.BATCH_COMPLETED})
 OF_LINKS = frozenset({Event.LINK_PAID, Event.LINK_LATE})
+OF_SETTLEMENTS = frozenset({Event.SETTLEMENT_COMPLETED, Event.SETTLEMENT_RETURNED})
 
 # Sent to an endpoint to test it. Nothing happened to a payment, so it is not in the feed.
 TEST_EVENT = "webhook.test"

@@ -1,6 +1,6 @@
 """Reads a merchant's feed: every event, in order, without gaps, for as long as events are kept.
 
-Events of batches and links have places in it too, and are shown only to readers who ask for them.
+Events of batches, links and settlements have places in it too, and are shown only to readers who ask for them.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,7 +11,7 @@ import msgspec
 
 from malipo.db import Conn, Row, Tx
 from malipo.errors import Invalid
-from malipo.outbox.event import OF_BATCHES, OF_LINKS, Event
+from malipo.outbox.event import OF_BATCHES, OF_LINKS, OF_SETTLEMENTS, Event
 from malipo.rollups import store as rollups
 from malipo.rollups.store import Rollup
 
@@ -40,7 +40,7 @@ class FeedEntry(msgspec.Struct, frozen=True):
     id: str
     event: str
     created_at: datetime
-    subject: Mapping[str, msgspec.Raw]  # the transaction, batch or link under its name, as it was written
+    subject: Mapping[str, msgspec.Raw]  # the transaction, batch, link or settlement under its name, as it was written
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ _decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 async def page(
     connection: Conn, merchant_id: str, *, after: int | None, limit: int, types: Collection[Event] = ()
 ) -> FeedPage:
-    """The events after a number, of these types; without any, all but those of batches and links.
+    """The events after a number, of these types; without any, all but those of batches, links and settlements.
 
     Two statements that must agree: read inside a snapshot.
     """
@@ -90,6 +90,8 @@ async def _find(
         found += f" UNION ALL SELECT id, event, created_at, body, feed_number FROM batch_events {wanted}"
     if not OF_LINKS.isdisjoint(types):
         found += f" UNION ALL SELECT id, event, created_at, body, feed_number FROM link_events {wanted}"
+    if not OF_SETTLEMENTS.isdisjoint(types):
+        found += f" UNION ALL SELECT id, event, created_at, body, feed_number FROM settlement_events {wanted}"
     values: list[object] = [merchant_id, after, end, limit, *([list(types)] if types else [])]
     return await connection.fetch(f"{found} ORDER BY feed_number LIMIT $4", *values)
 
@@ -141,6 +143,10 @@ async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int, keeps_
         (SELECT feed_number FROM link_events
          WHERE merchant_id = $1 AND feed_number > $2 AND feed_number <= $3 AND created_at >= $4
          ORDER BY feed_number LIMIT 1)
+        UNION ALL
+        (SELECT feed_number FROM settlement_events
+         WHERE merchant_id = $1 AND feed_number > $2 AND feed_number <= $3 AND created_at >= $4
+         ORDER BY feed_number LIMIT 1)
         ORDER BY feed_number LIMIT 1
         """,
         merchant_id,
@@ -151,9 +157,8 @@ async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int, keeps_
     pruned_to = end if first_kept is None else first_kept - 1
     if pruned_to <= feed["pruned_to"]:
         return 0
-    await tx.execute("DELETE FROM events WHERE merchant_id = $1 AND feed_number <= $2", merchant_id, pruned_to)
-    await tx.execute("DELETE FROM batch_events WHERE merchant_id = $1 AND feed_number <= $2", merchant_id, pruned_to)
-    await tx.execute("DELETE FROM link_events WHERE merchant_id = $1 AND feed_number <= $2", merchant_id, pruned_to)
+    for table in ("events", "batch_events", "link_events", "settlement_events"):
+        await tx.execute(f"DELETE FROM {table} WHERE merchant_id = $1 AND feed_number <= $2", merchant_id, pruned_to)
     await tx.execute(
         "UPDATE feeds SET pruned_to = $2, pruned_before = greatest(pruned_before, $3) WHERE merchant_id = $1",
         merchant_id,
@@ -175,6 +180,9 @@ async def find_prunable(connection: Conn, *, before: datetime) -> list[str]:
              WHERE e.merchant_id = f.merchant_id AND e.feed_number > f.pruned_to ORDER BY e.feed_number LIMIT 1)
             UNION ALL
             (SELECT created_at, feed_number FROM link_events e
+             WHERE e.merchant_id = f.merchant_id AND e.feed_number > f.pruned_to ORDER BY e.feed_number LIMIT 1)
+            UNION ALL
+            (SELECT created_at, feed_number FROM settlement_events e
              WHERE e.merchant_id = f.merchant_id AND e.feed_number > f.pruned_to ORDER BY e.feed_number LIMIT 1)
             ORDER BY feed_number LIMIT 1
         ) oldest WHERE oldest.created_at < $1

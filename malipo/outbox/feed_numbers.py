@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 
 from malipo.db import Tx
 from malipo.outbox.event import Event
-from malipo.outbox.store import AnyEvent, BatchEvent, LinkEvent, OutboxEvent
+from malipo.outbox.store import AnyEvent, BatchEvent, LinkEvent, OutboxEvent, SettlementEvent
 
 # The advisory lock of the numbering: any number that no other lock uses.
 _NUMBERER = 0x6D616C69
-_MOST_OF_OTHERS = 100  # events of batches, and of links, that are numbered at once
-_TABLES = ("events", "batch_events", "link_events")
+_MOST_OF_OTHERS = 100  # events of batches, of links and of settlements that are numbered at once
+_TABLES = ("events", "batch_events", "link_events", "settlement_events")
 
 
 async def number(tx: Tx, *, most: int, condition: str = "true") -> list[AnyEvent]:
@@ -26,21 +26,20 @@ async def number(tx: Tx, *, most: int, condition: str = "true") -> list[AnyEvent
     """
     await lock_numbering(tx)
     events, others = await _find_unnumbered(tx, condition, most=most)
-    batch_ids, link_ids = (None, None) if others is None else others
-    of_batches = [] if batch_ids == [] else await _find_batch_events(tx, condition, batch_ids)
-    of_links = [] if link_ids == [] else await _find_link_events(tx, condition, link_ids)
+    of_batches, of_links, of_settlements = await _find_others(tx, condition, others)
     if (of_batches or of_links) and others is None:
         # Their payments may have ended since the first look, which found nothing.
         events, _ = await _find_unnumbered(tx, condition, most=most)
     if len(events) == most:
         of_batches, of_links = [], []  # Events of their payments may be among those that are left.
-    numbered: list[AnyEvent] = [*events, *of_batches, *of_links]
+    numbered: list[AnyEvent] = [*events, *of_batches, *of_links, *of_settlements]
     if not numbered:
         return []
     counts = Counter(each.merchant_id for each in numbered)
     last = await _reserve_numbers(tx, counts)
     places = {merchant_id: itertools.count(last[merchant_id] - count + 1) for merchant_id, count in counts.items()}
-    for table, numbered_of in (("events", events), ("batch_events", of_batches), ("link_events", of_links)):
+    by_table: tuple[Sequence[AnyEvent], ...] = (events, of_batches, of_links, of_settlements)
+    for table, numbered_of in zip(_TABLES, by_table, strict=True):
         if numbered_of:
             numbers = [next(places[each.merchant_id]) for each in numbered_of]
             await _write_numbers(tx, table, numbered_of, numbers)
@@ -72,17 +71,32 @@ def has_unnumbered_sql(seconds: str) -> str:
     return f"({' OR '.join(f'EXISTS (SELECT FROM {table} WHERE {waits})' for table in _TABLES)})"
 
 
-async def _find_unnumbered(
-    tx: Tx, condition: str, *, most: int
-) -> tuple[list[OutboxEvent], tuple[list[str], list[str]] | None]:
+Ids = tuple[list[str], list[str], list[str]]  # of events of batches, links and settlements
+
+
+async def _find_others(
+    tx: Tx, condition: str, ids: Ids | None
+) -> tuple[list[BatchEvent], list[LinkEvent], list[SettlementEvent]]:
+    """Those with these ids, or any."""
+    of_batches, of_links, of_settlements = ids or (None, None, None)
+    return (
+        [] if of_batches == [] else await _find_batch_events(tx, condition, of_batches),
+        [] if of_links == [] else await _find_link_events(tx, condition, of_links),
+        [] if of_settlements == [] else await _find_settlement_events(tx, condition, of_settlements),
+    )
+
+
+async def _find_unnumbered(tx: Tx, condition: str, *, most: int) -> tuple[list[OutboxEvent], Ids | None]:
     """The oldest first. Of the events of one transaction at the same moment, its creation comes first. And the ids of
-    those of batches, and of links, at the same moment, so that nearly always one statement is enough; None: there is no
-    row to say."""
+    those of batches, links and settlements at the same moment, so that nearly always one statement is
+    enough; None: there is no row to say."""
     rows = await tx.fetch(
         f"""
         SELECT id, merchant_id, transaction_id, event, body, created_at, ordinal,
                ARRAY (SELECT id FROM batch_events WHERE feed_number IS NULL LIMIT {_MOST_OF_OTHERS}) AS of_batches,
-               ARRAY (SELECT id FROM link_events WHERE feed_number IS NULL LIMIT {_MOST_OF_OTHERS}) AS of_links
+               ARRAY (SELECT id FROM link_events WHERE feed_number IS NULL LIMIT {_MOST_OF_OTHERS}) AS of_links,
+               ARRAY (SELECT id FROM settlement_events WHERE feed_number IS NULL LIMIT {_MOST_OF_OTHERS})
+                   AS of_settlements
         FROM events
         WHERE feed_number IS NULL AND {condition}
         ORDER BY created_at, event <> 'payment.pending', event LIKE '%.corrected', ordinal, id LIMIT $1
@@ -101,7 +115,8 @@ async def _find_unnumbered(
         )
         for row in rows
     ]
-    return events, (rows[0]["of_batches"], rows[0]["of_links"]) if rows else None
+    first = rows[0] if rows else None
+    return events, None if first is None else (first["of_batches"], first["of_links"], first["of_settlements"])
 
 
 async def _find_batch_events(tx: Tx, condition: str, ids: Sequence[str] | None) -> list[BatchEvent]:
@@ -139,6 +154,24 @@ async def _find_link_events(tx: Tx, condition: str, ids: Sequence[str] | None) -
             Event(row["event"]),
             row["body"],
             row["created_at"],
+        )
+        for row in rows
+    ]
+
+
+async def _find_settlement_events(tx: Tx, condition: str, ids: Sequence[str] | None) -> list[SettlementEvent]:
+    """The oldest first; those with these ids, or any."""
+    rows = await tx.fetch(
+        f"""
+        SELECT id, merchant_id, settlement_id, event, body, created_at FROM settlement_events
+        WHERE feed_number IS NULL AND ($1::text[] IS NULL OR id = ANY($1)) AND {condition}
+        ORDER BY created_at, id LIMIT {_MOST_OF_OTHERS}
+        """,
+        ids,
+    )
+    return [
+        SettlementEvent(
+            row["id"], row["merchant_id"], row["settlement_id"], Event(row["event"]), row["body"], row["created_at"]
         )
         for row in rows
     ]

@@ -49,7 +49,18 @@ class LinkEvent(msgspec.Struct, frozen=True):
     created_at: datetime
 
 
-AnyEvent = OutboxEvent | BatchEvent | LinkEvent
+class SettlementEvent(msgspec.Struct, frozen=True):
+    """An event of a settlement, as it is stored."""
+
+    id: str
+    merchant_id: str
+    settlement_id: str
+    event: Event
+    body: str
+    created_at: datetime
+
+
+AnyEvent = OutboxEvent | BatchEvent | LinkEvent | SettlementEvent
 
 
 def document_of(events: Sequence[OutboxEvent]) -> str:
@@ -86,6 +97,18 @@ async def insert_link_events(tx: Tx, events: Sequence[LinkEvent]) -> None:
         SELECT id, merchant_id, link_id, transaction_id, event, body, created_at
         FROM json_to_recordset($1) AS new (
             id text, merchant_id text, link_id text, transaction_id text, event text, body text, created_at timestamptz)
+        """,
+        _encode(events).decode(),
+    )
+
+
+async def insert_settlement_events(tx: Tx, events: Sequence[SettlementEvent]) -> None:
+    await tx.execute(
+        """
+        INSERT INTO settlement_events (id, merchant_id, settlement_id, event, body, created_at)
+        SELECT id, merchant_id, settlement_id, event, body, created_at
+        FROM json_to_recordset($1) AS new (
+            id text, merchant_id text, settlement_id text, event text, body text, created_at timestamptz)
         """,
         _encode(events).decode(),
     )

@@ -9,9 +9,10 @@ from enum import StrEnum
 import msgspec
 
 from malipo.errors import Code, Conflict, Missing
+from malipo.messages.tell_of_bank_accounts import NamedBankAccount, masked
+from malipo.settlement.banks import bank_name
 
 ID_PREFIX = "bka_"
-_SHOWN = 4  # characters of a masked number
 
 
 class BankAccountStatus(StrEnum):
@@ -25,8 +26,8 @@ class BankAccountStatus(StrEnum):
 class BankAccountRefusal(Code):
     NO_SUCH = "bank_account_no_such"
     NOT_UNVERIFIED = "bank_account_not_unverified"
-    ENDED = "bank_account_ended"
     EXISTS = "bank_account_exists"
+    TOO_MANY = "bank_account_too_many"
 
 
 class NoSuchBankAccount(Missing):
@@ -62,7 +63,7 @@ class BankAccount(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def masked_number(self) -> str:
-        return mask(self.account_number)
+        return masked(self.account_number)
 
     @property
     def may_be_stopped(self) -> bool:
@@ -85,9 +86,9 @@ class BankAccount(msgspec.Struct, frozen=True, kw_only=True):
         return is_verified and self.usable_from is not None and self.usable_from <= now
 
 
-def mask(number: str) -> str:
-    """Only the end: enough to know the account again."""
-    return "•" * max(len(number) - _SHOWN, 0) + number[-_SHOWN:] if len(number) > _SHOWN else "•" * len(number)
+def named_account(account: BankAccount) -> NamedBankAccount:
+    """As notices name it."""
+    return NamedBankAccount(account.id, bank_name(account.bic), account.account_number, account.holder_name)
 
 
 def default_account(accounts: list[BankAccount], now: datetime) -> BankAccount | None:

@@ -64,6 +64,7 @@ class SettlementRefusal(Code):
     NOT_COVERED = "settlement_not_covered"
     NOTHING_TO_RELEASE = "settlement_nothing_to_release"
     NOTHING_OWED = "settlement_nothing_owed"
+    EVIDENCE = "settlement_evidence"
 
 
 class NoSuchSettlement(Missing):

@@ -7,12 +7,17 @@ from datetime import datetime
 import msgspec
 from msgspec.structs import replace
 
+from malipo import ids
 from malipo.db import Tx
 from malipo.ledger.accounts import Posting
 from malipo.ledger.store import wallets
-from malipo.messages import write
-from malipo.messages.kinds import Kind
-from malipo.settlement.bank_account import BankAccount
+from malipo.messages import tell_of_bank_accounts
+from malipo.messages.tell_of_bank_accounts import NamedBankAccount
+from malipo.outbox import store as outbox
+from malipo.outbox.event import Event
+from malipo.outbox.store import SettlementEvent
+from malipo.settlement import settlement_json
+from malipo.settlement.bank_account import BankAccount, named_account
 from malipo.settlement.settlement import (
     Settlement,
     SettlementCause,
@@ -22,10 +27,11 @@ from malipo.settlement.settlement import (
 )
 from malipo.settlement.store import bank_accounts, settlements
 
-_ENDS_WITH_NOTICE = {
-    SettlementStatus.COMPLETED: Kind.SETTLEMENT_COMPLETED,
-    SettlementStatus.RETURNED: Kind.SETTLEMENT_RETURNED,
+_EVENTS = {
+    SettlementStatus.COMPLETED: Event.SETTLEMENT_COMPLETED,
+    SettlementStatus.RETURNED: Event.SETTLEMENT_RETURNED,
 }
+_encode = msgspec.json.Encoder().encode
 
 
 class SettlementChange(msgspec.Struct, frozen=True):
@@ -46,7 +52,7 @@ async def write_changes(tx: Tx, changes: Sequence[SettlementChange], *, now: dat
         locked = await wallets.lock(tx, {each.merchant_id for each in postings})
         await wallets.post(tx, locked, postings, now=now)
     await settlements.update(tx, done)
-    await _tell(tx, done, now=now)
+    await tell(tx, done, now=now)
     return done
 
 
@@ -65,29 +71,47 @@ def _posting_of(change: SettlementChange) -> Posting | None:
     return Posting(change.before.merchant_id, change.before.id, step, moves, owed=owed)
 
 
-async def _tell(tx: Tx, changed: Sequence[Settlement], *, now: datetime) -> None:
-    told = [each for each in changed if each.status in _ENDS_WITH_NOTICE]
+async def tell(tx: Tx, changed: Sequence[Settlement], *, now: datetime) -> None:
+    """Write the events and the messages of those that are completed or returned."""
+    told = [each for each in changed if each.status in _EVENTS]
     if not told:
         return
     keys = {(each.merchant_id, each.bank_account_id) for each in told if each.bank_account_id is not None}
     accounts = await bank_accounts.find(tx, keys)
+    events = []
     for each in told:
+        event = _EVENTS[each.status]
         account = None if each.bank_account_id is None else accounts[each.merchant_id, each.bank_account_id]
-        await write.to_people(
+        body = _encode({"event": event, "settlement": settlement_json.shown(each, account)}).decode()
+        events.append(SettlementEvent(ids.mint("evt_", now), each.merchant_id, each.id, event, body, now))
+        await _message(tx, each, account, now=now)
+    await outbox.insert_settlement_events(tx, events)
+
+
+async def _message(tx: Tx, settlement: Settlement, account: BankAccount | None, *, now: datetime) -> None:
+    named = named_account(account) if account is not None else NamedBankAccount("", "", "", "")
+    path = f"/dashboard/settlements/{settlement.id}"
+    merchant_id, id_, reference = settlement.merchant_id, settlement.id, settlement.reference
+    if settlement.status is SettlementStatus.COMPLETED:
+        await tell_of_bank_accounts.settlement_completed(
             tx,
-            _ENDS_WITH_NOTICE[each.status],
-            each.merchant_id,
-            _facts(each, account),
-            cause=each.id,
+            merchant_id,
+            id_,
+            reference=reference,
+            amount=settlement.net_amount,
+            account=named,
+            path=path,
             now=now,
         )
-
-
-def _facts(settlement: Settlement, account: BankAccount | None) -> dict[str, str | int]:
-    return {
-        "reference": settlement.reference,
-        "amount": settlement.net_amount if settlement.status is SettlementStatus.COMPLETED else settlement.amount,
-        "account": "" if account is None else f"{account.bic} {account.masked_number}",
-        "reason": settlement.return_reason or "",
-        "path": f"/dashboard/settlements/{settlement.id}",
-    }
+    else:
+        await tell_of_bank_accounts.settlement_returned(
+            tx,
+            merchant_id,
+            id_,
+            reference=reference,
+            amount=settlement.amount,
+            account=named,
+            reason=settlement.return_reason or "",
+            path=path,
+            now=now,
+        )

@@ -3,8 +3,8 @@
 ACCOUNTS = {
     "bank_account_no_such": "There is no bank account {id}.",
     "bank_account_not_unverified": "This bank account does not wait for verification: it is {status}.",
-    "bank_account_ended": "This bank account was stopped or rejected already.",
     "bank_account_exists": "This bank account is there already.",
+    "bank_account_too_many": "A business has at most {most} bank accounts at a time: stop one first.",
 }
 
 SETTLEMENTS = {
@@ -19,6 +19,7 @@ SETTLEMENTS = {
     "settlement_not_covered": "Statements of our bank accounts do not cover the days from {first} to {last} yet.",
     "settlement_nothing_to_release": "Settlements are released already, or the installation is still fenced.",
     "settlement_nothing_owed": "Nothing is owed of the settlement {id}, or the wallet has nothing of it.",
+    "settlement_evidence": "Say what the evidence is, in 10 to 1,000 characters.",
 }
 
 SENTENCES = {**ACCOUNTS, **SETTLEMENTS}

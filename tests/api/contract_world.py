@@ -45,6 +45,7 @@ from tests.conftest import (
 from tests.journeys.full_stack import Elsewhere, a_worker, until
 from tests.journeys.webhook_receivers import a_receiver
 from tests.networks.rsa_keys import MPESA_PUBLIC_KEY
+from tests.settlement.settlement_steps import add_account
 
 # A network that is connected, and that nobody calls; and one that could tell names, if it answered.
 CONNECTED = {
@@ -96,6 +97,7 @@ class World:
     batches: list[str]
     numbers: Iterator[int] = field(default_factory=itertools.count)
     links: list[str] = field(default_factory=list)
+    settlements: list[str] = field(default_factory=list)
     collected: str = ""  # a collection that is COMPLETED, and that no random request speaks of
     # Connections are kept, and the environment is not searched for a proxy at each of thousands of requests.
     session: requests.Session = field(default_factory=requests.Session)
@@ -119,6 +121,8 @@ class World:
             names = self.batches
         if operation in ("getLink", "cancelLink"):
             names = self.links
+        if operation in ("getSettlement", "cancelSettlement", "getSettlementReport"):
+            names = self.settlements
         if operation.removesuffix("ByKey") in ABOUT_AN_ENDPOINT:
             names = self.endpoints
         if names is not None:
@@ -193,6 +197,9 @@ async def _furnish(running: Any, database_url: str) -> World:
             linked = Client(http, running.url, merchant.key)
             made = [await linked("POST", "/v1/links", {"description": "Order", "amount": 1000}) for _ in range(2)]
             links = [str(each.body["link"]["id"]) for each in made]
+            await add_account(database, merchant.id, now=clock.now())
+            settled = [await linked("POST", "/v1/settlements", {"amount": 1000}) for _ in range(2)]
+            settlements = [str(each.body["settlement"]["id"]) for each in settled]
             collected = str((await created(Client(http, running.url, merchant.key), COLLECTION))["id"])
         await bring(service, merchant, collected, Status.COMPLETED)
         await service.finish()
@@ -204,6 +211,7 @@ async def _furnish(running: Any, database_url: str) -> World:
     world.token = world.log_in("owner@duka.example")
     world.collected = collected
     world.links = links
+    world.settlements = settlements
     return world
 
 

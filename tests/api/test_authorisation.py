@@ -9,6 +9,7 @@ import pytest
 from malipo import clock
 from malipo.api.routes import ROUTES
 from malipo.encryption import Encryption
+from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.password_links import make_link
 from malipo.merchants.roles import Role
@@ -17,6 +18,7 @@ from malipo.webhooks import rotate_secrets, send_test
 from tests.api.auth.authorisation_world import NOBODY_HOME, PASSWORD, SECRET_KEY, World
 from tests.api.auth.authorisation_world import world as world
 from tests.conftest import COLLECTION, NOBODY, PAYOUT
+from tests.settlement.settlement_steps import add_account
 
 # Callers by API key: none, an unknown one, expired, revoked, of an inactive merchant, with exactly one permission
 # (read, create, take: payments.collect, pay: payments.disburse, wallet, events; for the others see `auth/routes.py`), of
@@ -50,6 +52,11 @@ TABLE = """
     GET /v1/links                                                  401  401     401     401     403        403  403    403  403    403    403    200   401     401    401   401   401      401   401
     GET /v1/links/{id}                                             401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
     POST /v1/links/{id}/cancel                                     401  401     401     401     403        403  403    403  403    403    403    404   401     401    401   401   401      401   401
+    POST /v1/settlements                                           401  401     401     401     403        403  403    403  403  403    403    201   401     401    401   401   401      401   401
+    GET /v1/settlements                                            401  401     401     401     403        403  403    403  403  200    403    200   401     401    401   401   401      401   401
+    GET /v1/settlements/{id}                                       401  401     401     401     403        403  403    403  403  200    403    404   401     401    401   401   401      401   401
+    GET /v1/settlements/{id}/report                                401  401     401     401     403        403  403    403  403  200    403    404   401     401    401   401   401      401   401
+    POST /v1/settlements/{id}/cancel                               401  401     401     401     403        403  403    403  403  403    403    404   401     401    401   401   401      401   401
     GET /v1/channels                                               401  401     401     401     403        200  403    403  403    403    403    200   401     401    401   401   401      401   401
     GET /v1/wallet                                                 401  401     401     401     403        403  403    403  403    200    403    200   401     401    401   401   401      401   401
     GET /v1/wallet/entries                                         401  401     401     401     403        403  403    403  403    200    403    200   401     401    401   401   401      401   401
@@ -126,6 +133,23 @@ async def _by_link(world: World) -> Prepared:
     return {"id": str(made.body["link"]["id"])}, None
 
 
+async def _with_account(world: World) -> Prepared:
+    """Both merchants have money and a bank account."""
+    for merchant_id in (world.merchant_id, world.stranger_id):
+        async with world.database.begin() as tx:
+            now = clock.now()
+            await book(tx, BookingKind.TOP_UP, merchant_id, 10_000, reference=secrets.token_hex(8), now=now)
+        await add_account(world.database, merchant_id, now=now)
+    return {}, {"amount": 1000}
+
+
+async def _by_settlement(world: World) -> Prepared:
+    await _with_account(world)
+    key = await world.key(world.merchant_id, [Permission.SETTLEMENTS_CREATE])
+    made = await world.client.as_(key.text)("POST", "/v1/settlements", {"amount": 1000})
+    return {"id": str(made.body["settlement"]["id"])}, None
+
+
 async def _by_key(world: World) -> Prepared:
     return {"id": (await world.key(world.merchant_id, [Permission.WALLET_READ])).id}, {"name": "till"}
 
@@ -198,6 +222,10 @@ PREPARE: dict[str, Callable[[World], Awaitable[Prepared]]] = {
     "POST /v1/links": _body(LINK),
     "GET /v1/links/{id}": _by_link,
     "POST /v1/links/{id}/cancel": _by_link,
+    "POST /v1/settlements": _with_account,
+    "GET /v1/settlements/{id}": _by_settlement,
+    "GET /v1/settlements/{id}/report": _by_settlement,
+    "POST /v1/settlements/{id}/cancel": _by_settlement,
     "GET /v1/payments/disburse/batches/{id}": _by_batch,
     "GET /v1/payments/disburse/batches/{id}/items": _by_batch,
     "POST /v1/payments/disburse/batches/{id}/approve": _by_batch,

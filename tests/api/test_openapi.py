@@ -77,6 +77,8 @@ BEYOND_SHAPE = {
     "createLink": f"{AMOUNT}|{ORDER}|at most|printable characters on one line|description must not be empty"
     "|must be in the future|expiresAt must be a date|is for links without amount|must not be above maxAmount"
     "|is for reusable links|maxPayments must be a whole number|returnUrl must be an address",
+    # What the wallet has, and what the fee leaves, is not for a schema to say.
+    "createSettlement": f"{AMOUNT}|{ORDER}|smallest settlement|the wallet holds|printable characters on one line",
     "quote": AMOUNT,
     # How much of a payment is left is not for a schema to say.
     "refund": f"{AMOUNT}|{ORDER}|amount must be at most|at least 500",
@@ -216,6 +218,7 @@ def _pay(do: Story, world: World) -> None:
     assert (receipt["id"], receipt["facts"]) == (world.collected, [])
     _pay_many(do, world)
     _link(do)
+    _settle(do)
     for status, id_ in world.payments.items():
         if status is not Status.PENDING:  # The random requests may have cancelled it.
             assert do("GET", payment, at=f"/v1/payments/{id_}")["transaction"]["status"] == status
@@ -255,6 +258,18 @@ def _link(do: Story) -> None:
     assert do("GET", "/v1/links/{id}", at=at)["link"]["paidCount"] == 0
     assert do("POST", "/v1/links/{id}/cancel", at=f"{at}/cancel")["link"]["status"] == "CANCELLED"
     assert do("GET", "/v1/links", status="CANCELLED")["links"]
+
+
+def _settle(do: Story) -> None:
+    path = "/v1/settlements"
+    made = do("POST", path, {"amount": 20_000, "orderReference": "W46", "currency": "TZS"})["settlement"]
+    at = f"{path}/{made['id']}"
+    assert do("GET", f"{path}/{{id}}", at=at)["settlement"]["netAmount"] == 20_000
+    report = do("GET", f"{path}/{{id}}/report", at=f"{at}/report")["report"]
+    assert report["opening"] + sum(each["net"] for each in report["groups"]) == report["closing"]
+    assert do("GET", f"{path}/{{id}}/report", at=f"{at}/report", format="csv").startswith("line,group,")
+    assert do("POST", f"{path}/{{id}}/cancel", at=f"{at}/cancel")["settlement"]["status"] == "CANCELLED"
+    assert do("GET", path, status="CANCELLED")["settlements"]
 
 
 def _meet(do: Story, world: World) -> None:

@@ -12,7 +12,7 @@ import pytest
 from standardwebhooks import Webhook
 
 from malipo import clock
-from malipo.outbox.event import OF_BATCHES, OF_LINKS, TEST_EVENT, Event
+from malipo.outbox.event import OF_BATCHES, OF_LINKS, OF_SETTLEMENTS, TEST_EVENT, Event
 from malipo.payments.transaction import Status, Type
 from tests.api.conftest import Desk, bring, place
 from tests.api.published_contract import CONTRACT, SENT, examples_of, faults, loose, resolved
@@ -24,6 +24,7 @@ from tests.links.link_steps import LinkSteps
 from tests.payments.batches.batch_steps import BatchSteps
 from tests.payments.payment_steps import PaymentSteps
 from tests.payments.refunds.refund_steps import RefundSteps
+from tests.settlement.settlement_steps import SettlementSteps
 
 # What HTTP itself needs.
 PLAIN = {"host", "user-agent", "content-type", "content-length", "accept"}
@@ -103,6 +104,9 @@ async def test_what_is_sent_is_what_the_contract_says(gate: InProcessApi, shop: 
     for each in pressed:
         await bring(service, desk.merchant, each.id, Status.COMPLETED)
 
+    settlements = await SettlementSteps.of(service, gate.webhook_stack.database, desk.merchant.id)
+    await settlements.give_back(await settlements.completed(10_000))
+
     async with gate.webhook_stack.a_worker():
         await until(lambda: have_come(shop, set(Event)), pause=0.02)
         assert (await desk("POST", f"/{endpoint['id']}/rotate-secret")).status == 200
@@ -112,12 +116,18 @@ async def test_what_is_sent_is_what_the_contract_says(gate: InProcessApi, shop: 
     for got in shop.got:
         body = json.loads(got.body)
         assert faults(body, body_of(got.event)["schema"]) == []
-        subject = "link" if got.event in OF_LINKS else "batch" if got.event in OF_BATCHES else "transaction"
+        subject = subject_of(got.event)
         assert list(body) == ["event", subject]
         shown = [name for name in body[subject] if name not in ("refundOf", "batchId", "link")]  # Only some have these.
         example = [name for name in body_of(got.event)["example"][subject] if name not in ONLY_SOME_LINKS]
         assert [name for name in shown if name not in ONLY_SOME_LINKS] == example
         check_headers(got, is_rotating=got.event == TEST_EVENT)
+
+
+def subject_of(event: str) -> str:
+    if event in OF_SETTLEMENTS:
+        return "settlement"
+    return "link" if event in OF_LINKS else "batch" if event in OF_BATCHES else "transaction"
 
 
 async def have_come(shop: Receiver, events: set[Event]) -> bool:

@@ -107,6 +107,16 @@ def _given(command: str, case: Case) -> list[str]:
             return [case.day, *(["--accept-difference", *WHY] if case.act == "close_with_difference" else [])]
         case ["close", "approve"]:
             return [case.day, "--here"]
+        case ["settlements", "verify" | "collect"]:
+            return [case.subject, *EVIDENCE]
+        case ["settlements", "reject-account" | "stop-account"]:
+            return [case.subject, *WHY]
+        case ["settlements", "cancel"]:
+            return [case.subject]
+        case ["settlements", "release"]:
+            return [*EVIDENCE]
+        case ["settlements", "approve"]:
+            return [case.subject, "--here"]
         case ["restore", "release"]:
             return [*EVIDENCE, "--here"]
         case ["bank", "approve"]:

@@ -40,6 +40,7 @@ from tests.payments.payment_steps import PaymentSteps
 from tests.reconciliation.exception_desk import ExceptionDesk
 from tests.reconciliation.statement_days import Entry, Statements, line_of
 from tests.restore.reporting_worker import note_worker
+from tests.settlement.act_subjects import settlement_subject
 
 COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
 ASHA, JUMA = (operator_at(name, "till") for name in ("asha", "juma"))
@@ -64,6 +65,7 @@ class Case:
     file_id: str = ""
     booking_id: str = ""
     day: str = ""
+    subject: str = ""  # a bank account, a settlement, or the epoch that is released
     name: str = ""  # of an operator
     email: str = ""
     key_id: str = ""
@@ -146,6 +148,15 @@ class Cases:
                 async with self.database.read() as connection:
                     epoch = await connection.fetchval("SELECT epoch FROM installation")
                 await self.service.fence("A test says that it was restored.", epoch=epoch)
+            case (
+                Act.VERIFY_BANK_ACCOUNT
+                | Act.REJECT_BANK_ACCOUNT
+                | Act.STOP_BANK_ACCOUNT
+                | Act.CANCEL_SETTLEMENT
+                | Act.COLLECT_SETTLEMENT
+                | Act.RELEASE_SETTLEMENTS
+            ):
+                case.subject = await settlement_subject(act, self.service, self.database, merchant.id)
             case Act.CANCEL_PAYMENT | Act.CANCEL_UNREPORTED:  # No network is connected here, so nothing was sent.
                 case.payment = await steps.open(PAYOUT, 500)
                 async with self.database.begin() as tx:
@@ -268,6 +279,10 @@ class Cases:
         async with self.database.begin() as tx:
             if case.act is Act.FENCE:
                 await installation.end_fence(tx)
+            if case.act is Act.RELEASE_SETTLEMENTS:
+                await tx.execute(
+                    "INSERT INTO settlement_releases SELECT epoch, now() FROM installation ON CONFLICT DO NOTHING"
+                )
             if case.act is Act.CLOSE_WITH_DIFFERENCE:
                 await tx.execute(
                     "UPDATE wallets SET available = available - 5 WHERE merchant_id = $1", case.merchant_id

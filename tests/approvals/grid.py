@@ -38,6 +38,7 @@ _UNDONE = Door(("/operator/exceptions/{id}/undo",), ("/operator/exceptions/appro
 _UNDO = Door(("exceptions undo",), ("exceptions approve",))
 _STATEMENT = Door(("/operator/statements/{id}/propose",), ("/operator/statements/{id}/approve",))
 _WITHDRAWN = ("statements approve",)
+_SETTLEMENTS = ("settlements approve",)
 _CLOSE = "/operator/close/{day}/close"
 
 
@@ -112,6 +113,13 @@ GRID: dict[str, Row] = {
     "note_reading": Row(SINGLE, Door(("/operator/floats/read",)), Door(("floats read",))),
     "create_merchant": Row(SINGLE, NO_PAGE, Door(("merchant create",))),
     "switch_merchant": Row(SINGLE, NO_PAGE, Door(("merchant deactivate", "merchant activate"))),
+    # Operators see and decide these at the command line.
+    "verify_bank_account": Row(TWO, NO_PAGE, Door(("settlements verify",), _SETTLEMENTS)),
+    "reject_bank_account": Row(SINGLE, NO_PAGE, Door(("settlements reject-account",))),
+    "stop_bank_account": Row(SINGLE, NO_PAGE, Door(("settlements stop-account",))),
+    "cancel_settlement": Row(SINGLE, NO_PAGE, Door(("settlements cancel",))),
+    "collect_settlement": Row(TWO, NO_PAGE, Door(("settlements collect",), _SETTLEMENTS)),
+    "release_settlements": Row(TWO, NO_PAGE, Door(("settlements release",), _SETTLEMENTS)),
     # No page makes access for others.
     "make_key": Row(SINGLE, NO_PAGE, Door(("key create", "key revoke"))),
     "make_paying_key": Row(TWO, NO_PAGE, Door(("key create",), ("key approve",))),

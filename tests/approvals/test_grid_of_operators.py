@@ -45,6 +45,8 @@ from malipo.reconciliation.matching.store import charges
 from malipo.reconciliation.matching.store.charges import Charge
 from malipo.reconciliation.statements.choose_profile import save_status_words
 from malipo.restore import hold
+from malipo.settlement import manage_bank_accounts, operator_acts
+from malipo.settlement.operator_acts import SettlementActs
 from tests.approvals.bank_cases import bank_case
 from tests.approvals.grid import GRID, LIMIT, MORE, ONE, PEOPLE, RESET, TWICE, TWO
 from tests.authenticator_app import enrolled
@@ -58,6 +60,7 @@ from tests.reconciliation.import_desk import ImportDesk
 from tests.reconciliation.statement_days import Entry, Statements, line_of
 from tests.reconciliation.statement_days import statements as statements
 from tests.restore.reporting_worker import note_worker
+from tests.settlement.act_subjects import settlement_subject
 
 REASON = "The network's staff told us so on the phone"
 ASHA, JUMA = (operator_at(name, "till") for name in ("asha", "juma"))
@@ -65,6 +68,15 @@ COLLECTION, PAYOUT = Type.COLLECTION, Type.DISBURSEMENT
 
 Begin = Callable[[Actor], Awaitable[bool]]  # whether it is done already
 Approve = Callable[[Actor], Awaitable[object]]
+
+
+def _settlement_act(act: Act) -> Callable[[Tx, str, Actor], Awaitable[object]]:
+    match act:
+        case Act.REJECT_BANK_ACCOUNT:
+            return lambda tx, id_, by: operator_acts.reject_account(tx, id_, REASON, actor=by, now=clock.now())
+        case Act.STOP_BANK_ACCOUNT:
+            return lambda tx, id_, by: manage_bank_accounts.stop(tx, id_, reason=REASON, actor=by, now=clock.now())
+    return lambda tx, id_, by: operator_acts.cancel(tx, id_, actor=by, now=clock.now())
 
 
 class World:
@@ -272,6 +284,11 @@ class World:
             case Act.RELEASE:
                 await steps.service.fence("A test says that it was restored.", epoch=1)
                 return self._release()
+            case Act.VERIFY_BANK_ACCOUNT | Act.COLLECT_SETTLEMENT | Act.RELEASE_SETTLEMENTS:
+                return await self._settlement(act)
+            case Act.REJECT_BANK_ACCOUNT | Act.STOP_BANK_ACCOUNT | Act.CANCEL_SETTLEMENT:
+                subject = await settlement_subject(act, steps.service, self.database, merchant_id)
+                return self.single(lambda tx, by: _settlement_act(act)(tx, subject, by))
             case Act.END_HOLD:
                 await self.write(lambda tx: hold.hold(tx, [], "Counting", actor=JUMA, now=clock.now()))
                 return self.single(lambda tx, actor: hold.end(tx, [], actor=actor, now=clock.now()))
@@ -316,6 +333,26 @@ class World:
             case Act.SET_OPERATOR_PASSWORD:
                 return self.single(lambda tx, by: login.set_password(tx, "neema", "x", actor=by, now=clock.now()))
         return self._of_person(act)
+
+    async def _settlement(self, act: Act) -> tuple[Begin, Approve]:
+        subject = await settlement_subject(act, self.steps.service, self.database, self.steps.merchant_id)
+        acts = SettlementActs(timedelta(hours=72))
+
+        async def begin(actor: Actor) -> bool:
+            how: dict[str, Any] = {"actor": actor, "now": clock.now(), "is_single_operator": self.alone}
+            match act:
+                case Act.VERIFY_BANK_ACCOUNT:
+                    done = await self.write(lambda tx: acts.verify(tx, subject, EVIDENCE, **how))
+                case Act.COLLECT_SETTLEMENT:
+                    done = await self.write(lambda tx: acts.collect(tx, subject, EVIDENCE, is_waived=True, **how))
+                case _:
+                    done = await self.write(lambda tx: acts.release(tx, EVIDENCE, **how))
+            return bool(done.is_done)
+
+        async def approve(actor: Actor) -> object:
+            return await self.write(lambda tx: acts.approve(tx, subject, **self.approving(actor)))
+
+        return begin, approve
 
     def _of_person(self, act: Act) -> tuple[Begin, Approve]:
         async def do(tx: Tx, actor: Actor) -> object:
@@ -439,6 +476,9 @@ ALONE = {
     "book_bank_line": "done",
     "match_bank_line": "refused",
     "adopt_settlement": "refused",
+    "verify_bank_account": "done",
+    "collect_settlement": "done",
+    "release_settlements": "done",
 }
 
 

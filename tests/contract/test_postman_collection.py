@@ -71,6 +71,7 @@ def test_a_request_that_is_sent_twice_by_mistake_pays_once() -> None:
         "POST /v1/payments/disburse",
         "POST /v1/payments/disburse/batches",
         "POST /v1/payments/{id}/refund",
+        "POST /v1/settlements",
         "POST /v1/links",
     }
 

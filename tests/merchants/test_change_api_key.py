@@ -71,6 +71,7 @@ LEFT = """
     webhooks.manage     webhooks.manage
     payouts.approve     payouts.approve
     links.manage        links.manage
+    settlements.create  settlements.create
 """
 
 

@@ -57,6 +57,10 @@ class SettlementSteps:
     merchant_id: str
     account: BankAccount
 
+    @classmethod
+    async def of(cls, service: Service, database: Database, merchant_id: str) -> "SettlementSteps":
+        return cls(service, database, merchant_id, await add_account(database, merchant_id, now=service.clock()))
+
     def asked(self, *, key: str | None = None, **fields: Any) -> SettlementRequest:
         return settlement_request_of(
             Fields(fields),
@@ -155,5 +159,4 @@ class SettlementSteps:
 
 @pytest.fixture
 async def steps(service: Service, database: Database, merchant: Merchant) -> SettlementSteps:
-    account = await add_account(database, merchant.id, now=service.clock())
-    return SettlementSteps(service, database, merchant.id, account)
+    return await SettlementSteps.of(service, database, merchant.id)

@@ -6,6 +6,7 @@ export declare class Malipo {
     readonly payments: Payments;
     readonly batches: Batches;
     readonly links: Links;
+    readonly settlements: Settlements;
     readonly wallet: Wallets;
     readonly channels: Channels;
     readonly recipients: Recipients;
@@ -74,6 +75,27 @@ declare class Links {
     /** No new attempt begins. Money that still comes is in `latePayments`. */
     cancel(id: string): Promise<t.Link>;
 }
+/** A part of the wallet that is sent to your bank account. */
+declare class Settlements {
+    private readonly http;
+    constructor(http: Http);
+    /** The amount leaves the wallet at once. Without an amount: all that can be settled. */
+    create({ idempotencyKey, ...body }?: t.NewSettlement): Promise<t.NewlyMadeSettlement>;
+    /** Its status at this moment, with the bank's own reference once it is known. */
+    get(id: string): Promise<t.Settlement>;
+    /** Every settlement, the newest first. */
+    list({ pageSize, ...filters }?: {
+        status?: t.SettlementStatus;
+    } & t.Paged): AsyncGenerator<t.Settlement, void, undefined>;
+    /** While it is in no file to the bank: the amount is in the wallet again. */
+    cancel(id: string): Promise<t.Settlement>;
+    /** What the settlement consists of, in sums that add up to it. */
+    report(id: string): Promise<t.SettlementReport>;
+    /** Each line of the report, the newest first. */
+    reportEntries(id: string, { pageSize }?: t.Paged): AsyncGenerator<t.SettlementEntry, void, undefined>;
+    /** The lines of the report as a file for a spreadsheet. */
+    reportCsv(id: string): Promise<string>;
+}
 declare class Wallets {
     private readonly http;
     constructor(http: Http);
@@ -105,7 +127,7 @@ declare class Events {
     constructor(http: Http);
     /**
      * One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. `types` are the only
-     * events to read, or "*" for every one: `batch.completed` and `link.…` come only then.
+     * events to read, or "*" for every one: `batch.completed`, `link.…` and `settlement.…` come only then.
      */
     read(query?: {
         after?: string;

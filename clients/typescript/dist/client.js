@@ -10,6 +10,7 @@ export class Malipo {
     payments;
     batches;
     links;
+    settlements;
     wallet;
     channels;
     recipients;
@@ -20,6 +21,7 @@ export class Malipo {
         this.payments = new Payments(http);
         this.batches = new Batches(http);
         this.links = new Links(http);
+        this.settlements = new Settlements(http);
         this.wallet = new Wallets(http);
         this.channels = new Channels(http);
         this.recipients = new Recipients(http);
@@ -148,6 +150,44 @@ class Links {
         return this.http.call(ROUTES.cancelLink, { ids: { id } });
     }
 }
+/** A part of the wallet that is sent to your bank account. */
+class Settlements {
+    http;
+    constructor(http) {
+        this.http = http;
+    }
+    /** The amount leaves the wallet at once. Without an amount: all that can be settled. */
+    create({ idempotencyKey, ...body } = {}) {
+        return this.http.call(ROUTES.createSettlement, { body, idempotencyKey });
+    }
+    /** Its status at this moment, with the bank's own reference once it is known. */
+    get(id) {
+        return this.http.call(ROUTES.getSettlement, { ids: { id } });
+    }
+    /** Every settlement, the newest first. */
+    list({ pageSize, ...filters } = {}) {
+        const page = (query) => this.http.call(ROUTES.listSettlements, { query });
+        return pages(async (number) => (await page({ ...filters, ...number })).settlements, pageSize, (each, last) => each.id < last.id);
+    }
+    /** While it is in no file to the bank: the amount is in the wallet again. */
+    cancel(id) {
+        return this.http.call(ROUTES.cancelSettlement, { ids: { id } });
+    }
+    /** What the settlement consists of, in sums that add up to it. */
+    async report(id) {
+        const query = { limit: 1 };
+        return (await this.http.call(ROUTES.getSettlementReport, { ids: { id }, query })).report;
+    }
+    /** Each line of the report, the newest first. */
+    reportEntries(id, { pageSize } = {}) {
+        const page = (query) => this.http.call(ROUTES.getSettlementReport, { ids: { id }, query });
+        return pages(async (number) => (await page(number)).entries, pageSize, (each, last) => each.line < last.line);
+    }
+    /** The lines of the report as a file for a spreadsheet. */
+    reportCsv(id) {
+        return this.http.call(ROUTES.getSettlementReport, { ids: { id }, query: { format: "csv" }, as: "text" });
+    }
+}
 class Wallets {
     http;
     constructor(http) {
@@ -193,7 +233,7 @@ class Events {
     }
     /**
      * One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. `types` are the only
-     * events to read, or "*" for every one: `batch.completed` and `link.…` come only then.
+     * events to read, or "*" for every one: `batch.completed`, `link.…` and `settlement.…` come only then.
      */
     read(query = {}) {
         return this.http.call(ROUTES.listEvents, { query: { limit: PAGE, ...query }, waitSeconds: query.wait });

@@ -27,6 +27,11 @@ export declare const ROUTES: {
     getLink: Route;
     listLinks: Route;
     cancelLink: Route;
+    createSettlement: Route;
+    getSettlement: Route;
+    listSettlements: Route;
+    cancelSettlement: Route;
+    getSettlementReport: Route;
     getWallet: Route;
     listWalletEntries: Route;
     listChannels: Route;

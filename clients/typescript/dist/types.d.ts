@@ -290,6 +290,75 @@ export interface Link {
     cancelledAt?: string;
 }
 export type NewlyMadeLink = Omit<Link, "paidCount" | "paidAmount"> & Replayable<LinkStatus>;
+export type SettlementStatus = "REQUESTED" | "SENT" | "COMPLETED" | "RETURNED" | "CANCELLED";
+export interface NewSettlement extends Keyed {
+    /** What leaves the wallet, with the fee. Without it: all that can be settled. */
+    amount?: number;
+    /** Without it: the account that could be used last. */
+    bankAccountId?: string;
+    orderReference?: string;
+    currency?: "TZS";
+}
+export interface Settlement {
+    id: string;
+    reference: string;
+    status: SettlementStatus;
+    amount: number;
+    fee: number;
+    /** What the bank gets: the amount without the fee. */
+    netAmount: number;
+    /** Only the end of its number is shown. */
+    bankAccount?: {
+        id: string;
+        bic: string;
+        accountNumber: string;
+        holderName: string;
+    };
+    orderReference?: string;
+    /** The day of the schedule that requested it. */
+    scheduledOn?: string;
+    /** It was found on the bank's statement after a restore of the service. */
+    adopted?: boolean;
+    createdAt: string;
+    sentAt?: string;
+    completedAt?: string;
+    bookedOn?: string;
+    bankReference?: string;
+    returnedAt?: string;
+    returnReason?: string;
+    cancelledAt?: string;
+}
+export type NewlyMadeSettlement = Settlement & Replayable<SettlementStatus>;
+export type SettlementGroup = "COLLECTION" | "PAYOUT" | "PAYOUT_RETURNED" | "REFUND" | "REFUND_RETURNED" | "TOP_UP" | "CORRECTION" | "SETTLEMENT_BOOKED" | "SETTLEMENT_RETURNED" | "SETTLEMENT";
+/** What a settlement consists of: opening + the net of the groups = closing. */
+export interface SettlementReport {
+    settlementId: string;
+    reference: string;
+    firstLine: number;
+    lastLine: number;
+    opening: number;
+    groups: {
+        group: SettlementGroup;
+        count: number;
+        gross: number;
+        fee: number;
+        net: number;
+    }[];
+    closing: number;
+    bankReference?: string;
+}
+export interface SettlementEntry {
+    line: number;
+    group: SettlementGroup;
+    gross: number;
+    fee: number;
+    net: number;
+    balanceAfter: number;
+    causeId: string;
+    reference: string;
+    orderReference: string;
+    createdAt: string;
+}
 export interface Wallet {
     currency: "TZS";
     available: number;
@@ -331,20 +400,21 @@ export interface Recipient {
     isRegistered: boolean | null;
     checkedAt: string | null;
 }
-export type EventName = "payment.pending" | "payment.completed" | "payment.failed" | "payment.cancelled" | "payment.corrected" | "payment.refunded" | "payout.completed" | "payout.failed" | "payout.cancelled" | "payout.corrected" | "batch.completed" | "link.paid" | "link.late";
+export type EventName = "payment.pending" | "payment.completed" | "payment.failed" | "payment.cancelled" | "payment.corrected" | "payment.refunded" | "payout.completed" | "payout.failed" | "payout.cancelled" | "payout.corrected" | "batch.completed" | "link.paid" | "link.late" | "settlement.completed" | "settlement.returned";
 /** Which events to read; "*": every one. */
 export type EventTypes = EventName[] | EventName | "*";
 /** What happened to a payment. */
 export interface PaymentEvent {
     /** The same in the feed and in the webhook: deduplicate on it. */
     id: string;
-    event: Exclude<EventName, "batch.completed" | "link.paid" | "link.late"> | "webhook.test";
+    event: Exclude<EventName, "batch.completed" | "link.paid" | "link.late" | "settlement.completed" | "settlement.returned"> | "webhook.test";
     /** Only in the feed. */
     createdAt?: string;
     /** The payment as it was at that moment. */
     transaction: Transaction;
     batch?: undefined;
     link?: undefined;
+    settlement?: undefined;
 }
 /** What happened to a batch. It comes only to who asks for it: an endpoint with "*", a reader of the feed by `types`. */
 export interface BatchEvent {
@@ -354,6 +424,7 @@ export interface BatchEvent {
     batch: Batch;
     transaction?: undefined;
     link?: undefined;
+    settlement?: undefined;
 }
 /** What became of a payment link. It comes only to who asks for it, as events of batches do. */
 export interface LinkEvent {
@@ -366,9 +437,20 @@ export interface LinkEvent {
     };
     transaction?: undefined;
     batch?: undefined;
+    settlement?: undefined;
 }
-/** Look at `event` first: `batch.completed` has a `batch`, `link.…` a `link`, and neither has a `transaction`. */
-export type MalipoEvent = PaymentEvent | BatchEvent | LinkEvent;
+/** What became of a settlement. It comes only to who asks for it, as events of batches do. */
+export interface SettlementEvent {
+    id: string;
+    event: "settlement.completed" | "settlement.returned";
+    createdAt?: string;
+    settlement: Settlement;
+    transaction?: undefined;
+    batch?: undefined;
+    link?: undefined;
+}
+/** Look at `event` first: `batch.completed` has a `batch`, `link.…` a `link`, `settlement.…` a `settlement`, and none of these a `transaction`. */
+export type MalipoEvent = PaymentEvent | BatchEvent | LinkEvent | SettlementEvent;
 export interface EventPage {
     events: MalipoEvent[];
     /** Store it with the work, and pass it as `after`. */
@@ -405,6 +487,7 @@ export interface Delivery {
     transactionId?: string;
     batchId?: string;
     linkId?: string;
+    settlementId?: string;
     nextAttemptAt?: string;
     attempts: Attempt[];
 }

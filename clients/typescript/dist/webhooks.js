@@ -41,7 +41,7 @@ async function isSigned(signed, signatures, keys) {
 function eventIn(id, bytes) {
     try {
         const told = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-        const about = ["transaction", "batch", "link"].find((each) => told[each] !== undefined) ?? "transaction";
+        const about = ["transaction", "batch", "link", "settlement"].find((each) => told[each] !== undefined) ?? "transaction";
         const { event, [about]: subject } = told;
         const texts = [event, about === "transaction" ? subject.reference : subject.id, subject.status];
         const amount = about === "link" ? subject.paidAmount : subject.amount;

@@ -13,6 +13,7 @@ export class Malipo {
   readonly payments: Payments;
   readonly batches: Batches;
   readonly links: Links;
+  readonly settlements: Settlements;
   readonly wallet: Wallets;
   readonly channels: Channels;
   readonly recipients: Recipients;
@@ -24,6 +25,7 @@ export class Malipo {
     this.payments = new Payments(http);
     this.batches = new Batches(http);
     this.links = new Links(http);
+    this.settlements = new Settlements(http);
     this.wallet = new Wallets(http);
     this.channels = new Channels(http);
     this.recipients = new Recipients(http);
@@ -164,6 +166,49 @@ class Links {
   }
 }
 
+/** A part of the wallet that is sent to your bank account. */
+class Settlements {
+  constructor(private readonly http: Http) {}
+
+  /** The amount leaves the wallet at once. Without an amount: all that can be settled. */
+  create({ idempotencyKey, ...body }: t.NewSettlement = {}): Promise<t.NewlyMadeSettlement> {
+    return this.http.call(ROUTES.createSettlement, { body, idempotencyKey });
+  }
+
+  /** Its status at this moment, with the bank's own reference once it is known. */
+  get(id: string): Promise<t.Settlement> {
+    return this.http.call(ROUTES.getSettlement, { ids: { id } });
+  }
+
+  /** Every settlement, the newest first. */
+  list({ pageSize, ...filters }: { status?: t.SettlementStatus } & t.Paged = {}): AsyncGenerator<t.Settlement, void, undefined> {
+    const page = (query: object) => this.http.call<{ settlements: t.Settlement[] }>(ROUTES.listSettlements, { query });
+    return pages(async (number) => (await page({ ...filters, ...number })).settlements, pageSize, (each, last) => each.id < last.id);
+  }
+
+  /** While it is in no file to the bank: the amount is in the wallet again. */
+  cancel(id: string): Promise<t.Settlement> {
+    return this.http.call(ROUTES.cancelSettlement, { ids: { id } });
+  }
+
+  /** What the settlement consists of, in sums that add up to it. */
+  async report(id: string): Promise<t.SettlementReport> {
+    const query = { limit: 1 };
+    return (await this.http.call<{ report: t.SettlementReport }>(ROUTES.getSettlementReport, { ids: { id }, query })).report;
+  }
+
+  /** Each line of the report, the newest first. */
+  reportEntries(id: string, { pageSize }: t.Paged = {}): AsyncGenerator<t.SettlementEntry, void, undefined> {
+    const page = (query: object) => this.http.call<{ entries: t.SettlementEntry[] }>(ROUTES.getSettlementReport, { ids: { id }, query });
+    return pages(async (number) => (await page(number)).entries, pageSize, (each, last) => each.line < last.line);
+  }
+
+  /** The lines of the report as a file for a spreadsheet. */
+  reportCsv(id: string): Promise<string> {
+    return this.http.call(ROUTES.getSettlementReport, { ids: { id }, query: { format: "csv" }, as: "text" });
+  }
+}
+
 class Wallets {
   constructor(private readonly http: Http) {}
 
@@ -206,7 +251,7 @@ class Events {
 
   /**
    * One page of the feed, the oldest first. `after: "latest"` has no events, and a cursor at the end. `types` are the only
-   * events to read, or "*" for every one: `batch.completed` and `link.…` come only then.
+   * events to read, or "*" for every one: `batch.completed`, `link.…` and `settlement.…` come only then.
    */
   read(query: { after?: string; limit?: number; wait?: number; types?: t.EventTypes } = {}): Promise<t.EventPage> {
     return this.http.call(ROUTES.listEvents, { query: { limit: PAGE, ...query }, waitSeconds: query.wait });

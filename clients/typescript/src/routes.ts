@@ -41,6 +41,12 @@ export const ROUTES = {
   listLinks: read("/v1/links"),
   cancelLink: ask("/v1/links/{id}/cancel", "link"),
 
+  createSettlement: pay("/v1/settlements", "settlement"),
+  getSettlement: read("/v1/settlements/{id}", "settlement"),
+  listSettlements: read("/v1/settlements"),
+  cancelSettlement: ask("/v1/settlements/{id}/cancel", "settlement"),
+  getSettlementReport: read("/v1/settlements/{id}/report"),
+
   getWallet: read("/v1/wallet", "wallet"),
   listWalletEntries: read("/v1/wallet/entries"),
   listChannels: read("/v1/channels", "channels"),

@@ -309,7 +309,8 @@ def _named(media: Schema) -> list[tuple[str, Any]]:
     """The examples, each with its title; a single one needs none."""
     if "examples" in media:
         return [(each["summary"], each["value"]) for each in media["examples"].values()]
-    return [("", media["example"])]
+    # A workbook cannot be shown.
+    return [("", media["example"])] if "example" in media else []
 
 
 def _examples(type_: str, media: Schema) -> Iterator[Example]:

@@ -54,6 +54,13 @@ CALLS: Mapping[str, ClientCall] = {
     "listLinks": ClientCall("links.list", "link", ("id", "description", "status"), Gives.EACH),
     "getLink": ClientCall("links.get", "link", ("status", "paidAmount")),
     "cancelLink": ClientCall("links.cancel", "link", ("id", "status")),
+    "createSettlement": ClientCall(
+        "settlements.create", "settlement", ("id", "netAmount"), keys=("to-bank-46", "to-bank-47")
+    ),
+    "listSettlements": ClientCall("settlements.list", "settlement", ("id", "status", "amount"), Gives.EACH),
+    "getSettlement": ClientCall("settlements.get", "settlement", ("status", "amount")),
+    "getSettlementReport": ClientCall("settlements.report", "report", ("opening", "closing")),
+    "cancelSettlement": ClientCall("settlements.cancel", "settlement", ("id", "status")),
     "getWallet": ClientCall("wallet.get", "wallet", ("available", "reserved")),
     "listWalletEntries": ClientCall("wallet.entries", "entry", ("line", "amount", "balanceAfter"), Gives.EACH),
     "listEvents": ClientCall("events.read", "page", ("id", "event"), Gives.EVENTS),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from malipo.approvals.act_rules import ACTS, BANK, BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
+from malipo.approvals.act_rules import ACTS, BANK, BOOKINGS, RESOLUTIONS, SETTLEMENT_ACTS, STATEMENT_UNDOS, Act
 from malipo.approvals.store import Proposal
 from malipo.dashboard.forms import Form
 from malipo.reconciliation.matching.exception import is_exception_id
@@ -19,7 +19,7 @@ def page_of(proposal: Proposal) -> str:
         return f"/operator/close/{proposal.subject}"
     if proposal.action is Act.RELEASE:
         return "/operator/restore"
-    if proposal.action is Act.MAKE_PAYING_KEY or proposal.action in BANK:
+    if proposal.action is Act.MAKE_PAYING_KEY or proposal.action in (*BANK, *SETTLEMENT_ACTS):
         return "/operator"  # It lists what waits, and is shown in full at a terminal only.
     is_case = proposal.action in RESOLUTIONS and not is_exception_id(proposal.subject)
     return f"/operator/{'cases' if is_case else 'exceptions'}/{proposal.subject}"

@@ -142,7 +142,8 @@ async def _wrong_feeds(connection: Conn, within: KeyRange) -> list[LedgerFinding
             SELECT merchant_id, count(*) AS size, min(feed_number) AS first, max(feed_number) AS last
             FROM (SELECT merchant_id, feed_number FROM events UNION ALL
                   SELECT merchant_id, feed_number FROM batch_events UNION ALL
-                  SELECT merchant_id, feed_number FROM link_events) AS told
+                  SELECT merchant_id, feed_number FROM link_events UNION ALL
+                  SELECT merchant_id, feed_number FROM settlement_events) AS told
             WHERE feed_number IS NOT NULL AND {within.holds("merchant_id")} GROUP BY merchant_id
         ) e USING (merchant_id)
         WHERE coalesce(e.size, 0) <> coalesce(f.last_number - f.pruned_to, 0)

@@ -74,6 +74,11 @@ async def lock(tx: Tx, account_id: str) -> BankAccount | None:
     return await get_with_id(tx, account_id)
 
 
+async def lock_all(tx: Tx, merchant_id: str) -> None:
+    """Nobody else adds an account of this merchant before the commit."""
+    await tx.execute("SELECT FROM merchants WHERE id = $1 FOR NO KEY UPDATE", merchant_id)
+
+
 async def find_of(connection: Conn, merchant_id: str) -> list[BankAccount]:
     """All of a merchant, the newest first."""
     rows = await connection.fetch(f"{_ACCOUNTS} WHERE a.merchant_id = $1 ORDER BY a.id DESC", merchant_id)

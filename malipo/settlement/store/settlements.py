@@ -310,3 +310,13 @@ async def find_now(connection: Conn) -> datetime:
     """By the database's clock, which decides from when a bank account can be used."""
     now: datetime = await connection.fetchval("SELECT clock_timestamp()")
     return now
+
+
+async def find_latest(connection: Conn, *, status: SettlementStatus | None, limit: int) -> list[Settlement]:
+    """Of all merchants, newest first."""
+    rows = await connection.fetch(
+        f"SELECT {_COLUMNS} FROM settlements s WHERE $1::text IS NULL OR s.status = $1 ORDER BY s.id DESC LIMIT $2",
+        status,
+        limit,
+    )
+    return [settlement_of(row) for row in rows]

@@ -32,9 +32,10 @@ class DeliveryHistory:
 
     event_id: str
     event: str
-    transaction_id: str | None  # none for a test, nor for an event of a batch
+    transaction_id: str | None  # none for a test, nor for an event of a batch or settlement
     batch_id: str | None  # of an event of a batch
     link_id: str | None  # of an event of a payment link
+    settlement_id: str | None  # of an event of a settlement
     state: DeliveryState
     due_at: datetime
     attempts: list[ShownAttempt]
@@ -42,11 +43,12 @@ class DeliveryHistory:
 
 _SELECT = """
     SELECT d.event_id, d.event, d.state, d.due_at, coalesce(v.transaction_id, l.transaction_id) AS transaction_id,
-           b.batch_id, l.link_id
+           b.batch_id, l.link_id, s.settlement_id
     FROM webhook_deliveries d
     LEFT JOIN events v ON v.merchant_id = d.merchant_id AND v.id = d.event_id
     LEFT JOIN batch_events b ON b.merchant_id = d.merchant_id AND b.id = d.event_id
     LEFT JOIN link_events l ON l.merchant_id = d.merchant_id AND l.id = d.event_id
+    LEFT JOIN settlement_events s ON s.merchant_id = d.merchant_id AND s.id = d.event_id
 """
 
 
@@ -82,6 +84,7 @@ async def _with_attempts(connection: Conn, endpoint_id: str, rows: list[Row]) ->
             row["transaction_id"],
             row["batch_id"],
             row["link_id"],
+            row["settlement_id"],
             DeliveryState(row["state"]),
             row["due_at"],
             attempts[row["event_id"]],

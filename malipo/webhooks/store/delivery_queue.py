@@ -92,11 +92,13 @@ async def claim(
             FROM taken t WHERE d.endpoint_id = t.endpoint_id AND d.event_id = t.event_id
             RETURNING d.*
         )
-        SELECT c.endpoint_id, c.event_id, c.event, coalesce(c.body, v.body, b.body, l.body) AS body, v.transaction_id
+        SELECT c.endpoint_id, c.event_id, c.event, coalesce(c.body, v.body, b.body, l.body, s.body) AS body,
+               v.transaction_id
         FROM claimed c
         LEFT JOIN events v ON v.merchant_id = c.merchant_id AND v.id = c.event_id
         LEFT JOIN batch_events b ON b.merchant_id = c.merchant_id AND b.id = c.event_id
         LEFT JOIN link_events l ON l.merchant_id = c.merchant_id AND l.id = c.event_id
+        LEFT JOIN settlement_events s ON s.merchant_id = c.merchant_id AND s.id = c.event_id
         ORDER BY c.due_at
         """,
         list(room),

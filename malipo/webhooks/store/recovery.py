@@ -21,6 +21,8 @@ async def recover(
         SELECT id, event FROM batch_events WHERE merchant_id = $1 AND id > $2
         UNION ALL
         SELECT id, event FROM link_events WHERE merchant_id = $1 AND id > $2
+        UNION ALL
+        SELECT id, event FROM settlement_events WHERE merchant_id = $1 AND id > $2
         ORDER BY id LIMIT $3
         """,
         endpoint.merchant_id,

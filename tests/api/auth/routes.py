@@ -44,6 +44,18 @@ NEEDS: list[tuple[str, str, set[Permission], RateClass, int]] = [
     ("POST", "/v1/links", {Permission.LINKS_MANAGE}, RateClass.OTHER, 400),
     ("GET", "/v1/links/{id}", {Permission.LINKS_MANAGE}, RateClass.OTHER, 404),
     ("POST", "/v1/links/{id}/cancel", {Permission.LINKS_MANAGE}, RateClass.OTHER, 404),
+    ("GET", "/v1/settlements", {Permission.WALLET_READ, Permission.SETTLEMENTS_CREATE}, RateClass.LIST, 200),
+    # There is no bank account; and the id that the others are called with is a payment's.
+    ("POST", "/v1/settlements", {Permission.SETTLEMENTS_CREATE}, RateClass.OTHER, 400),
+    ("GET", "/v1/settlements/{id}", {Permission.WALLET_READ, Permission.SETTLEMENTS_CREATE}, RateClass.OTHER, 404),
+    (
+        "GET",
+        "/v1/settlements/{id}/report",
+        {Permission.WALLET_READ, Permission.SETTLEMENTS_CREATE},
+        RateClass.LIST,
+        404,
+    ),
+    ("POST", "/v1/settlements/{id}/cancel", {Permission.SETTLEMENTS_CREATE}, RateClass.OTHER, 404),
     ("GET", "/v1/channels", {Permission.PAYMENTS_READ}, RateClass.OTHER, 200),
     ("GET", "/v1/wallet", {Permission.WALLET_READ}, RateClass.OTHER, 200),
     ("GET", "/v1/wallet/entries", {Permission.WALLET_READ}, RateClass.OTHER, 200),

@@ -52,6 +52,7 @@ BODIES = tuple(
         ("payout.failed", "transaction"),
         ("batch.completed", "batch"),
         ("link.paid", "link"),
+        ("settlement.completed", "settlement"),
         ("wallet.low", "transaction"),
     )
 )

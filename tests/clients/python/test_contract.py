@@ -14,7 +14,7 @@ import pytest
 from malipo_client.operation import Resource, flow, listing, operation
 from malipo_client.records import Record, camel
 from malipo_client.request import Request
-from malipo_client.resources import batches, events, links, payments, wallet, webhooks
+from malipo_client.resources import batches, events, links, payments, settlements, wallet, webhooks
 
 from malipo.api import openapi
 
@@ -28,13 +28,18 @@ SCHEMAS = {
     "Transaction": ("Transaction", "TransactionInFull", "EventTransaction", "CollectionCreated", "DisbursementCreated"),
     "Batch": ("Batch", "BatchCreated", "BatchListed"),
     "Link": ("Link", "LinkCreated", "EventLink"),
+    "Settlement": ("Settlement", "SettlementCreated"),
     "Channel": ("ChannelProfile",),
     "Webhook": ("Webhook", "WebhookCreated", "WebhookRotated"),
     "Event": ("FeedEvent",),
 }
 NOT_IN_WEBHOOKS = {("Event", "createdAt"), ("Event", "transaction")}  # or not in those of batches
-IN_OTHER_EVENTS = {("Event", "batch"), ("Event", "link")}  # in place of the transaction, where it was asked for
-NOT_IN_SCHEMAS = {"EventPage", "StatusLog", "Record"}  # They stand inside of others.
+IN_OTHER_EVENTS = {
+    ("Event", "batch"),
+    ("Event", "link"),
+    ("Event", "settlement"),
+}  # in place of the transaction, where it was asked for
+NOT_IN_SCHEMAS = {"EventPage", "StatusLog", "Record", "SettlementSum"}  # They stand inside of others.
 
 
 @cache
@@ -62,7 +67,7 @@ def routes() -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def methods() -> Iterator[tuple[str, Method]]:
-    for module in (payments, batches, links, wallet, events, webhooks):
+    for module in (payments, batches, links, settlements, wallet, events, webhooks):
         for name, resource in vars(module).items():
             if inspect.isclass(resource) and issubclass(resource, Resource) and resource is not Resource:
                 for each, value in vars(resource).items():

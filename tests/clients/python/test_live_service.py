@@ -21,9 +21,11 @@ from malipo_client import (
     NotFound,
 )
 
+from malipo import clock
 from tests.clients.python.commands import command, environment, run
 from tests.conftest import create_database
 from tests.journeys.full_stack import FullStack, a_worker, full_stack_started
+from tests.settlement.settlement_steps import add_account
 
 BUYER, RECIPIENT = "+255684000001", "+255684000002"  # of Airtel Money; the simulator's phones say yes at once
 
@@ -101,6 +103,8 @@ async def test_the_same_awaited(stack: FullStack) -> None:
 
 
 async def test_everything_else_that_a_key_may_do(stack: FullStack, malipo: Malipo) -> None:
+    await add_account(stack.database, stack.merchant.id, now=clock.now())
+
     def work() -> None:
         items = [{"amount": 1000, "channel": "AIRTEL_MONEY", "recipientPhone": RECIPIENT}] * 3
         batch = malipo.batches.create(items=items, name="Wages", idempotency_key="wages-46")
@@ -115,6 +119,14 @@ async def test_everything_else_that_a_key_may_do(stack: FullStack, malipo: Malip
         assert (malipo.links.get(link.id).paid_count, malipo.links.get(link.id).late_payments) == (0, None)
         assert malipo.links.cancel(link.id).status == "CANCELLED"
         assert [each.id for each in malipo.links.list(status="CANCELLED")] == [link.id]
+        settlement = malipo.settlements.create(amount=1000, idempotency_key="to-bank-1")
+        assert malipo.settlements.get(settlement.id).net_amount == 1000
+        assert [each.id for each in malipo.settlements.list(page_size=1)] == [settlement.id]
+        report = malipo.settlements.report(settlement.id)
+        assert report.opening + sum(each.net for each in report.groups) == report.closing
+        assert next(iter(malipo.settlements.report_entries(settlement.id))).line == report.last_line
+        assert malipo.settlements.report_csv(settlement.id).startswith("line,group,gross")
+        assert malipo.settlements.cancel(settlement.id).status == "CANCELLED"
         assert [each.id for each in malipo.batches.list()] == [malipo.batches.get(batch.id).id]
         with pytest.raises(InvalidRequest) as refused:
             malipo.payments.collect(amount=1, channel="MPESO", buyer_phone="123")  # type: ignore[arg-type]

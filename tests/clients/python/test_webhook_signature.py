@@ -40,6 +40,13 @@ def test_a_webhook_of_ours_is_an_event(change: Change) -> None:
     assert told.created_at is None
 
 
+def test_an_event_of_a_settlement_has_a_settlement_and_no_transaction() -> None:
+    body = json.dumps({"event": "settlement.completed", "settlement": {"id": "stl_1", "netAmount": 1000}}).encode()
+    told = verify_webhook(body, signed(body), OLD)
+    assert told.settlement is not None
+    assert (told.settlement.id, told.settlement.net_amount, told.transaction) == ("stl_1", 1000, None)
+
+
 def test_an_event_of_a_link_has_a_link_and_no_transaction() -> None:
     body = json.dumps({"event": "link.paid", "link": {"id": "lnk_1", "status": "PAID", "payment": "txn_1"}}).encode()
     told = verify_webhook(body, signed(body), OLD)

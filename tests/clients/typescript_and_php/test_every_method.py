@@ -9,12 +9,14 @@ import pytest
 from malipo_client import Malipo
 from malipo_client.operation import Resource, flow, listing, operation
 
+from malipo import clock
 from malipo.api.docs.samples import CALLS, in_python
 from malipo.db import Database
 from tests.api.batches.batch_keys import key_of
 from tests.clients.typescript_and_php.programs import PHP, TYPESCRIPT, Program, Refused
 from tests.conftest import NO_LIMITS, Merchant, Running, until_ready
 from tests.journeys.webhook_receivers import a_receiver, says
+from tests.settlement.settlement_steps import add_account
 
 COLLECTION: dict[str, Any] = {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001"}
 ITEM: dict[str, Any] = {"amount": 1000, "channel": "MPESA", "recipientPhone": "+255754000001"}
@@ -48,10 +50,11 @@ async def ask(
     return Calls(program, running.url, keys, lambda: start("worker", **settings))
 
 
-async def test_every_method_works_at_the_service(ask: Calls) -> None:
+async def test_every_method_works_at_the_service(ask: Calls, database: Database, merchant: Merchant) -> None:
     await _payments(ask)
     await _batches(ask)
     await _links(ask)
+    await _settlements(ask, database, merchant)
     await _wallet_and_networks(ask)
     ask.start_worker()  # Now that nothing needs to be PENDING any longer: it numbers events, and sends webhooks.
     await _events(ask)
@@ -139,6 +142,21 @@ async def _links(ask: Calls) -> None:
     assert (await ask("links.get", second["id"]))["paidCount"] == 0
     assert (await ask("links.cancel", first["id"]))["status"] == "CANCELLED"
     assert [each["id"] for each in await ask("links.list", status="CANCELLED")] == [first["id"]]
+
+
+async def _settlements(ask: Calls, database: Database, merchant: Merchant) -> None:
+    await add_account(database, merchant.id, now=clock.now())
+    first = await ask("settlements.create", amount=1000, idempotencyKey="to-bank-1")
+    again = await ask("settlements.create", amount=1000, idempotencyKey="to-bank-1")
+    assert (again["id"], again["reference"], again["isReplay"]) == (first["id"], first["reference"], True)
+    second = await ask("settlements.create", amount=2000)
+    assert [each["id"] for each in await ask("settlements.list", pageSize=1)] == [second["id"], first["id"]]
+    assert (await ask("settlements.get", second["id"]))["netAmount"] == 2000
+    report = await ask("settlements.report", second["id"])
+    assert report["opening"] - report["closing"] == 2000
+    assert [each["line"] for each in await ask("settlements.reportEntries", second["id"])] == [report["lastLine"]]
+    assert (await ask("settlements.reportCsv", second["id"])).startswith("line,group,gross")
+    assert (await ask("settlements.cancel", first["id"]))["status"] == "CANCELLED"
 
 
 async def _wallet_and_networks(ask: Calls) -> None:

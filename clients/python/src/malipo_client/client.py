@@ -14,6 +14,7 @@ from malipo_client.resources.batches import Batches
 from malipo_client.resources.events import Events
 from malipo_client.resources.links import Links
 from malipo_client.resources.payments import Payments
+from malipo_client.resources.settlements import Settlements
 from malipo_client.resources.wallet import Channels, Recipients, Wallets
 from malipo_client.resources.webhooks import Webhooks
 from malipo_client.retry import Retries
@@ -49,6 +50,7 @@ class _Client(Generic[Mode]):
         self.payments: Payments[Mode] = Payments(self)
         self.batches: Batches[Mode] = Batches(self)
         self.links: Links[Mode] = Links(self)
+        self.settlements: Settlements[Mode] = Settlements(self)
         self.wallet: Wallets[Mode] = Wallets(self)
         self.channels: Channels[Mode] = Channels(self)
         self.recipients: Recipients[Mode] = Recipients(self)

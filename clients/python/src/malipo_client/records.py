@@ -15,6 +15,7 @@ PaymentType = Literal["COLLECTION", "DISBURSEMENT"]
 Status = Literal["PENDING", "PROCESSING", "COMPLETED", "FAILED", "CANCELLED"]
 BatchStatus = Literal["AWAITING_APPROVAL", "RUNNING", "COMPLETED", "CANCELLED"]
 LinkStatus = Literal["ACTIVE", "PAID", "EXPIRED", "CANCELLED"]
+SettlementStatus = Literal["REQUESTED", "SENT", "COMPLETED", "RETURNED", "CANCELLED"]
 _ENDED = ("COMPLETED", "FAILED", "CANCELLED")
 
 
@@ -335,13 +336,83 @@ class Link(Created, nested={"late_payments": LatePayment}):
     payment: str | None  # Only in events: the payment that they are about.
 
 
-class Event(Record, nested={"transaction": Transaction, "batch": Batch, "link": Link}):
-    """What happened to a payment, a batch or a link. `id` is the same in the feed and in every webhook: deduplicate on
-    it.
+class SettlementAccount(Record):
+    """The bank account of a settlement. Only the end of its number is shown."""
 
-    Look at `event` first: `batch.completed` has a `batch`, `link.paid` and `link.late` a `link`, and their
-    `transaction` is None. They come only to who asks for them: an endpoint that subscribes to them or to "*", a reader
-    of the feed by `types`.
+    id: str
+    bic: str
+    account_number: str
+    holder_name: str
+
+
+class Settlement(Created, nested={"bank_account": SettlementAccount}):
+    """A part of the wallet that is sent to your bank account."""
+
+    id: str
+    reference: str
+    status: SettlementStatus
+    amount: int
+    fee: int
+    net_amount: int
+    bank_account: SettlementAccount | None
+    order_reference: str | None
+    scheduled_on: str | None
+    adopted: bool | None
+    created_at: str
+    sent_at: str | None
+    completed_at: str | None
+    booked_on: str | None
+    bank_reference: str | None
+    returned_at: str | None
+    return_reason: str | None
+    cancelled_at: str | None
+
+
+class SettlementSum(Record):
+    """The lines of a report that are of one group."""
+
+    group: str
+    count: int
+    gross: int
+    fee: int
+    net: int
+
+
+class SettlementReport(Record, nested={"groups": SettlementSum}):
+    """What a settlement consists of: opening + the net of the groups = closing."""
+
+    settlement_id: str
+    reference: str
+    first_line: int
+    last_line: int
+    opening: int
+    groups: list[SettlementSum]
+    closing: int
+    bank_reference: str | None
+
+
+class SettlementEntry(Record):
+    """A line of a settlement's report."""
+
+    line: int
+    group: str
+    gross: int
+    fee: int
+    net: int
+    balance_after: int
+    cause_id: str
+    reference: str
+    order_reference: str
+    created_at: str
+
+
+class Event(Record, nested={"transaction": Transaction, "batch": Batch, "link": Link, "settlement": Settlement}):
+    """What happened to a payment, a batch, a link or a settlement. `id` is the same in the feed and in every webhook:
+    deduplicate on it.
+
+    Look at `event` first: `batch.completed` has a `batch`, `link.paid` and `link.late` a `link`, `settlement.completed`
+    and `settlement.returned` a `settlement`, and their `transaction` is None. They come only to who asks for them: an
+    endpoint that subscribes to them or to "*", a reader of the feed by `types`.
     """
 
     id: str
@@ -350,6 +421,7 @@ class Event(Record, nested={"transaction": Transaction, "batch": Batch, "link": 
     transaction: Transaction | None
     batch: Batch | None
     link: Link | None
+    settlement: Settlement | None
 
 
 class EventPage(Record, nested={"events": Event}):
@@ -395,5 +467,6 @@ class Delivery(Record, nested={"attempts": Attempt}):
     transaction_id: str | None
     batch_id: str | None
     link_id: str | None
+    settlement_id: str | None
     next_attempt_at: str | None
     attempts: list[Attempt]

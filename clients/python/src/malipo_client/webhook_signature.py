@@ -69,7 +69,7 @@ def _event(event_id: str, body: bytes) -> Event:
     try:
         told: Any = json.loads(body.decode())
         name = told["event"]
-        about = next((each for each in ("transaction", "batch", "link") if each in told), "transaction")
+        about = next((each for each in ("transaction", "batch", "link", "settlement") if each in told), "transaction")
         subject = told[about]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InvalidWebhook("What was signed is no event.") from None

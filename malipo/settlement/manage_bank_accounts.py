@@ -1,0 +1,109 @@
+"""Owners add and stop bank accounts. Each is told to everybody who has been an owner lately, in the same commit."""
+
+from datetime import datetime
+
+from malipo import ids
+from malipo.audit_log import store as audit_log
+from malipo.audit_log.actor import Actor, plain_name
+from malipo.db import Tx
+from malipo.errors import Conflict
+from malipo.merchants import stop_links, vouching
+from malipo.merchants.store.stop_links import StopLink
+from malipo.messages import tell_of_bank_accounts
+from malipo.settlement.bank_account import (
+    ID_PREFIX,
+    BankAccount,
+    BankAccountRefusal,
+    BankAccountStatus,
+    NoSuchBankAccount,
+    named_account,
+)
+from malipo.settlement.banks import is_bic, number_of
+from malipo.settlement.store import bank_accounts
+from malipo.validation.fields import Fields
+
+PATH = "/dashboard/bank-accounts"
+_MOST_OPEN = 10
+_MOST_HOLDER = 70  # what files to banks have room for
+
+
+def bank_account_of(fields: Fields, merchant_id: str, *, by: str, now: datetime) -> BankAccount:
+    """The account that an owner has typed, with the mistakes in the fields."""
+    bic = fields.required_text("bic", most=11, is_line=True).upper()
+    if bic and not is_bic(bic):
+        fields.wrong("bic", "bic_invalid", "bic must be the 8 or 11 characters by which banks know the bank.")
+    typed = fields.required_text("accountNumber", most=64, is_line=True)
+    number = number_of(typed)
+    if typed and number is None:
+        fields.wrong("accountNumber", "account_number_invalid", "accountNumber must have 5 to 34 digits and letters.")
+    return BankAccount(
+        merchant_id=merchant_id,
+        id=ids.mint(ID_PREFIX, now),
+        bic=bic,
+        account_number=number or "",
+        holder_name=fields.required_text("holderName", most=_MOST_HOLDER, is_line=True),
+        replaces=fields.text("replaces", most=64, is_line=True) or None,
+        created_at=now,
+        created_by=by,
+    )
+
+
+async def add(tx: Tx, account: BankAccount, *, actor: Actor, now: datetime) -> None:
+    """An owner whom somebody else has just invited or reset waits first: otherwise who resets one owner could add an
+    account before the others notice."""
+    await vouching.require_not_waiting(tx, account.merchant_id, actor, now=now)
+    await bank_accounts.lock_all(tx, account.merchant_id)
+    known = await bank_accounts.find_of(tx, account.merchant_id)
+    live = [each for each in known if each.may_be_stopped]
+    if any((each.bic, each.account_number) == (account.bic, account.account_number) for each in live):
+        raise Conflict(code=BankAccountRefusal.EXISTS)
+    if len(live) >= _MOST_OPEN:
+        raise Conflict(code=BankAccountRefusal.TOO_MANY, most=_MOST_OPEN)
+    if account.replaces is not None and account.replaces not in {each.id for each in live}:
+        raise Conflict(code=BankAccountRefusal.NO_SUCH, id=account.replaces)
+    await bank_accounts.insert(tx, account)
+    await _note(tx, account, "bank_account.added", actor, now=now)
+    await tell_of_bank_accounts.account_added(
+        tx, account.merchant_id, named_account(account), by=account.created_by, path=PATH, now=now
+    )
+
+
+async def stop(
+    tx: Tx, account_id: str, *, merchant_id: str | None = None, reason: str = "", actor: Actor, now: datetime
+) -> BankAccount:
+    """An owner of `merchant_id` stops it, or an operator. Stopping is safe, and takes nobody else: nothing more is sent
+    there, but for what is in an approved file. One that has ended stays so."""
+    account = await bank_accounts.lock(tx, account_id)
+    if account is None or merchant_id not in (None, account.merchant_id):
+        raise NoSuchBankAccount
+    if not account.may_be_stopped:
+        return account
+    await bank_accounts.end(tx, account, BankAccountStatus.STOPPED, by=actor.name, reason=reason, now=now)
+    await _note(tx, account, "bank_account.stopped", actor, now=now)
+    await tell_of_bank_accounts.account_stopped(
+        tx, account.merchant_id, named_account(account), by=plain_name(actor.name), path=PATH, now=now
+    )
+    return account
+
+
+async def stop_by_link(tx: Tx, link: str, *, address: str, now: datetime) -> StopLink | None:
+    """Stop the account of a link that was sent by e-mail, also to somebody who is no owner any more. None if the link
+    was used or is too old."""
+    found = await stop_links.use(tx, link, now=now)
+    if found is not None:
+        actor = Actor(found.email, address)
+        await stop(tx, found.bank_account_id, merchant_id=found.merchant_id, actor=actor, now=now)
+    return found
+
+
+async def _note(tx: Tx, account: BankAccount, what: str, actor: Actor, *, now: datetime) -> None:
+    await audit_log.append(
+        tx,
+        actor,
+        what,
+        now=now,
+        merchant_id=account.merchant_id,
+        bank_account=account.id,
+        bic=account.bic,
+        number=account.masked_number,
+    )
