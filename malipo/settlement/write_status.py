@@ -11,8 +11,9 @@ from malipo import ids
 from malipo.db import Tx
 from malipo.ledger.accounts import Posting
 from malipo.ledger.store import wallets
-from malipo.messages import tell_of_bank_accounts
-from malipo.messages.tell_of_bank_accounts import NamedBankAccount
+from malipo.messages import write
+from malipo.messages.kinds import Kind
+from malipo.messages.message import Facts
 from malipo.outbox import store as outbox
 from malipo.outbox.event import Event
 from malipo.outbox.store import SettlementEvent
@@ -27,9 +28,9 @@ from malipo.settlement.settlement import (
 )
 from malipo.settlement.store import bank_accounts, settlements
 
-_EVENTS = {
-    SettlementStatus.COMPLETED: Event.SETTLEMENT_COMPLETED,
-    SettlementStatus.RETURNED: Event.SETTLEMENT_RETURNED,
+_TOLD = {
+    SettlementStatus.COMPLETED: (Event.SETTLEMENT_COMPLETED, Kind.SETTLEMENT_COMPLETED),
+    SettlementStatus.RETURNED: (Event.SETTLEMENT_RETURNED, Kind.SETTLEMENT_RETURNED),
 }
 _encode = msgspec.json.Encoder().encode
 
@@ -73,45 +74,28 @@ def _posting_of(change: SettlementChange) -> Posting | None:
 
 async def tell(tx: Tx, changed: Sequence[Settlement], *, now: datetime) -> None:
     """Write the events and the messages of those that are completed or returned."""
-    told = [each for each in changed if each.status in _EVENTS]
+    told = [each for each in changed if each.status in _TOLD]
     if not told:
         return
     keys = {(each.merchant_id, each.bank_account_id) for each in told if each.bank_account_id is not None}
     accounts = await bank_accounts.find(tx, keys)
     events = []
     for each in told:
-        event = _EVENTS[each.status]
+        event, kind = _TOLD[each.status]
         account = None if each.bank_account_id is None else accounts[each.merchant_id, each.bank_account_id]
         body = _encode({"event": event, "settlement": settlement_json.shown(each, account)}).decode()
         events.append(SettlementEvent(ids.mint("evt_", now), each.merchant_id, each.id, event, body, now))
-        await _message(tx, each, account, now=now)
+        await write.to_people(tx, kind, each.merchant_id, _facts(each, account), cause=each.id, now=now)
     await outbox.insert_settlement_events(tx, events)
 
 
-async def _message(tx: Tx, settlement: Settlement, account: BankAccount | None, *, now: datetime) -> None:
-    named = named_account(account) if account is not None else NamedBankAccount("", "", "", "")
-    path = f"/dashboard/settlements/{settlement.id}"
-    merchant_id, id_, reference = settlement.merchant_id, settlement.id, settlement.reference
-    if settlement.status is SettlementStatus.COMPLETED:
-        await tell_of_bank_accounts.settlement_completed(
-            tx,
-            merchant_id,
-            id_,
-            reference=reference,
-            amount=settlement.net_amount,
-            account=named,
-            path=path,
-            now=now,
-        )
-    else:
-        await tell_of_bank_accounts.settlement_returned(
-            tx,
-            merchant_id,
-            id_,
-            reference=reference,
-            amount=settlement.amount,
-            account=named,
-            reason=settlement.return_reason or "",
-            path=path,
-            now=now,
-        )
+def _facts(settlement: Settlement, account: BankAccount | None) -> Facts:
+    is_completed = settlement.status is SettlementStatus.COMPLETED
+    facts: Facts = {
+        "reference": settlement.reference,
+        "amount": settlement.net_amount if is_completed else settlement.amount,
+        "path": f"/dashboard/settlements/{settlement.id}",
+    }
+    if not is_completed:
+        facts["reason"] = settlement.return_reason or ""
+    return facts if account is None else facts | named_account(account).facts

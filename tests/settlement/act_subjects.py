@@ -62,10 +62,9 @@ async def owing(database: Database, merchant_id: str) -> str:
 
 async def restored(database: Database) -> str:
     """The database was restored, payments are released, and statements cover the lost time. Returns the epoch."""
-    today = clock.day_of(clock.now())
     async with database.begin() as tx:
         await tx.execute("DELETE FROM bank_coverage")
-        await coverage.insert(tx, "pac_1", f"bst_{secrets.token_hex(4)}", first=date(2020, 1, 1), last=today)
+        await coverage.insert(tx, "pac_1", f"bst_{secrets.token_hex(4)}", first=date(2020, 1, 1), last=date(2100, 1, 1))
         epoch = await installation.begin_epoch(tx, "a test")
         await installation.end_fence(tx)
     return str(epoch)
