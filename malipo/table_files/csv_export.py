@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from malipo import phone
 
-# A spreadsheet takes a text that begins with one of these for a formula; the wide ones where people type them so.
+# A spreadsheet treats a text that begins with one of these as a formula; the wide ones where people type them.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
@@ -17,7 +17,8 @@ class PhoneCell(str):
 
 
 def csv_lines(rows: Iterable[Sequence[str | int]]) -> str:
-    """Numbers stay numbers, also negative ones. Text that looks like a formula gets an apostrophe before it."""
+    """The lines of a CSV file. Numbers stay numbers, also negative ones. Text that looks like a formula gets an
+    apostrophe before it."""
     text = io.StringIO()
     csv.writer(text).writerows([_cell(each) for each in row] for row in rows)
     return text.getvalue()

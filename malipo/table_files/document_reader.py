@@ -15,7 +15,7 @@ _MOST_DEPTH = 64
 
 
 class NotRead(Exception):  # noqa: N818 - the caller makes a refusal of it.
-    """Why the file is not read further."""
+    """The file is not read further, and why."""
 
     def __init__(self, why: str, detail: str = "") -> None:
         super().__init__(why)
@@ -93,7 +93,7 @@ def _refuse_doctype(*_arguments: Any) -> None:
 
 
 def line_rows(command: dict[str, Any], encoding: str) -> Iterator[list[Any]]:
-    """One line a row, without its end. Lines of an MT940 have up to 65 characters."""
+    """The lines as rows, each without its end. Lines of an MT940 have up to 65 characters."""
     most = command["cell_characters"]
     os.lseek(0, 0, os.SEEK_SET)
     with open(0, encoding=encoding, newline=None, closefd=False) as file:

@@ -1,6 +1,6 @@
-"""How much of a file from outside is read. Pure.
+"""The limits for reading files from outside. Pure.
 
-A limit is far above what honest files have, and low enough that two hostile ones at once do not disturb the service.
+A limit is far above the size of honest files, and low enough that two hostile files at once do not disturb the service.
 Measured in docs/decisions/0037-files-are-read-in-a-process-of-their-own.md.
 """
 

@@ -1,9 +1,9 @@
-"""Draws a small picture anew from a file that came from outside. Only `reader_process.py` runs it, in a process that
-has limits of memory and time and nothing to lose.
+"""Draws a small picture anew from a file that came from outside. Only `reader_process.py` runs it, in a process with
+limits of memory and time and without secrets.
 
-It takes the pixels of the first frame and nothing else: places, names, comments, profiles and whatever stands behind
-the picture stay behind. Transparent parts become white, so that a logo looks the same by day and by night. The result
-is a PNG of few colours, which every browser shows, also that of a cheap phone.
+It copies the pixels of the first frame and nothing else: no places, names, comments or profiles, and no bytes after the
+picture. Transparent parts become white, so that a logo looks the same in light and dark. The result is a PNG of few
+colours, which every browser shows, also that of a cheap phone.
 """
 
 from io import BytesIO
@@ -11,11 +11,11 @@ from typing import IO, Any
 
 from PIL import Image, ImageOps
 
-# What phones and programs write. Others have readers that are seldom used, and seldom looked at.
+# The formats that phones and programs write. Readers of other formats are seldom used and seldom reviewed.
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _LEAST_SIDE = 16
 _ENOUGH = (768, 768)
-# Tried in this order, until the file is small enough. The last is so in any case.
+# Tried in this order, until the file is small enough. The last one always is.
 _TRIES = (
     *(((192, 96), colours) for colours in (128, 64, 32)),
     *(((144, 72), colours) for colours in (64, 32)),
@@ -30,7 +30,7 @@ class NotDrawn(Exception):  # noqa: N818 - its reason becomes a sentence in the 
 
 
 def draw(file: IO[bytes], command: dict[str, Any]) -> tuple[bytes, int, int]:
-    """The PNG, its width and its height."""
+    """Draw the picture. Returns the PNG, its width and its height."""
     Image.MAX_IMAGE_PIXELS = None  # The command has the limit, above which nothing is a warning.
     try:
         opened = Image.open(file, formats=_FORMATS)

@@ -1,4 +1,4 @@
-"""Pictures from outside, such as a logo: drawn anew in the process that reads files, and never kept as they came."""
+"""Pictures from outside, such as a logo: drawn anew in the process that reads files. The original is never stored."""
 
 import base64
 import binascii
@@ -50,7 +50,7 @@ _PROBLEMS = {each.value: each for each in PictureProblem} | {"memory": PicturePr
 
 
 def read_logo(path: Path) -> Picture:
-    """A small PNG of what the file shows. NotAPicture if it shows nothing that can be drawn."""
+    """Draw a small PNG of the picture. Raises NotAPicture if it cannot be drawn."""
     command = {
         "is_picture": True,
         "is_workbook": False,

@@ -1,11 +1,10 @@
 """Forks a reader for each command of `readers.py`: it reads a CSV or XLSX file, and writes its rows to standard output.
-Of XML and of plain lines it makes rows too (`document_reader.py`). Of a picture it draws a small one
-(`picture_reader.py`).
+It also reads XML and plain lines as rows (`document_reader.py`), and draws small pictures (`picture_reader.py`).
 
-The file is a reader's standard input, so it opens nothing by name. It imports nothing of malipo and has no environment:
-no secret and no database connection can be reached from here. It limits its own memory and time before it looks at the
-file; what a limit ends, `rows.py` reports. Each piece of rows is a length of four bytes, and JSON. The process that
-forks never looks at a file.
+The file is a reader's standard input, so a reader opens nothing by name. It imports nothing of malipo and has no
+environment, so it can reach no secret and no database connection. It limits its own memory and time before it reads the
+file; `rows.py` reports the limit that ended it. Each piece of rows is a length of four bytes, and JSON. The process
+that forks readers reads no file itself.
 """
 
 import base64
@@ -40,7 +39,7 @@ _MOST_INEXACT = 100_000
 
 
 class ReadingStopped(Exception):  # noqa: N818 - the parent makes a refusal of it.
-    """Why the file is not read further: the name of a limit, or `damaged`."""
+    """The file is not read further: the name of the limit, or `damaged`."""
 
     def __init__(self, why: str, detail: str = "") -> None:
         super().__init__(why)
@@ -49,8 +48,8 @@ class ReadingStopped(Exception):  # noqa: N818 - the parent makes a refusal of i
 
 
 def main() -> None:
-    """Read files until the process that started this one has ended, or has asked for nothing for a while and has no
-    reader."""
+    """Read files until the process that started this one has ended, or until no command came for a while and no reader
+    runs."""
     sys.path.insert(0, sys.argv[1])  # Python was started without them, which is faster.
     line = socket.socket(fileno=0)
     line.settimeout(_IDLE_SECONDS)
@@ -82,7 +81,8 @@ def main() -> None:
 
 
 def end_of(pid: int, readers: set[int], *, kills: bool) -> bytes:
-    """The exit code, negative if a signal has ended it. Nobody else waits for it, so its number is still its own."""
+    """The exit code of a reader; negative if a signal has ended it. Only this process waits for it, so its number is
+    still its own."""
     if pid not in readers:
         return b"%d" % -signal.SIGKILL
     if kills:
@@ -148,8 +148,7 @@ def _write(content: bytes) -> None:
 
 
 def send_all(rows: Iterator[list[Any]], command: dict[str, Any]) -> None:
-    """Send all rows in pieces, until a limit is met. Empty rows after the last that may have something count for
-    nothing."""
+    """Send all rows in pieces, until a limit is reached. Empty rows at the end do not count."""
     left_rows, left_cells, left_text = command["rows"], command["cells"], command["characters"]
     most_columns, cuts, left_empty = command["columns"], command["cuts"], _MOST_EMPTY_ROWS
     encode, has_dates = _encoder(command), command["is_workbook"]
@@ -181,7 +180,8 @@ def _encoder(command: dict[str, Any]) -> Callable[[Any], bytes]:
 
 
 def send_piece(piece: list[list[Any]], most: int, encode: Callable[[Any], bytes], *, has_dates: bool) -> int:
-    """How many characters it had, about: marks between cells count, and letters that take several bytes do so too."""
+    """Send a piece. Returns about how many characters it had, with marks between cells, and with letters of several
+    bytes counted by their bytes."""
     dates = _take_dates(piece) if has_dates else []
     content = encode({"rows": piece, "dates": dates})
     if rb"\u0000" in content and any("\0" in cell for row in piece for cell in row if type(cell) is str):
@@ -201,7 +201,7 @@ def send_piece(piece: list[list[Any]], most: int, encode: Callable[[Any], bytes]
 
 
 def _take_dates(piece: list[list[Any]]) -> list[tuple[int, int, str]]:
-    """JSON has no times: they stand beside the rows."""
+    """Take the times out of the rows, because JSON has none: they are sent beside the rows."""
     dates = []
     for number, row in enumerate(piece):
         for column, cell in enumerate(row):
@@ -249,13 +249,14 @@ def _encoding() -> str:
 
 
 def import_workbooks() -> None:
-    """What only workbooks need takes a while to import."""
+    """Import what only workbooks need, which takes a while."""
     for name in ("zipfile", "xml.parsers.expat", "python_calamine"):
         import_module(name)
 
 
 def reader_beside(name: str) -> Any:
-    """A file beside this one. That of pictures needs a library that takes a while to import."""
+    """Import another reader from a file beside this one. That of pictures needs a library that takes a while to
+    import."""
     if name not in sys.modules:
         found = spec_from_file_location(name, os.path.join(os.path.dirname(__file__), f"{name}.py"))
         assert found is not None
@@ -308,8 +309,7 @@ def workbook_rows(command: dict[str, Any]) -> Iterator[list[Any]]:
 
 
 def value_of(cell: Any) -> Any:
-    """The value of a cell as a statement or a list of payouts means it: texts, numbers, times, and None for an empty
-    cell."""
+    """The value of a cell for a statement or a list of payouts: a text, a number, a time, or None for an empty cell."""
     if type(cell) is str:
         return cell or None
     if type(cell) is float:
@@ -422,7 +422,7 @@ def _texts(archive: Any, name: str) -> Iterable[tuple[int, int, str]]:
 
 
 def _column(reference: str) -> int:
-    """`B7` is 1."""
+    """The index of a cell's column: 1 for `B7`."""
     number = 0
     for letter in reference:
         if not letter.isalpha():

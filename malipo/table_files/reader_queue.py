@@ -1,4 +1,4 @@
-"""Who may read a file from outside now: one at a time for a merchant, two on a host; others wait a while.
+"""The turns for reading files from outside: one at a time for a merchant, two on a host; others wait a while.
 
 The turns are locks on files in the data folder, so that all processes of a host share them, and a process that dies
 leaves none behind. Waiting happens on the event loop and holds no thread.

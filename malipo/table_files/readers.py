@@ -1,9 +1,9 @@
-"""Starts the processes that read files: each is forked from one that has started, and has read nothing.
+"""Starts the processes that read files: each is forked from a process that has started and has read nothing.
 
-To start an interpreter takes ten times the processor time of reading an ordinary file. So the first file starts one
-(`reader_process.py`), which imports what a reader needs and waits for orders. A fork of this process itself would have
-its memory, its secrets, its connections and its locks; that one has none of them. It ends with this process, or when no
-file was read for a minute.
+Starting an interpreter takes ten times the processor time of reading an ordinary file. So the first file starts a
+process (`reader_process.py`) that imports what a reader needs and waits for commands. A fork of this process itself
+would have its memory, its secrets, its connections and its locks; that process has none of them. It ends with this
+process, or when no file was read for a minute.
 """
 
 import atexit

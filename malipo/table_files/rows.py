@@ -1,7 +1,7 @@
-"""The rows of a CSV or XLSX file, one after another, however many there are.
+"""The rows of a CSV or XLSX file, one after another, in constant memory.
 
 A file from outside is read in a process of its own (`reader_process.py`), with limits of memory, time and size. This
-process looks at the beginning of the file only, and gets the rows in pieces of bounded size.
+process reads only the beginning of the file, and gets the rows in pieces of bounded size.
 """
 
 import csv
@@ -41,11 +41,11 @@ class TableRefusal(Code):
 
 
 class NotATable(Refusal):
-    """The file is neither CSV nor XLSX, or it is damaged, or larger than what is read."""
+    """The file is neither CSV nor XLSX, or it is damaged, or it is too large."""
 
 
 class LimitMet(NotATable):
-    """Reading was ended by a limit, or would have been. `limit` is its name in `ReadingLimits`."""
+    """A limit has ended the reading, or would have. `limit` is its name in `ReadingLimits`."""
 
     def __init__(self, limit: str, code: TableRefusal, *, most: int, name: str = "") -> None:
         super().__init__(code=code, most=most, name=name)
@@ -108,7 +108,7 @@ _decode = msgspec.json.Decoder(_Piece).decode
 def rows_of(
     path: Path, limits: ReadingLimits = STATEMENT, *, choose_delimiter: Callable[[str], str] | None = None
 ) -> Iterator[list[Cell]]:
-    """`choose_delimiter` looks at the beginning of a CSV file."""
+    """The rows of a file. `choose_delimiter` reads the beginning of a CSV file."""
     beginning = beginning_of(path)
     if beginning.startswith(b"PK\x03\x04"):
         return _read(path, limits, is_workbook=True)
@@ -125,7 +125,7 @@ def elements_of(path: Path, limits: ReadingLimits = STATEMENT) -> Iterator[list[
 
 
 def lines_of(path: Path, limits: ReadingLimits = STATEMENT) -> Iterator[list[Cell]]:
-    """The lines of a text file, one a row."""
+    """The lines of a text file, one for each row."""
     return _read(path, limits, document="lines")
 
 
@@ -139,7 +139,7 @@ def beginning_of(path: Path) -> bytes:
 
 
 def line_count(path: Path) -> int | None:
-    """About as many lines as a CSV file has, before it is read; None if that cannot be told."""
+    """About how many lines a CSV file has, before it is read; None if it cannot be estimated."""
     with path.open("rb") as file:
         if file.read(2) == b"PK":
             return None
@@ -171,7 +171,7 @@ def _encoding_of_sample(beginning: bytes) -> str:
 
 
 def _delimiter(sample: str) -> str:
-    """What divides most lines into the same number of cells; a heading has fewer."""
+    """The delimiter that divides most lines into the same number of cells. A heading has fewer."""
 
     def cells(delimiter: str) -> int:
         try:
@@ -192,7 +192,7 @@ def _read(
     encoding: str | None = None,
     delimiter: str = ",",
 ) -> Iterator[list[Cell]]:
-    # What grows with the file may take longer; what grows inside a small one may not.
+    # A large file may take longer; a small file that unpacks to a large one may not.
     size = path.stat().st_size
     seconds = limits.seconds + size // _MEGABYTE
     command = _ReadCommand(
@@ -225,7 +225,7 @@ def _read(
 
 
 def _cause_of_death(reader: Reader) -> str:
-    """Which limit ended the reader, which could not say so itself."""
+    """The limit that ended the reader, which could not report it itself."""
     code = reader.exit_code(1)
     if code is None:
         return "seconds"  # It runs, and sends nothing.

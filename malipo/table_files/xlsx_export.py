@@ -1,4 +1,4 @@
-"""Workbooks, row by row, in constant memory. A text is a text in them, and no formula, whatever it begins with.
+"""Workbooks, written row by row in constant memory. A text stays a text in them, and never becomes a formula.
 
 The rows of each sheet wait in a file of their own until the workbook is closed. Writing takes processor time: use a
 thread.
@@ -59,7 +59,7 @@ class Sheet:
 
 
 class Workbook:
-    """It is complete when it is closed. `folder` is where its rows wait until then."""
+    """A workbook, complete when it is closed. Its rows wait in `folder` until then."""
 
     def __init__(self, file: IO[bytes], folder: str) -> None:
         # Most processes never write one.

@@ -20,7 +20,7 @@ _MOST_AT_ONCE = 100  # The service takes 256 connections of one address, and the
 
 
 class _Broken(Exception):
-    """What came is no HTTP."""
+    """The answer is not HTTP."""
 
 
 class _Connection(NamedTuple):

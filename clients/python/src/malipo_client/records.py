@@ -79,7 +79,7 @@ class Record:
 
 
 class Created(Record):
-    """What a request with an Idempotency-Key has created, now or earlier."""
+    """The result of a request with an Idempotency-Key, created now or earlier."""
 
     if TYPE_CHECKING:
         _replayed_status: str | None
@@ -148,7 +148,7 @@ class Receipt(Record, nested={"merchant": ReceiptMerchant, "correction": Receipt
 
 
 class Correction(Record):
-    """What a network's later word has changed in the wallet. The status that was told stays."""
+    """The effect of a later report of the network on the wallet. The reported status stays."""
 
     outcome: Status
     amount: int
@@ -251,7 +251,7 @@ class BatchItem(Record):
 
 
 class Quote(Record):
-    """What a payment would cost."""
+    """The cost of a payment."""
 
     type: PaymentType
     channel: ChannelName

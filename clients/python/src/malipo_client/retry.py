@@ -116,7 +116,7 @@ def _may_be_done(error: MalipoError) -> bool:
 
 
 def _unknown(error: MalipoError) -> MalipoError:
-    """What is known after this error, if an earlier try may have been done."""
+    """The error for the caller, if an earlier try may have been done."""
     words = "It may have been done: an earlier try had no answer. The last one: "
     if not isinstance(error, ApiError):
         return ConnectionFailed(f"{words}{error}", was_sent=True)

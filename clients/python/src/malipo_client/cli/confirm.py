@@ -1,4 +1,4 @@
-"""What is asked before money moves."""
+"""The confirmation before money moves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def confirm(question: str, *, is_given: bool) -> None:
 
 
 def idempotency_key(arguments: argparse.Namespace) -> str:
-    """The key that was given, or a new one. It is said before anything is sent: who is killed now can go on with it."""
+    """The given key, or a new one. It is printed before anything is sent, so that a command that was killed can be
+    repeated with it."""
     key = str(arguments.idempotency_key or new_idempotency_key())
     print(f"Idempotency key: {key}", file=sys.stderr, flush=True)
     return key

@@ -203,7 +203,8 @@ class Listener:
 
 
 def _left(events: list[RawEvent], done: str | None) -> list[RawEvent]:
-    """What of a page is still to be done. Where `done` is not on it, all of it is: twice is better than never."""
+    """The events of a page that are not done yet. If `done` is not on the page, all of them: twice is better than
+    never."""
     ids = [event.id for event in events]
     return events[ids.index(done) + 1 :] if done in ids else events
 

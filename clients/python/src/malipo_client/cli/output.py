@@ -1,4 +1,4 @@
-"""What is printed: lines for people, or JSON for programs."""
+"""Output: lines for people, or JSON for programs."""
 
 from __future__ import annotations
 

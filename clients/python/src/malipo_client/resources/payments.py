@@ -1,4 +1,4 @@
-"""Taking money, sending money, and what became of it."""
+"""Collecting money, paying out, and the outcomes."""
 
 from __future__ import annotations
 

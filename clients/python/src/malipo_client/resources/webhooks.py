@@ -1,4 +1,4 @@
-"""Webhook endpoints and what became of their deliveries. The key needs `webhooks.manage`."""
+"""Webhook endpoints and their deliveries. The key needs `webhooks.manage`."""
 
 from __future__ import annotations
 
