@@ -19,6 +19,7 @@ _KEPT = (
     "orders",
     "links",
     "without_links",
+    "without_settlements",
     "without",
     "safeguards",
     "count_all",
@@ -48,6 +49,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         action="store_true",
         help="no payment links, pay pages and receipts",
     )
+    add("--without-settlements", action="store_true", help="no settlements, and no days after a run")
     add("--twice", action="store_true", help="run each seed twice, and compare the histories")
     add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="runs side by side (default: one a core)")
     add("--without", metavar="SAFEGUARD", help="take a safeguard of the service out; 'list' names them")
@@ -107,6 +109,7 @@ def _draw(seed: int, given: argparse.Namespace) -> Plan:
         kinds=given.kinds,
         has_restore=given.restore,
         has_links=not given.without_links,
+        has_settlements=not given.without_settlements,
     )
 
 
@@ -132,6 +135,8 @@ def command_for(plan: Plan, given: argparse.Namespace) -> str:
         words.append(f"--orders {','.join(str(each.number) for each in plan.payments) or ','}")
     if given.without_links:
         words.append("--without-links")
+    if given.without_settlements or plan.settlements != whole.settlements:
+        words.append("--without-settlements")
     if plan.links != whole.links:
         words.append(f"--links {','.join(str(each.number) for each in plan.links) or ','}")
     if given.without is not None:

@@ -11,6 +11,8 @@ It is asked when everything is quiet. It knows nothing of how the service works,
     unaccounted      money moved at a network and the ledger does not say so, nor is an operator shown it
     statement        nor after the networks' statements were imported (statements.py)
     link             a payment link says something else than its payments, or is not told as it should be
+    settled-twice    the bank has paid one key from two files of ours, or one wish of a merchant under two keys
+    settlement       a settlement is not what the bank's book says, or the ledger is not
     page             a customer was told something that is not so
     pestered         a number was asked more often by pay pages than it may be
     receipt          a payment has no leaf in the receipt log, or a proof or checkpoint is wrong

@@ -15,6 +15,8 @@ from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.connector import Channel, Type
 from simulation.links import planned
 from simulation.links.planned import PlannedLink
+from simulation.settlements import planned as settlements_planned
+from simulation.settlements.planned import PlannedSettlements
 
 TRAFFIC_SECONDS = 5.0
 # Faults after which the database is an earlier one: a backup, or a standby that lagged.
@@ -78,6 +80,7 @@ class Plan:
     faults: tuple[Fault, ...]
     links: tuple[PlannedLink, ...] = ()
     has_customers: bool = False  # There are pay pages, and a receipt log.
+    settlements: PlannedSettlements | None = None
 
     @property
     def gateways(self) -> tuple[str, ...]:
@@ -221,9 +224,10 @@ def draw(
     kinds: Collection[str] | None = None,
     has_restore: bool = False,
     has_links: bool = True,
+    has_settlements: bool = True,
 ) -> Plan:
     """`has_restore`: a seed that draws none has one all the same. `has_links`: False, and no seed has links, pay pages
-    or receipts."""
+    or receipts. `has_settlements`: False, and no seed has settlements, nor days after its run."""
     chance = random.Random(f"plan {seed}")
     channels = tuple(sorted(chance.sample([str(each) for each in Channel], chance.choice((1, 2, 2, 3)))))
     returns = random.Random(f"refunds {seed}")
@@ -250,7 +254,8 @@ def draw(
     links = planned.draw(seed, channels) if has_links else ()
     met |= dict.fromkeys(_faults_of_customers(seed) if links else ())
     kept = tuple(each for each in met if kinds is None or each.kind in kinds)
-    return replace(plan, faults=kept, links=links, has_customers=bool(links))
+    settlements = settlements_planned.draw(seed) if has_settlements else None
+    return replace(plan, faults=kept, links=links, has_customers=bool(links), settlements=settlements)
 
 
 def _faults_of_customers(seed: int) -> list[Fault]:

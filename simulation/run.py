@@ -31,7 +31,7 @@ from simulation.memory_network import MemoryNetwork
 from simulation.merchants import FEED_SECONDS, Merchants
 from simulation.networks_book import Book
 from simulation.operators import Operators
-from simulation.oracle import Oracle
+from simulation.oracle import Oracle, OracleFinding
 from simulation.plan import FAULT_SECONDS, LOSING, Plan, twins_of
 from simulation.postgres_gate import EPOCH, PostgresGate
 from simulation.receipts import receipt_oracle
@@ -45,6 +45,10 @@ from simulation.reconciling.finance import Finance
 from simulation.reconciling.merchants_records import Wishes
 from simulation.reconciling.statement_files import StatementFiles, read_here
 from simulation.safeguard_list import remove_safeguard
+from simulation.settlements.days import BankDays
+from simulation.settlements.merchant_settlements import MerchantSettlements
+from simulation.settlements.treasury import PROCESS as TREASURY
+from simulation.settlements.treasury import Treasury
 from simulation.statements import reconcile
 from simulation.story import Story
 from simulation.template import Server, SimulatedMerchant
@@ -105,6 +109,7 @@ def run(
         main = _Run(plan, site, loop, database, states)
         loop.run_until_complete(main.go())
         main.findings += reconcile(main.world, main.book, main.finance, main.wishes, site.accounts, main.operators)
+        main.findings += main.live_on()
         result.findings = [str(each) for each in main.findings]
         result.faults = [str(fault) for _, fault in main.faults.happened]
         if tells_story or main.findings:
@@ -175,6 +180,11 @@ class _Run:
             LinkOracle(plan, site.accounts, self._links, self.customers, database, self.book),
             ReceiptOracle(plan.seed, site.accounts, database, self._witness),
         )
+        self._settlements: MerchantSettlements | None = None
+        if plan.settlements is not None:
+            self._settlements = MerchantSettlements(self.world, site.accounts, plan.settlements.requests, plan.seed)
+            self.treasury = Treasury(plan.settlements, site.accounts, self.world.simulator.bank, states)
+        self._accounts = site.accounts
         self._has_loss = any(fault.kind in LOSING for fault in plan.faults)
         self.findings: list[Any] = []
 
@@ -195,6 +205,10 @@ class _Run:
         for number in (0, 1):
             loop.start(MERCHANTS, self.merchants.read_feed(number))
         coming = self._begin_links() if self._plan.has_customers else []
+        if self._settlements is not None:
+            await self.treasury.open(self.world.url)
+            coming.append(loop.start(MERCHANTS, self._settlements.ask_all()))
+            loop.start(TREASURY, self.treasury.work())
         await asyncio.sleep(FAULT_SECONDS / 2)
         await self._oracle.look_at_the_ledger()
         await asyncio.sleep(FAULT_SECONDS / 2 + 3)
@@ -206,12 +220,16 @@ class _Run:
             if self._plan.has_customers:
                 await loop.start(MERCHANTS, self._links.repeat_all())
                 await loop.start(CUSTOMERS, self.customers.come_again_all())
+            if self._settlements is not None:
+                await loop.start(MERCHANTS, self._settlements.repeat_all())
         self.operators.is_lost_time_compared = self.adoptions.are_repeats_over = True
         self.merchants.is_everybody_back = True
         await paying
         await batching
         for each in coming:
             await each
+        if self._settlements is not None:
+            self.treasury.is_closed = True
         self.world.poll_rarely()
         while True:
             await self._until_quiet()
@@ -222,6 +240,18 @@ class _Run:
             if self._is_quiet() or loop.time() >= _MOST_SECONDS:  # An operator may have acted meanwhile.
                 break
         self.findings = await self._oracle.ask()
+
+    def live_on(self) -> list[OracleFinding]:
+        """The days after, on which settlements are paid."""
+        if self._plan.settlements is None or self._settlements is None:
+            return []
+        begin, end = self._database.backed_up_at, self._database.brought_back_at
+        lost = None if begin is None or end is None else (begin, end)
+        told, settings = self._settlements.told, self.world.settings
+        days = BankDays(
+            self._plan.settlements, self._accounts, self._database, settings, self.treasury, told, lost=lost
+        )
+        return [OracleFinding(*each) for each in days.go()]
 
     def _begin_links(self) -> list[Any]:
         self._loop.start(WITNESS, self._witness.watch())

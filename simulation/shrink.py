@@ -11,6 +11,8 @@ Part = TypeVar("Part")
 
 def shrink(plan: Plan, still_fails: Callable[[Plan], bool]) -> Plan:
     """Each candidate is run; those that fail in the same way are kept. Faults first: they say the most."""
+    if plan.settlements is not None and still_fails(without := replace(plan, settlements=None)):
+        plan = without
     faults = _fewest(plan.faults, lambda kept: still_fails(replace(plan, faults=tuple(kept))))
     plan = replace(plan, faults=tuple(faults))
     links = _fewest(plan.links, lambda kept: still_fails(replace(plan, links=tuple(kept))))

@@ -30,6 +30,7 @@ from malipo.payments.store import tariffs
 from malipo.webhooks import manage_endpoints
 from simulation.blocking_connection import BlockingConnection
 from simulation.postgres_gate import EPOCH
+from simulation.settlements.accounts import open_accounts
 
 SECRET_KEY = "the-key-of-every-simulated-installation"  # noqa: S105
 TEMPLATE = "sim_template"
@@ -44,6 +45,7 @@ HASH_SEED = "0"
 _NOBODY = Actor("simulation", "simulation")
 _APPROVER = Actor("approver@duka.example", "simulation")
 _DAY_BEFORE = EPOCH - timedelta(days=1)
+_LONG_AGO = EPOCH - timedelta(days=30)
 
 _SETTINGS = {
     "fsync": "off",
@@ -138,6 +140,8 @@ async def _fill(url: str) -> list[SimulatedMerchant]:
         async with database.read() as connection:
             # What the migration draws by itself, fixed.
             await connection.execute("UPDATE installation SET id = 'ins_simulation', key_secret = sha256('simulation')")
+        await open_accounts(database, [each.id for each in merchants], now=_LONG_AGO)
+        async with database.read() as connection:
             await connection.execute("VACUUM (FREEZE, ANALYZE)")
         return merchants
 

@@ -8,7 +8,7 @@ from simulation.plan import KINDS
 from simulation.safeguards import SAFEGUARDS
 
 ROOT = Path(__file__).parents[2]
-_OF_SUBJECTS = ("refunds/refund", "batches/batch", "links/link", "receipts/receipt")
+_OF_SUBJECTS = ("refunds/refund", "batches/batch", "links/link", "receipts/receipt", "settlements/settlement")
 PAGE = (ROOT / "docs" / "simulation.md").read_text()
 
 

@@ -1,0 +1,308 @@
+"""Two operators who pay settlements: they gather and approve files, hand them in, import the bank's statements, and
+decide what these leave open. Now and then one hands a file in twice by mistake.
+
+What they have handed in they remember, whatever a restored database says.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from malipo import clock
+from malipo.approvals.store import Proposal
+from malipo.audit_log.actor import Actor
+from malipo.bank import approve, decide_exception, gather, import_statement, void, withdraw_statement
+from malipo.bank.decide_exception import BankAction, LineTerms
+from malipo.bank.match import BankExceptionKind
+from malipo.bank.payout_file import FileStatus
+from malipo.bank.read_file import read_file
+from malipo.bank.store import lines as bank_lines
+from malipo.bank.store import payer_accounts, payout_files, statements
+from malipo.bank.store.lines import BankException
+from malipo.db import Database, Tx
+from malipo.errors import Impossible, Refusal
+from malipo.ledger.accounts import Account
+from malipo.settlement import release
+from malipo_simulator.bank import order_file
+from malipo_simulator.bank.bank import Bank, TakenFile
+from malipo_simulator.bank.statement_formats import FORMATS
+from simulation.settlements.accounts import PAYER
+from simulation.settlements.planned import PlannedSettlements
+from simulation.template import SimulatedMerchant
+
+PROCESS = "treasury"
+_HAWA, _NEEMA = (Actor(f"operator {name}", "simulation") for name in ("hawa", "neema"))
+_APPROVAL_AMOUNT = 1000  # so small that statements wait for the second operator
+_LOOK_SECONDS = 2.5
+_HAS_OPEN = "SELECT EXISTS (SELECT FROM settlements WHERE payout_file_id = $1 AND status = 'SENT')"
+_WHY = "The statement of the bank for these days"
+_SUFFIXES = {"camt053": "xml", "mt940": "sta", "csv": "csv"}
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """A file that was given to the bank."""
+
+    file_id: str
+    message_id: str
+    taken: TakenFile
+    names: dict[str, str]  # by key: the holder of each account, in the treasurers' copy
+
+    @property
+    def paid_keys(self) -> list[str]:
+        """Of transfers that the bank has not refused."""
+        return [key for key in self.names if key not in self.taken.refused]
+
+
+class Treasury:
+    def __init__(
+        self, planned: PlannedSettlements, accounts: Sequence[SimulatedMerchant], bank: Bank, folder: Path
+    ) -> None:
+        self._planned = planned
+        self._accounts = accounts
+        self.bank = bank
+        self._folder = folder
+        self.handed_in: list[HandedIn] = []
+        self.acts: list[tuple[datetime, str]] = []
+        self._exported = 0
+        self._database: Database | None = None
+        self.is_closed = False  # until the days after the run
+
+    async def open(self, url: str) -> None:
+        self._database = Database(url, size=1)
+        await self._database.open()
+
+    async def work(self) -> None:
+        """In the run: they send what is due, and hand it in."""
+        assert self._database is not None
+        while not self.is_closed:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                await self.send_due(self._database)
+            except Exception as error:  # The database may be away; they look again.
+                self._note(f"could not look: {type(error).__name__}: {error}")
+
+    # Files to the bank.
+
+    async def send_due(self, database: Database) -> None:
+        """Gather what is due, approve it, and hand it in. What an earlier try has approved is handed in too."""
+        gathered = await self._try(database, "gathers", lambda tx: gather.gather(tx, actor=_HAWA, now=clock.now()))
+        if gathered is not None:
+            await self._approve(database, gathered.proposal.id)
+        await self.hand_in_approved(database)
+
+    async def hand_in_approved(self, database: Database) -> None:
+        known = {each.file_id for each in self.handed_in}
+        async with database.read() as connection:
+            files = await payout_files.find(connection)
+        for file in reversed(files):
+            if file.status is FileStatus.GATHERED:
+                await self._approve(database, file.id)
+        async with database.read() as connection:
+            files = await payout_files.find(connection)
+        for file in reversed(files):
+            if file.status is FileStatus.APPROVED and file.id not in known:
+                await self._hand_in(database, file.id)
+
+    async def _hand_in(self, database: Database, file_id: str) -> None:
+        download = await self._try(
+            database, "downloads", lambda tx: gather.download(tx, file_id, actor=_NEEMA, now=clock.now())
+        )
+        if download is None:
+            return
+        number = len({each.message_id for each in self.handed_in})
+        times = 2 if number in self._planned.days.handed_in_twice else 1
+        bank = self._planned.bank
+        self.bank.change(
+            {
+                "losesFiles": number == bank.loses_file,
+                "refuseFiles": "AM04 no cover" if number == bank.refuses_file else "",
+            }
+        )
+        names = {each.end_to_end: each.name for each in order_file.read(download.content).lines}
+        for _ in range(times):
+            taken = self.bank.take(download.content, clock.day_of(clock.now()))
+            self.handed_in.append(HandedIn(file_id, taken.message_id, taken, names))
+            self._note(f"hands in {taken.message_id}: {taken.status} {taken.reason}".rstrip())
+
+    async def settle_answers(self, database: Database) -> None:
+        """What the bank says of files at once: refused whole, or some of their transfers."""
+        for each in self.handed_in:
+            if each.taken.status == "RJCT" and not each.taken.refused:
+                reason = f"The bank has refused {each.message_id}: {each.taken.reason}"
+                await self._void(database, each, is_refused=True, reason=reason)
+            elif each.taken.refused:
+                await self._note_refused(database, each)
+
+    async def _note_refused(self, database: Database, handed_in: HandedIn) -> None:
+        keys = list(handed_in.taken.refused)
+        reason = f"The bank's answer to {handed_in.message_id} lists them"
+        proposal = await self._try(
+            database,
+            "notes refused transfers",
+            lambda tx: void.propose_refusal(
+                tx, handed_in.message_id, keys, reason=reason, actor=_HAWA, now=clock.now()
+            ),
+        )
+        await self._second(database, proposal)
+
+    async def void_lost(self, database: Database) -> None:
+        """Files that the bank has taken and never booked: as soon as statements of the days after say so."""
+        for each in self.handed_in:
+            if each.taken.status == "ACCP":
+                await self._void(database, each, is_refused=False, reason=_WHY)
+
+    async def _void(self, database: Database, handed_in: HandedIn, *, is_refused: bool, reason: str) -> None:
+        async with database.read() as connection:
+            file = await payout_files.get(connection, handed_in.message_id)
+            is_open = file is not None and await connection.fetchval(_HAS_OPEN, file.id)
+        if file is None or file.status is not FileStatus.APPROVED or not is_open:
+            return
+        proposal = await self._try(
+            database,
+            f"voids {handed_in.message_id}",
+            lambda tx: void.propose(tx, file.id, is_refused=is_refused, reason=reason, actor=_HAWA, now=clock.now()),
+        )
+        await self._second(database, proposal)
+
+    # Statements.
+
+    async def import_days(self, database: Database, first: date, last: date) -> str | None:
+        """The statement of these days; its id, or None if it is refused."""
+        name = self._planned.days.formats[self._exported % len(self._planned.days.formats)]
+        self._exported += 1
+        path = self._folder / f"{first}-{last}-{self._exported}.{_SUFFIXES[name]}"
+        path.write_bytes(FORMATS[name][1](self.bank, first, last))
+        return await self.import_file(database, path)
+
+    async def import_file(self, database: Database, path: Path) -> str | None:
+        async with database.read() as connection:
+            accounts = await payer_accounts.find_all(connection)
+        try:
+            [read] = read_file(path, accounts, number=PAYER)
+        except (Refusal, Impossible) as error:
+            self._note(f"cannot read {path.name}: {error}")
+            return None
+        imported = await self._try(
+            database,
+            f"imports {path.name}",
+            lambda tx: import_statement.import_statement(
+                tx, read, approval_amount=_APPROVAL_AMOUNT, actor=_HAWA, now=clock.now()
+            ),
+        )
+        if imported is None:
+            return None
+        await self._second(database, imported.proposal)
+        return str(imported.statement.id)
+
+    async def withdraw(self, database: Database, statement_id: str) -> None:
+        proposal = await self._try(
+            database,
+            "withdraws a statement",
+            lambda tx: withdraw_statement.propose(tx, statement_id, reason=_WHY, actor=_HAWA, now=clock.now()),
+        )
+        await self._second(database, proposal)
+
+    # What statements leave open.
+
+    async def decide_all(self, database: Database) -> None:
+        async with database.read() as connection:
+            open_ = await bank_lines.find_open_exceptions(connection)
+        for each in open_:
+            terms = await self._terms(database, each)
+            if terms is not None:
+                await self._decide(database, each, terms)
+
+    async def _decide(self, database: Database, exception: BankException, terms: LineTerms) -> None:
+        decided = await self._try(
+            database, f"decides {exception.kind}: {terms.action}", lambda tx: self._begin(tx, exception, terms)
+        )
+        if decided is not None and not decided.is_done:
+            await self._second(database, decided.proposal)
+
+    async def _begin(self, tx: Tx, exception: BankException, terms: LineTerms) -> Any:
+        return await decide_exception.begin(
+            tx,
+            exception.id,
+            terms,
+            reason=_WHY,
+            approval_amount=_APPROVAL_AMOUNT,
+            reference_prefix="MLP",
+            actor=_HAWA,
+            now=clock.now(),
+        )
+
+    async def _terms(self, database: Database, exception: BankException) -> LineTerms | None:
+        """What is to be done about a line, by what the treasurers know of their files; None: it stays open."""
+        line = exception.line
+        of_sum = next((each for each in self.handed_in if each.message_id in (line.key, line.message_id)), None)
+        match exception.kind:
+            case BankExceptionKind.UNKNOWN_KEY if (merchant := self._merchant_of(line.key)) is not None:
+                return LineTerms(action=BankAction.ADOPT, merchant_id=merchant, key=line.key)
+            case BankExceptionKind.NOT_SENT if self._merchant_of(line.key) is not None:
+                return await self._adopting(database, [line.key])
+            case BankExceptionKind.UNKNOWN_KEY | BankExceptionKind.UNKNOWN_DEBIT if of_sum is not None:
+                # Of a file that is lost, the bank says only the sum. Its merchants have asked again.
+                return await self._adopting(database, of_sum.paid_keys)
+            case BankExceptionKind.UNKNOWN_DEBIT if "CHARGES" in line.details:
+                return LineTerms(action=BankAction.BOOK, account=Account.NETWORK_FEES)
+        return None
+
+    async def _adopting(self, database: Database, keys: Sequence[str]) -> LineTerms | None:
+        async with database.read() as connection:
+            rows = await connection.fetch("SELECT id FROM settlements WHERE key = ANY($1) ORDER BY id", list(keys))
+        ids = tuple(row["id"] for row in rows)
+        return LineTerms(action=BankAction.ADOPT, settlement_ids=ids) if len(ids) == len(keys) else None
+
+    def _merchant_of(self, key: str) -> str | None:
+        """Whose account a transfer went to, by the treasurers' copies of their files."""
+        name = next((each.names[key] for each in self.handed_in if key in each.names), None)
+        return None if name is None else self._accounts[int(name.rpartition(" ")[2]) - 1].id
+
+    async def release(self, database: Database) -> None:
+        """After a restore: as soon as statements cover what was lost."""
+        async with database.read() as connection:
+            if await release.is_released(connection):
+                return
+        await self._try(database, "releases settlements", lambda tx: release.release(tx, now=clock.now()))
+
+    async def is_released(self, database: Database) -> bool:
+        async with database.read() as connection:
+            return await release.is_released(connection)
+
+    async def taken_statements(self, database: Database) -> list[str]:
+        async with database.read() as connection:
+            return [each.id for each in await statements.find_taken(connection)]
+
+    # How they act.
+
+    async def _approve(self, database: Database, name: str) -> bool:
+        done = await self._try(
+            database,
+            "approves",
+            lambda tx: approve.approve(tx, name, reference_prefix="MLP", actor=_NEEMA, now=clock.now()),
+        )
+        return done is not None
+
+    async def _second(self, database: Database, proposal: Proposal | None) -> None:
+        """Another operator approves; what is refused by then is rejected, so that it can be decided anew."""
+        if proposal is None or await self._approve(database, proposal.id):
+            return
+        await self._try(database, "rejects", lambda tx: approve.reject(tx, proposal.id, actor=_NEEMA, now=clock.now()))
+
+    async def _try(self, database: Database, what: str, act: Callable[[Tx], Awaitable[Any]]) -> Any:
+        """What came of it; None if it is refused."""
+        try:
+            async with database.begin() as tx:
+                done = await act(tx)
+        except (Refusal, Impossible) as error:
+            self._note(f"{what}: {getattr(error, 'code', '') or error}")
+            return None
+        self._note(what)
+        return done
+
+    def _note(self, what: str) -> None:
+        self.acts.append((clock.now(), what))
