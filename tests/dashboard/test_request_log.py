@@ -36,6 +36,7 @@ async def _lines(running: Running) -> list[dict[str, Any]]:
         f"/v1/payments/{LINK}",
         f"/callbacks/mpesa/{LINK}",
         f"/dashboard/password?token={LINK}",
+        f"/dashboard/stop?token={LINK}",
     ],
 )
 async def test_no_text_of_a_path_is_logged(running: Running, path: str) -> None:

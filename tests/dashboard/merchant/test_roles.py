@@ -36,6 +36,8 @@ GET   /dashboard/login/code                                         c
 POST  /dashboard/login/code                                         c
 GET   /dashboard/password                                           e
 POST  /dashboard/password                                           e
+GET   /dashboard/stop                                               e
+POST  /dashboard/stop                                               e
 POST  /dashboard/language                                           e
 POST  /dashboard/logout                                             v s o
 GET   /dashboard/confirm                                            v s o
