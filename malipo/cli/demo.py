@@ -19,6 +19,7 @@ from malipo.accounts.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.cli import simulator_setup
+from malipo.cli.bank.demo_accounts import add_demo_accounts
 from malipo.cli.child_processes import Child, Children, Program
 from malipo.cli.command_table import add_command
 from malipo.cli.database_url import database_url
@@ -204,6 +205,7 @@ async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: d
         await audit_log.append(
             tx, _ACTOR, "wallet.top_up", now=now, merchant_id=merchant_id, amount=_MONEY, reference="DEMO"
         )
+    await add_demo_accounts(tx, merchant_id, now=now)
     # Nobody has invited either of the two, and both passwords are set here: so they are two people from the start.
     password = await _password(tx, passwords, merchant_id, _EMAIL, "Demo", remembered.get("password", ""), now)
     approver_password = await _password(

@@ -3,6 +3,7 @@
 from tests.faults.fault import Fault
 from tests.faults.lists import (
     access,
+    bank,
     clients,
     collection_fast_path,
     doors,
@@ -43,5 +44,6 @@ _PARTS = (
     doors,
     clients,
     receipts,
+    bank,
 )
 FAULTS: tuple[Fault, ...] = tuple(fault for part in _PARTS for fault in part.FAULTS)
