@@ -45,6 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     times.pytest_configure(config)
+    order.pytest_configure(config)
     progress.pytest_configure(config)
     side_by_side.pytest_configure(config)
 

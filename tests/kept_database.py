@@ -199,19 +199,26 @@ class _PlansOnce(asyncpg.Connection):
         return str(status.decode())
 
 
-class _Lent(Database):
-    spare: list[Conn]
+class PlanningDatabase(Database):
+    """For what lives as long as a file of tests, and asks for more than a hundred statements: each is planned once."""
 
     async def _connect(self) -> Conn:
-        while self.spare:
-            if not (connection := self.spare.pop()).is_closed():
-                return connection
         connection = await super()._connect()
         connection.__class__ = _PlansOnce
         config = connection._config  # type: ignore[attr-defined]
         connection._config = config._replace(max_cacheable_statement_size=0)  # type: ignore[attr-defined]
         connection._stmt_cache.set_max_size(_MOST_STATEMENTS)  # type: ignore[attr-defined]
         return connection
+
+
+class _Lent(PlanningDatabase):
+    spare: list[Conn]
+
+    async def _connect(self) -> Conn:
+        while self.spare:
+            if not (connection := self.spare.pop()).is_closed():
+                return connection
+        return await super()._connect()
 
     async def close(self) -> None:
         assert self._pool is not None

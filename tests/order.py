@@ -4,11 +4,14 @@
 a fifth of the files, which the seed draws too: the parts of a seed are a whole run.
 """
 
+import gc
 import random
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
 import pytest
+from _pytest.unraisableexception import collect_unraisable
 
 _TESTS = Path(__file__).parent
 LONGEST = (
@@ -42,6 +45,23 @@ assert all(each.exists() for each in _PLACES), "a file was renamed"
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--order", type=int, metavar="SEED", help="run the tests in an order that this seed draws")
     parser.addoption("--part", default="1/1", metavar="K/N", help="of this order, run the Kth of N parts")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--order") is not None:
+        config.pluginmanager.register(_Leaks())
+
+
+class _Leaks:
+    """What a file of tests has left open fails its last test, and not one of another file at which Python notices it."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+        result = yield
+        if nextitem is None or nextitem.path != item.path:
+            gc.collect()
+            collect_unraisable(item.config)
+        return result
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -33,6 +33,7 @@ from tests.conftest import (
 from tests.journeys.in_process_api import InProcessApi, in_process_api
 from tests.journeys.webhook_receivers import Receiver, a_receiver
 from tests.journeys.webhook_stack import SECRET_KEY, webhook_stack
+from tests.kept_database import PlanningDatabase
 from tests.status_changes import change_status
 
 Make = Callable[..., Awaitable[Merchant]]
@@ -45,7 +46,7 @@ async def database_url(postgres: str, template: str) -> str:
 
 @pytest.fixture(scope="package")
 async def database(database_url: str) -> AsyncIterator[Database]:
-    async with Database.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
+    async with PlanningDatabase.opened(database_url, size=20, connect_seconds=PATIENCE_SECONDS) as database:
         yield database
 
 

@@ -61,6 +61,7 @@ from tests.conftest import (
 from tests.dashboard.operator.operator_pages import Operator
 from tests.dashboard.page_client import surfing
 from tests.journeys import operator_sessions
+from tests.kept_database import PlanningDatabase
 from tests.networks.clickpesa_spec import GET_TOKEN, TOKEN_GIVEN
 from tests.networks.clickpesa_spec import settings as clickpesa_settings
 from tests.networks.scripted_server import ScriptedServer, http
@@ -229,7 +230,9 @@ class Desk:
 async def desk(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
     url, folder = await create_database(postgres, template), tmp_path_factory.mktemp("grid")
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database.opened(url, size=10, connect_seconds=PATIENCE_SECONDS))
+        database = await stack.enter_async_context(
+            PlanningDatabase.opened(url, size=10, connect_seconds=PATIENCE_SECONDS)
+        )
         service = assemble(Settings(**NO_LIMITS, booking_approval_amount=LIMIT), database)
         stack.push_async_callback(service.finish)
         start = stack.enter_context(starting(folder))

@@ -8,6 +8,7 @@ from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, PATIENCE_SECONDS, Running, create_database, starting, until_ready
+from tests.kept_database import PlanningDatabase
 
 # Most tests of operators are not about the second factor. Those that are have it required, or set one up.
 OPTIONAL = {"operator_second_factor": "optional"}
@@ -20,7 +21,7 @@ async def database_url(postgres: str, template: str) -> str:
 
 @pytest.fixture(scope="package")
 async def database(database_url: str) -> AsyncIterator[Database]:
-    async with Database.opened(database_url, size=10, connect_seconds=PATIENCE_SECONDS) as database:
+    async with PlanningDatabase.opened(database_url, size=10, connect_seconds=PATIENCE_SECONDS) as database:
         yield database
 
 

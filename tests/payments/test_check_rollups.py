@@ -13,6 +13,7 @@ from malipo.payments.check import transactions as transactions_check
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, create_database, make_merchant
 from tests.journeys import database_facts
+from tests.kept_database import PlanningDatabase
 from tests.payments.test_listing import Shop, count, number
 
 
@@ -24,7 +25,7 @@ async def shop(database: Database, service: Service) -> Shop:
 @pytest.fixture(scope="module")
 async def counted(postgres: str, template: str) -> AsyncIterator[Database]:
     """A shop that no test changes: each takes its tampering back."""
-    async with Database.opened(await create_database(postgres, template), size=4) as database:
+    async with PlanningDatabase.opened(await create_database(postgres, template), size=4) as database:
         service = assemble(Settings(**NO_LIMITS), database)
         await _counted_shop(database, service)
         yield database

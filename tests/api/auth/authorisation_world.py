@@ -32,6 +32,7 @@ from tests.conftest import (
     until_ready,
 )
 from tests.journeys.full_stack import Elsewhere, a_worker
+from tests.kept_database import PlanningDatabase
 
 PASSWORD = "maji ya kunde 7"
 SECRET_KEY = "a-secret-of-the-table-of-authorisation"
@@ -131,7 +132,7 @@ async def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathF
     with starting(tmp_path_factory.mktemp("authorisation")) as start:
         running = await until_ready(start("api", database_url=url, **HOOKS))
         async with (
-            Database.opened(url, size=4, connect_seconds=PATIENCE_SECONDS) as database,
+            PlanningDatabase.opened(url, size=4, connect_seconds=PATIENCE_SECONDS) as database,
             aiohttp.ClientSession() as http,
             a_worker(Elsewhere(url, Settings(**HOOKS))),
         ):

@@ -28,6 +28,7 @@ from tests.conftest import NO_LIMITS, Merchant, _create, make_merchant
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
 from tests.journeys.money.conservation_model import BANDS, OPEN, PLANS, WALLET, Band, Batch, Create, Happen, Model
+from tests.kept_database import PlanningDatabase
 from tests.status_changes import change_status
 
 Done = TypeVar("Done")
@@ -63,7 +64,7 @@ class World:
 def world(postgres: str, template: str) -> Iterator[World]:
     with asyncio.Runner() as runner:
         url = runner.run(_create(postgres, f"test_{secrets.token_hex(6)}", template=template))
-        database = Database(url, size=10)
+        database = PlanningDatabase(url, size=10)
         runner.run(database.open())
         world = World(runner, database)
         yield world
