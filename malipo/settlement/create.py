@@ -81,8 +81,9 @@ class CreateSettlements:
 
     def _amount_of(self, draft: SettlementDraft, wallet: Wallet) -> int | Refusal:
         amount = whole_amount(wallet, draft.keep) if draft.amount is None else draft.amount
-        if amount < self._terms.least:
-            return NothingToSettle(whole_amount(wallet, draft.keep), self._terms.least)
+        least = max(self._terms.least, draft.minimum)
+        if amount < least:
+            return NothingToSettle(whole_amount(wallet, draft.keep), least)
         return amount if amount <= wallet.spendable else InsufficientBalance(amount, wallet, subject="settlement")
 
     async def _write(

@@ -16,7 +16,8 @@ _FIELDS = ("amount", "bankAccountId", "orderReference", "currency")
 
 class SettlementDraft(msgspec.Struct, frozen=True):
     amount: int | None  # None: all that can be settled, less what stays
-    keep: int = 0
+    keep: int = 0  # stays in the wallet
+    minimum: int = 0  # of a schedule: less is not settled
     bank_account_id: str | None = None
     order_reference: str | None = None
     scheduled_on: date | None = None

@@ -43,6 +43,7 @@ from malipo.worker.network_sender import NetworkSender
 from malipo.worker.poll_loop import LOOK_SECONDS, RARE_LOOK_SECONDS, run_forever, step_seconds
 from malipo.worker.pruner import prune_hourly
 from malipo.worker.receipt_log import ReceiptLog
+from malipo.worker.settlement_scheduler import SettlementScheduler
 from malipo.worker.statement_fetcher import StatementFetcher
 from malipo.worker.webhook_sender import WebhookSender
 
@@ -89,6 +90,7 @@ async def serve(
         collector = Collector(database, metrics.money, settings, clock, schema)
         checker = LedgerChecker(slow_database, settings)
         fetcher = StatementFetcher(slow_database, service.networks, settings, clock)
+        scheduler = SettlementScheduler(slow_database, settings, clock)
         readers = float_readers(service.networks, service.queries, settings, clock)
         process_tuning.collect_rarely()
         noting = asyncio.ensure_future(service_limits.note_at_start(database, settings, schema, clock=clock))
@@ -103,6 +105,7 @@ async def serve(
                     extra_loops=[
                         lambda _: collector.watch(),
                         checker.run,
+                        scheduler.run,
                         *([fetcher.run] if settings.statement_fetch else []),
                         *(each.run for each in readers),
                     ],

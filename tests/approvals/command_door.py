@@ -107,8 +107,10 @@ def _given(command: str, case: Case) -> list[str]:
             return [case.day, *(["--accept-difference", *WHY] if case.act == "close_with_difference" else [])]
         case ["close", "approve"]:
             return [case.day, "--here"]
-        case ["settlements", "verify" | "collect"]:
+        case ["settlements", "verify"]:
             return [case.subject, *EVIDENCE]
+        case ["settlements", "collect"]:
+            return [case.subject, "--waive", *EVIDENCE]
         case ["settlements", "reject-account" | "stop-account"]:
             return [case.subject, *WHY]
         case ["settlements", "cancel"]:

@@ -91,6 +91,7 @@ SENTENCES = {
     "batch.cancelled": "Cancelled {items} payouts of a batch",
     "bank_account.added": "Added the bank account {bic} {number}",
     "bank_account.stopped": "Stopped the bank account {bic} {number}",
+    "settlement.schedule_set": "Changed the schedule of settlements",
     "settlement.requested": "Requested a settlement to the bank",
     "settlement.cancelled": "Cancelled a settlement to the bank",
     "link.created": "Made a payment link",
