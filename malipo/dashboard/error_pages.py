@@ -30,7 +30,7 @@ _TITLES = {
 
 
 _NOT_YOURS = "Your role does not allow this. Ask an owner of your business."
-_NOTHING = "There is nothing here. It may belong to somebody else, or never have been."
+_NOTHING = "There is nothing here. It may be another person's, or it never existed."
 _WRONG_WAY = "This page does not take that."
 _TOO_SLOW = "The form did not arrive in time. Send it again."
 _NOT_NOW = "We cannot do this at the moment. Try again in a minute."

@@ -76,7 +76,7 @@ SENTENCES = {
     "second_factor_wrong": "This code is not right, or it was used already. Wait for the next one.",
     "too_many_codes": "Too many wrong codes. Wait an hour, use a browser in which you have logged in before, or use a "
     "recovery code.",
-    "merchant_inactive": "This business is not active. Ask whoever runs this service.",
+    "merchant_inactive": "This business is not active. Ask the operators of this service.",
     "too_many_keys": "There are as many keys as there may be. Revoke one first.",
     "too_many_webhooks": "There are as many endpoints as there may be. Delete one first.",
     "webhook_inactive": "The endpoint is paused. Resume it first.",
@@ -84,10 +84,10 @@ SENTENCES = {
     "url_invalid": "This address will not do.",
     "last_owner": "Your business needs an owner. Make somebody else one first.",
     "email_taken": "This email already has an account.",
-    "restored": "No payments are taken at the moment: the service was restored from a backup, and whoever runs it "
-    "looks at every payment first. Nothing has changed. Try again later.",
-    "on_hold": "No payments are taken at the moment: whoever runs this service has stopped them. Nothing has changed. "
-    "Try again later.",
+    "restored": "No payments are taken at the moment: the service was restored from a backup, and its operators check "
+    "every payment first. Nothing has changed. Try again later.",
+    "on_hold": "No payments are taken at the moment: the operators of this service have stopped them. Nothing has "
+    "changed. Try again later.",
     "rotation_under_way": "The secret is being changed already. Finish that first.",
 }
 _GENERAL = "This is not right."

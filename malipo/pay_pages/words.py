@@ -24,7 +24,7 @@ FAILED_SENTENCES = {
     FailureCode.REJECTED: _REFUSED,
 }
 CANCELLED_SENTENCE = "It was stopped before the phone was asked. Nothing was charged."
-GUEST_SENTENCE = "It was not paid. Only the browser that has begun it is told why."
+GUEST_SENTENCE = "It was not paid. Only the browser that has begun it shows why."
 
 # Why a link cannot be paid.
 CLOSED_SENTENCES = {
@@ -37,8 +37,8 @@ CLOSED_SENTENCES = {
 
 # Why a press is refused, by code.
 REFUSED_SENTENCES = {
-    "link_busy": "Somebody is paying this at the moment. Wait until that has ended.",
-    "link_busy_for": "Somebody is paying this at the moment. Wait until that has ended: about {seconds} seconds.",
+    "link_busy": "Another person is paying this at the moment. Wait until that has ended.",
+    "link_busy_for": "Another person is paying this at the moment. Wait until that has ended: about {seconds} seconds.",
     "already_asked": "This number is being asked to pay here already. Look at that phone.",
     "second_number_doubt": "Another number was asked before, and it is not known yet whether it has paid. Look for an "
     "SMS on that phone first.",

@@ -11,7 +11,7 @@ SENTENCES = {
     "exception_outcome": "The outcome is completed or failed.",
     "exception_nothing_done": "There is no action that could be undone.",
     "exception_payment_resolved": "To undo what was decided about a payment, decide the opposite about that payment.",
-    "exception_cause_gone": "Its cause has gone since this was proposed. Reject the proposal.",
+    "exception_cause_gone": "Its cause has ended since this was proposed. Reject the proposal.",
     "exception_undone_gone": "The action to undo no longer exists.",
     "match_no_payment": "There is no payment {name!r}.",
     "match_no_place": "The line is matched or booked already, or the payment has another line.",

@@ -144,8 +144,8 @@ IMPORTS = {
     "withdraw_by_answerable": "You imported this file, or said how it is read: another operator agrees that it is "
     "withdrawn.",
     "withdraw_done": "This statement was withdrawn.",
-    "withdraw_not_of_statement": "Only the fees and sweeps of a statement are undone here. What was decided about one "
-    "line is undone with its exception.",
+    "withdraw_not_of_statement": "Only the fees and sweeps of a statement are undone here. To undo a decision about "
+    "one line, open its exception.",
     "withdraw_decided": "Operators have matched, booked or adopted {count} of its lines. Undo that first.",
     "withdraw_proposed": "{count} exceptions of its lines, or of payments that it does not have, wait for a second "
     "operator. Approve or reject them first.",

@@ -136,7 +136,7 @@ async def moved_for(shop: Client, payment: str) -> int:
 async def invite(page: Page, email: str, role: str) -> str:
     """The link by which somebody new chooses a password."""
     await page.goto("/dashboard/settings/people")
-    await page.get_by_role("link", name="Add somebody").click()
+    await page.get_by_role("link", name="Add a person").click()
     await page.get_by_label("Name").fill("Upendo Shirima")
     await page.get_by_label("Email").fill(email)
     await page.get_by_label(role).check()

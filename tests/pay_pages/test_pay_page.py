@@ -113,7 +113,7 @@ async def test_pressing_twice_and_in_two_browsers_is_one_payment(
     assert "Look at your phone" in (await customer.get(at(link))).words
     busy = await press(other, link, "0754 000 200")
     assert busy.status == 409
-    assert "Somebody is paying this at the moment" in busy.words
+    assert "Another person is paying this at the moment" in busy.words
     assert len(await steps.payments()) == 1
 
 
@@ -431,7 +431,7 @@ async def test_a_guest_does_not_see_why_it_is_not_paid(steps: LinkSteps, custome
     assert "not enough money" in (await customer.get(at(link))).words
     guest = await other.get(at(link))
     assert "not enough money" not in guest.words
-    assert "It was not paid. Only the browser that has begun it is told why." in guest.words
+    assert "It was not paid. Only the browser that has begun it shows why." in guest.words
 
 
 async def test_the_cookie_of_one_link_is_none_of_another(steps: LinkSteps, customer: Customer, other: Customer) -> None:

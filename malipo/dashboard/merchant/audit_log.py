@@ -102,7 +102,7 @@ SENTENCES = {
 }
 _KEY = "The API key “{name}” that ends in {last4}"
 ROLES = {"owner": "owner", "staff": "staff", "viewer": "viewer"}
-WHO = {"operator": "Whoever runs this service", "malipo": "malipo"}
+WHO = {"operator": "The operators of this service", "malipo": "malipo"}
 
 _PER_PAGE = 50
 # The subject of each kind of entry, and the page that shows it, where there is one.

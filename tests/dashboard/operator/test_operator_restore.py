@@ -303,7 +303,7 @@ async def test_a_merchant_is_told_why_no_payment_is_taken_and_nothing_is_made(
     else:
         async with operator_pages.service.queries.database.begin() as tx:
             await installation.set_hold(tx, held_by="operator asha", reason="Counting")
-    sentence = {"restored": "restored from a backup", "held": "whoever runs this service has stopped them"}[closed]
+    sentence = {"restored": "restored from a backup", "held": "the operators of this service have stopped them"}[closed]
     typed = {"amount": "1500", "channel": "MPESA", "phone": "0754000200", "name": "Juma", "key": "dashboard-1"}
     async with surfing(operator_pages.running.url) as surfer:
         await _shopkeeper(operator_pages, surfer)

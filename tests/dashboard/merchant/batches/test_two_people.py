@@ -131,6 +131,6 @@ async def test_a_waiting_batch_says_who_can_approve_it_and_from_when(office: Off
     shown = await office.owner.get(page)
     assert "Colleague can approve it from" in shown.words
     assert "Sooner, if an owner who had no part in adding them vouches." in shown.words
-    assert "There is nobody who may approve it" not in shown.words
+    assert "Nobody may approve it" not in shown.words
     approval = await office.owner.get("/dashboard/settings/approval")
     assert SAYS in approval.words

@@ -166,7 +166,7 @@ async def test_cancelling_asks_first_and_says_that_a_customer_is_being_asked(des
     await desk.steps.sent(link)
 
     asked = await desk.surfer.get(f"{PATH}/{link.id}/cancel")
-    assert "A customer is being asked at this moment" in asked.words
+    assert "A customer has an open prompt right now" in asked.words
     assert (await desk.link(link.id)).status is LinkStatus.ACTIVE
     done = await desk.surfer.post(f"{PATH}/{link.id}/cancel")
 
