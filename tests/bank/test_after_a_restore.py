@@ -33,13 +33,14 @@ class RestorableDesk:
         self._postgres, self._url, self._folder = postgres, url, folder
         self._copy = ""
         self.bank = Bank()
+        self.fee = 0
         self.at = monday_long_ago()
         self.merchant: conftest.Merchant | None = None
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[BankDesk]:
         async with Database.opened(self._url, size=10, connect_seconds=conftest.PATIENCE_SECONDS) as database:
-            service = assemble(Settings(**NO_LIMITS), database, clock=lambda: self.at)
+            service = assemble(Settings(**NO_LIMITS, settlement_fee=self.fee), database, clock=lambda: self.at)
             try:
                 if self.merchant is None:
                     self.merchant = await make_merchant(database, wallet=1_000_000)

@@ -3,10 +3,12 @@ ours agree line by line, and every shilling is accounted for."""
 
 import random
 from datetime import date, timedelta
+from itertools import pairwise
 
 from malipo.bank.balance import BankBalance, find_balance
 from malipo.ledger.bookings import BookingKind, book
 from malipo.settlement.settlement import Settlement
+from malipo.settlement.store import report_lines, settlements
 from tests.bank.bank_desk import BankDesk
 from tests.bank.test_after_a_restore import RestorableDesk, release_settlements, restorable
 from tests.operators.booking_steps import ASHA, JUMA
@@ -94,6 +96,7 @@ class Fortnight:
 
 async def test_two_weeks(restorable: RestorableDesk) -> None:
     fortnight = Fortnight(7)
+    restorable.fee = 250
     async with restorable.opened() as desk:
         await fortnight.begin(desk)
         for number in range(RESTORED):
@@ -172,5 +175,23 @@ async def check(fortnight: Fortnight, desk: BankDesk) -> None:
     for settlement, status in zip(fortnight.asked, statuses, strict=True):
         paid = -100 * settlement.net_amount
         assert by_key[settlement.key] == ([paid] if status == "COMPLETED" else [paid, -paid])
+    await check_reports(desk)
     assert balances.get("in_settlement", 0) == 0
     assert balances.get("suspense", 0) == 0
+
+
+async def check_reports(desk: BankDesk) -> None:
+    """Every settlement's report adds up, begins where the one before has ended, and together they have every line."""
+    async with desk.database.snapshot() as connection:
+        ids = [row["id"] for row in await connection.fetch("SELECT id FROM settlements")]
+        found = [await report_lines.find_report(connection, each) for each in await settlements.find(connection, ids)]
+        wallets = await connection.fetch("SELECT merchant_id, statement_lines FROM wallets")
+    reports = [each for each in found if each is not None]
+    assert len(reports) == len(ids) > 30
+    assert all(each.adds_up for each in reports)
+    for merchant_id, _ in wallets:
+        of_one = [each for each in reports if each.settlement.merchant_id == merchant_id]
+        in_order = sorted(of_one, key=lambda each: each.first_line)
+        assert in_order[0].first_line == 1
+        for before, after in pairwise(in_order):
+            assert (after.first_line, after.opening) == (before.last_line + 1, before.closing)
