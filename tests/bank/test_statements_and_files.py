@@ -212,7 +212,10 @@ async def test_a_top_up_is_matched_with_its_booking_whichever_comes_first(desk: 
     assert (done.found.bookings, await desk.kinds()) == (1, ["unknown_credit"])
     async with desk.database.begin() as tx:
         await book(tx, BookingKind.TOP_UP, desk.merchant.id, 50_000, reference="NMB-8", now=desk.now)
+    exception = await the_exception(desk)
     assert ((await desk.match()).bookings, await desk.kinds()) == (1, [])
+    with pytest.raises(Conflict, match="bank_exception_resolved"):
+        await desk.decide(exception, "book", account="suspense")
 
 
 async def the_exception(desk: BankDesk) -> BankException:
