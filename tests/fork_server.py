@@ -165,7 +165,7 @@ def _start(count: int) -> list[socket.socket]:
 
 def _wait_for(process: subprocess.Popen[bytes], starter: int) -> None:
     if os.getpid() == starter:  # A fork has the same list of things to do at its end.
-        process.wait(10)
+        process.wait(240)
 
 
 @cache

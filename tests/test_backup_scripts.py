@@ -10,7 +10,7 @@ SCRIPTS = Path(__file__).parent.parent / "deploy/backup"
 
 
 def _run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SCRIPTS / script, *map(str, arguments)], capture_output=True, text=True, timeout=30)
+    return subprocess.run([SCRIPTS / script, *map(str, arguments)], capture_output=True, text=True, timeout=240)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ _LOOK = "import os; os.environ.pop('LC_CTYPE', 0); print(os.getcwd(), sorted(os.
 
 def _said(*command: str, cwd: Path) -> tuple[int, bytes, bytes]:
     with TemporaryFile() as out, TemporaryFile() as err:
-        code = fork_server.run_module(*command, env=ENVIRONMENT, cwd=cwd, stdout=out, stderr=err).wait(60)
+        code = fork_server.run_module(*command, env=ENVIRONMENT, cwd=cwd, stdout=out, stderr=err).wait(240)
         return code, os.pread(out.fileno(), 2**20, 0), os.pread(err.fileno(), 2**20, 0)
 
 
@@ -47,5 +47,5 @@ def test_whoever_waits_for_one_is_told_by_what_signal_it_died(name: str) -> None
     with pytest.raises(subprocess.TimeoutExpired):
         child.wait(0.01)
     child.send_signal(signal.Signals[name])
-    assert child.wait(60) == child.poll() == child.returncode == -signal.Signals[name]
+    assert child.wait(240) == child.poll() == child.returncode == -signal.Signals[name]
     child.kill()  # Nobody is hit: it is known to be gone.

@@ -86,7 +86,7 @@ def test_the_dashboard_asks_only_for_what_there_is() -> None:
 async def test_a_process_learns_without_a_restart_that_nothing_is_sent(running: Running, service: Service) -> None:
     async def until_shown(*, fenced: int, held: int, epoch: int) -> None:
         wanted = {"malipo_fenced": fenced, "malipo_held": held, "malipo_epoch": epoch}
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             while True:
                 text = (await _metrics(running.url))[1]
                 shown = {

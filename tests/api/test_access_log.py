@@ -13,7 +13,7 @@ async def test_the_line_of_a_request_has_the_id_of_its_transaction(running: Runn
     await api("POST", f"/v1/payments/{payout['reference']}/cancel")
     missing = await api("GET", "/v1/payments/MLP-1")
     unknown = await api("GET", "/v1/nowhere/asha@example.com")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while unknown.headers["X-Request-Id"] not in (text := running.log.read_text()):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]

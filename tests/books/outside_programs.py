@@ -45,7 +45,7 @@ def hledger_balances(file: Path) -> dict[str, int]:
 
 
 def _run(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     if done.returncode != 0:
         print(done.stdout, done.stderr)
     done.check_returncode()

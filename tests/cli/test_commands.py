@@ -32,7 +32,7 @@ def started_whole(*arguments: str, **settings: str) -> subprocess.CompletedProce
         env=environment(settings),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
 
 

@@ -31,7 +31,7 @@ def test_help_imports_no_command() -> None:
 
 def _imported_by(call: str) -> set[str]:
     code = f"import sys; from malipo.cli import parser, run; {call}; print(*sys.modules, file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True)
     return set(done.stderr.split())
 
 

@@ -251,7 +251,7 @@ def _at_a_terminal(asha: dict[str, str], path: str, *, answers: list[str]) -> tu
     process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment)
     os.close(theirs)
     threading.Thread(target=os.write, args=(ours, "".join(f"{each}\n" for each in answers).encode())).start()
-    said, _ = process.communicate(timeout=60)
+    said, _ = process.communicate(timeout=240)
     os.close(ours)
     return said.decode(), process.returncode
 

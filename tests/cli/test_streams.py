@@ -20,7 +20,7 @@ def run(*arguments: str, database_url: str = "", redirected: str = "") -> subpro
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         start_new_session=True,
     )
 
@@ -35,7 +35,7 @@ def write_for_nobody(*arguments: str, environment: dict[str, str], with_errors: 
             env={"PATH": os.environ["PATH"]} | environment,
             stdout=theirs,
             stderr=theirs if with_errors else subprocess.PIPE,
-            timeout=60,
+            timeout=240,
         )
     finally:
         os.close(theirs)

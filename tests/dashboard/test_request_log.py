@@ -18,7 +18,7 @@ LINK = "mlp_live_0123456789abcdef"
 async def _lines(running: Running) -> list[dict[str, Any]]:
     """The log, when all that was asked before is in it."""
     last = await asyncio.to_thread(exchange, running.url, request("GET", "/healthz"))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while last.headers["x-request-id"] not in (text := running.log.read_text()):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]

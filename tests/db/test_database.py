@@ -182,7 +182,7 @@ async def test_closing_waits_for_nobody_who_works_too_long(database_url: str) ->
 
     await database.close()
 
-    assert loop.time() - began < 4
+    assert loop.time() - began < 30, "half of what it sleeps"
     with pytest.raises(ConnectionLost):
         await asleep
 

@@ -75,7 +75,7 @@ async def a_reader(
 
 
 async def until_on(reader: Reader, where: str) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while await reader.where() != where:
             await asyncio.sleep(0.05)
             await reader.standby.sample()
@@ -174,7 +174,7 @@ async def test_an_api_process_reads_statements_from_the_standby_and_answers_with
                 assert answer.status == 200, answer.body
                 return len(answer.body["entries"])
 
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(240):
                 while follower.ask("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'malipo'") == "0":
                     assert await entries() == 1
             await asyncio.to_thread(follower.stop, "immediate")

@@ -100,7 +100,7 @@ class Shop:
         self.process = process = self.launch()
         self._reader = threading.Thread(target=self._read, args=[process], daemon=True)
         self._reader.start()
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while not _answers(self.port):
             assert process.poll() is None, self.lines
             assert time.monotonic() < deadline, self.lines
@@ -118,7 +118,7 @@ class Shop:
             return
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(60)
+        self.process.wait(240)
         self._reader.join(10)
 
     def reopen(self, *secrets: str) -> "Shop":

@@ -90,7 +90,7 @@ def test_a_receiver_without_a_usable_secret_does_not_start(
 ) -> None:
     process: subprocess.Popen[str] = Shop(language, tmp_path, secrets=secrets).launch()
     try:
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=240)
     finally:
         process.kill()
     assert process.returncode == 1

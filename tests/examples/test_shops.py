@@ -93,7 +93,7 @@ class Shop:
     def close(self) -> None:
         if self.process is not None:
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait(60)
+            self.process.wait(240)
 
     async def __call__(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         async with self.http.request(method, self.url + path, json=body) as answer:

@@ -126,7 +126,7 @@ class Cluster:
             stdout=output,
             stderr=output,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
         )
         assert done.returncode == 0, f"{command}: {done.stderr}"

@@ -226,4 +226,4 @@ def _running(place: Place, folder: Path, *command: str) -> Iterator[CrashingWork
     finally:
         if process.poll() is None:
             process.kill()
-        process.wait(60)
+        process.wait(240)

@@ -117,7 +117,7 @@ async def test_an_approver_killed_before_the_commit_leaves_it_open(desk: Desk, d
             child = fork_server.run_module(*approve, env=environment, stdout=said, stderr=said)
             await until(lambda: _waiting(desk.database), what="the approval waits for the wallet")
             child.kill()
-            assert await asyncio.to_thread(child.wait, 10) < 0
+            assert await asyncio.to_thread(child.wait, 240) < 0
     assert (await desk.available(), await desk.open()) == (1_000_000, ["NMB-1"])
     assert [what for what, _ in await desk.deeds()] == ["wallet.top_up_proposed"]
 

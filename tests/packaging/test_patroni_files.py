@@ -18,7 +18,7 @@ def test_a_trial_without_its_programs_names_each_and_how_to_get_it(tmp_path: Pat
     environment = {"PATH": str(tmp_path), "POSTGRES_TOOLS": str(tmp_path)}
     for arguments in (["--check"], [str(tmp_path / "trial")]):
         tried = subprocess.run(
-            [sys.executable, FOLDER / "try", *arguments], env=environment, capture_output=True, text=True, timeout=30
+            [sys.executable, FOLDER / "try", *arguments], env=environment, capture_output=True, text=True, timeout=240
         )
         assert tried.returncode == 1
         assert "try: patroni is missing: pip install 'patroni[etcd3,psycopg3]'" in tried.stderr

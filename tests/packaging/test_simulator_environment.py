@@ -34,7 +34,7 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
         env={"PYTHONPATH": str(SCRIPT.parents[2])},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
 

@@ -126,7 +126,7 @@ def demo(installed: Path, tmp_path: Path) -> Iterator[Path]:
         yield tmp_path
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(240)
         process.stdout.close()
         log.close()
 

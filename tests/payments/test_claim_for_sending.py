@@ -78,7 +78,7 @@ async def test_a_payment_that_is_being_cancelled_is_not_waited_for_and_not_sent(
     first, second = await steps.open_many(Type.DISBURSEMENT, 2)
     async with steps.database.begin() as tx:
         await tx.execute("SELECT FROM transactions WHERE id = $1 FOR UPDATE", first.id)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             assert of((await steps.claim()).to_send) == [second.id]
     assert of((await steps.claim()).to_send) == [first.id]
 

@@ -39,7 +39,7 @@ class Process:
 
     def _ended(self) -> tuple[int, str]:
         if self._end is None:
-            code = self.process.wait(60)
+            code = self.process.wait(240)
             with self._words, self._complaints:
                 self._complaints.seek(0)
                 self._end = code, self._complaints.read()

@@ -266,7 +266,7 @@ async def test_reset_is_remembered_too(begin: Callable[..., Process], http: aioh
 def test_a_broken_line_is_not_passed_over(state: Path) -> None:
     (state / "journal.jsonl").write_text('{"type":"told"}\n')
     process = launch("--port", "0", "--state", str(state))
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=240)
     assert process.returncode == 1
     assert errors.startswith("Line 1 of ")
     assert errors.count("\n") == 1
@@ -274,7 +274,7 @@ def test_a_broken_line_is_not_passed_over(state: Path) -> None:
 
 def test_two_cannot_share_a_folder(process: Process, folder: Path) -> None:
     other = launch("--port", "0", "--state", str(folder))
-    _, errors = other.communicate(timeout=60)
+    _, errors = other.communicate(timeout=240)
     assert other.returncode == 1
     assert errors == f"Another simulator keeps its state in {folder}.\n"
 

@@ -65,7 +65,7 @@ def _wrong(sim: Sim, library: Library) -> dict[str, Any]:
 
 async def settled(sim: Sim, channel: str, reference: str) -> Any:
     """The payment when it has been decided; an error if the network never took it."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while True:
         found = await sim("GET", f"/api/transactions/{channel}/{reference}", status=None)
         if found.get("state") != "pending":
@@ -76,7 +76,7 @@ async def settled(sim: Sim, channel: str, reference: str) -> Any:
 
 async def moved(sim: Sim, phone: str, awaited: list[tuple[str, int]]) -> list[tuple[str, int]]:
     """What the phone's book shows; money that is on its way is waited for."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while True:
         found = await sim.charged(phone)
         if found == awaited or time.monotonic() > deadline:

@@ -165,7 +165,7 @@ async def test_tigopesasdk_takes_a_callback_and_is_acknowledged_but_reads_the_te
 
 async def _told(sim: Sim) -> list[str]:
     """What the network thinks of how its callbacks were acknowledged, when each has been."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     while True:
         seen = [each["verdict"] for each in await sim("GET", "/api/seen") if each["direction"] == "out"]
         if seen and all(seen):

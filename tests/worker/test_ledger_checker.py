@@ -168,7 +168,7 @@ async def test_a_worker_process_finds_a_wrong_row_and_says_so(
 ) -> None:
     await execute(database, WRONG)
     running = start("worker", database_url=database_url, **NO_LIMITS)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(240):
         while "ledger_check.not_clean" not in running.log.read_text():
             assert running.process.poll() is None, running.log.read_text()
             await asyncio.sleep(0.1)

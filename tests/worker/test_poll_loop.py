@@ -27,7 +27,7 @@ class Steps:
         return len(self.began) <= self._full
 
     async def until(self, number: int) -> None:
-        async with self._changed, asyncio.timeout(30):
+        async with self._changed, asyncio.timeout(240):
             await self._changed.wait_for(lambda: len(self.began) >= number)
 
     @asynccontextmanager

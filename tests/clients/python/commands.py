@@ -44,4 +44,4 @@ def started(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[by
         yield process, log.read_text
     finally:
         process.kill()
-        process.wait(60)
+        process.wait(240)

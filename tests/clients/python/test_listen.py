@@ -71,7 +71,7 @@ async def test_an_event_is_tried_until_it_is_taken_and_goes_on_there_after_a_kil
         await receiver.until(6)
         await until(lambda: _is("evt_3" in said() or said().count("→ 200") >= 3), what="that it has said so")
         process.send_signal(signal.SIGINT)
-        assert await asyncio.to_thread(process.wait, 90) == 0
+        assert await asyncio.to_thread(process.wait, 240) == 0
         assert "Going on where the last one stopped." in said()
         assert said().endswith("The next start goes on from here.\n")
     assert receiver.ids == ["evt_0", "evt_0", "evt_1", "evt_1", "evt_2", "evt_3"]
@@ -87,7 +87,7 @@ async def test_a_service_that_is_away_is_waited_for_and_a_lost_place_is_said(
         await until(lambda: _is("Waiting." in said()), what="that it says so")
         lost = {"error": "Lost.", "details": {"after": ["…"], "goOn": ["1"]}}
         async with serving(feed.take, port):
-            assert await asyncio.to_thread(process.wait, 90) == 0
+            assert await asyncio.to_thread(process.wait, 240) == 0
             feed.troubles = [
                 web.Response(status=503, headers={"Retry-After": "0"}),
                 web.json_response(lost, status=400, headers={"X-Error-Code": "cursor_lost"}),

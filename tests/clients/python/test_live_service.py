@@ -59,7 +59,7 @@ async def test_a_collection_from_the_request_to_its_refund(stack: FullStack, mal
         with pytest.raises(IdempotencyKeyReused):
             malipo.payments.collect(**{**order, "amount": 6000})
 
-        paid = malipo.payments.wait_until_ended(payment.id, timeout=60)
+        paid = malipo.payments.wait_until_ended(payment.id, timeout=240)
 
         assert (paid.status, paid.amount, paid.metadata) == ("COMPLETED", 5000, {"orderId": "17"})
         assert [each.status for each in paid.status_logs or ()] == ["PENDING", "PROCESSING", "COMPLETED"]
@@ -67,7 +67,7 @@ async def test_a_collection_from_the_request_to_its_refund(stack: FullStack, mal
         assert malipo.wallet.get().available == before + paid.net_amount
         refund = malipo.payments.refund(payment.reference, amount=2000, reason="Broken", idempotency_key="refund-17")
         assert (refund.type, refund.refund_of) == ("DISBURSEMENT", payment.id)
-        assert malipo.payments.wait_until_ended(refund.id, timeout=60).status == "COMPLETED"
+        assert malipo.payments.wait_until_ended(refund.id, timeout=240).status == "COMPLETED"
         assert malipo.payments.get(payment.id).refunded_amount == 2000
         receipt = malipo.payments.receipt(payment.id)
         assert (receipt.amount, receipt.refunded_amount, receipt.facts) == (5000, 2000, [])
@@ -90,7 +90,7 @@ async def test_the_same_awaited(stack: FullStack) -> None:
                 for _ in range(5)
             )
         )
-        ended = await asyncio.gather(*(malipo.payments.wait_until_ended(each.id, timeout=60) for each in sent))
+        ended = await asyncio.gather(*(malipo.payments.wait_until_ended(each.id, timeout=240) for each in sent))
         assert {each.status for each in ended} == {"COMPLETED"}
         found = [each.id async for each in malipo.payments.list(order_reference="W46", page_size=2)]
         assert sorted(found) == sorted(each.id for each in sent)

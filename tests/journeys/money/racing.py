@@ -38,7 +38,7 @@ async def held_up(
             waiting = await connection.fetchval("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
 
     try:
-        async with asyncio.timeout(60), connection.transaction():
+        async with asyncio.timeout(240), connection.transaction():
             await connection.execute(statement, *values)
             yield until_waiting
     finally:

@@ -24,7 +24,7 @@ from tests.journeys.outages.load import made_once as made_once
 async def test_a_service_asked_to_stop_answers_what_it_took_and_takes_nothing_new(
     start: Callable[..., Running], data_dir: Path
 ) -> None:
-    running = await until_ready(start("serve", data_dir=data_dir, **NO_LIMITS))
+    running = await until_ready(start("serve", data_dir=data_dir, worker_stop_seconds=60, **NO_LIMITS))
     merchant = await onboard_merchant(data_dir)
 
     async with calling(running, merchant) as client, opened(data_dir) as database:
@@ -44,15 +44,15 @@ async def test_a_service_asked_to_stop_answers_what_it_took_and_takes_nothing_ne
                 assert running.process.poll() is None
             began = time.monotonic()
             async with asyncio.timeout(240):
-                code = await asyncio.to_thread(running.process.wait, 10)
+                code = await asyncio.to_thread(running.process.wait, 240)
             stopped = time.monotonic() - began
 
         print(
             f"SIGTERM under load: reader released after {released:.2f} s, ended {stopped:.2f} s after its last answer"
         )
         assert (code, answer.status, answer.body["transaction"]["status"]) == (0, 200, "PENDING")
-        assert released < 0.7
-        assert stopped < 5
+        assert released < 15, "half of what it may wait"
+        assert stopped < 15, "nothing was waited for until its time was over"
         assert {each.status for each in load.answers.values()} == {201}
         assert len(under_way) > 1
         assert under_way <= set(load.answers)

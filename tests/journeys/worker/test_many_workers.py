@@ -60,7 +60,7 @@ def _worker(full_stack: FullStack, folder: Path) -> Iterator[fork_server.Child]:
         yield process
     finally:
         process.kill()
-        process.wait(60)
+        process.wait(240)
 
 
 async def _completed(full_stack: FullStack) -> int:

@@ -219,7 +219,7 @@ async def test_a_booking_that_began_first_is_waited_for(books: Books) -> None:
     async with books.database.begin() as tx:
         assert await first_open_day(tx) is None
         closing = asyncio.create_task(books.try_to_close(MONDAY))
-        async with books.database.read() as connection, asyncio.timeout(60):
+        async with books.database.read() as connection, asyncio.timeout(240):
             while not await connection.fetchval(_WAITING):
                 pass
         assert not closing.done()

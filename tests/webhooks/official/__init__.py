@@ -48,7 +48,7 @@ def verify_with_openssl(secret: str, header_value: str, body: bytes) -> None:
 
 
 def _run(command: list[str], given: bytes) -> str:
-    done = subprocess.run(command, input=given, capture_output=True, timeout=30, check=False)
+    done = subprocess.run(command, input=given, capture_output=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode().strip()
 
