@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.messages import write
 from malipo.messages.kinds import Kind
+from malipo.messages.store import messages
 from malipo.restore.store import installation
 from tests.conftest import NO_LIMITS, PATIENCE_SECONDS, Merchant, Running
 from tests.mail.mail_server import CUT, SILENT, RunningServer, mail_server
@@ -143,3 +145,16 @@ async def test_a_person_who_was_removed_is_told_what_was_written_before(
     await sender(database, server.at(), times)()
 
     assert [to for _, to, _ in server.inbox.envelopes] == [[gone.email]]
+
+
+async def test_what_has_ended_is_deleted_after_its_time_and_what_waits_is_not(
+    database: Database, server: RunningServer, neema: Person, times: Times
+) -> None:
+    await tell(database, neema)
+    await sender(database, server.at(), times)()
+    times.pass_(days=89)
+    await tell(database, neema, now=times.now)
+    async with database.begin() as tx:
+        assert await messages.prune(tx, before=times.now - timedelta(days=90), most=10) == 0
+        assert await messages.prune(tx, before=times.now - timedelta(days=88), most=10) == 1
+    assert await states(database) == ["waiting"]
