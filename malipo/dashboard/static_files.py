@@ -14,7 +14,7 @@ PATH = "/dashboard/static"
 # Files that every page needs are put into one style and one script: a phone far from us waits for each request.
 _BUNDLES = {
     "site.css": ("theme.css", "style.css", "pages.css", "batches.css"),
-    "site.js": ("copy.js", "once.js", "start.js"),
+    "site.js": ("copy.js", "submit_once.js", "start.js"),
 }
 
 

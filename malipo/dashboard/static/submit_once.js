@@ -1,4 +1,4 @@
-// A form is sent once, however often its button is pressed. The server sees to payments by itself.
+// A form is submitted once, even if its button is pressed twice. For payments the server guarantees that itself.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post") return;
