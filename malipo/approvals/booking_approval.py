@@ -42,6 +42,7 @@ class BookingTerms(msgspec.Struct, frozen=True, kw_only=True):
     merchant_id: str | None = None  # None: a transfer of the house
     channel: str | None = None  # of a transfer
     account: str | None = None
+    releases: str | None = None  # of money in suspense: the house booking that it is taken from
     is_back: bool = False  # of money of the house at its bank
     day: date | None = None  # the same
 
@@ -57,7 +58,8 @@ class ProposedBooking(BookingTerms, frozen=True, kw_only=True):
     @property
     def booking(self) -> AnyBooking:
         if self.merchant_id is not None:
-            return Booking(bookings.BookingKind(self.kind), self.merchant_id, self.amount, self.bank_reference)
+            kind = bookings.BookingKind(self.kind)
+            return Booking(kind, self.merchant_id, self.amount, self.bank_reference, self.releases)
         assert self.channel is not None
         assert self.account is not None
         if self.kind in list(BankBookingKind):
@@ -235,6 +237,8 @@ async def _propose(tx: Tx, booking: AnyBooking, *, actor: Actor, now: datetime) 
         channel=booking.channel,
         account=booking.account,
     )
+    if isinstance(booking, Booking):
+        terms = replace(terms, releases=booking.releases)
     if isinstance(booking, BankBooking):
         terms = replace(terms, is_back=booking.is_back, day=booking.day)
     proposal = Proposal(
@@ -287,8 +291,8 @@ def _details(booking: AnyBooking | ProposedBooking) -> dict[str, Any]:
     """Owner, amount and bank reference, for the audit log."""
     whose: dict[str, Any]
     match booking.booking if isinstance(booking, ProposedBooking) else booking:
-        case Booking(merchant_id=merchant_id):
-            whose = {"merchant_id": merchant_id}
+        case Booking(merchant_id=merchant_id, releases=releases):
+            whose = {"merchant_id": merchant_id} | ({"releases": releases} if releases else {})
         case Transfer(channel=channel, account=account):
             whose = {"channel": channel, "account": account}
         case house:

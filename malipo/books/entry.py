@@ -29,6 +29,8 @@ class EntryKind(StrEnum):
     NETWORK_FEE = "network_fee"
     SWEEP = "sweep"
     LINE = "line"
+    BANK_LINE = "bank_line"
+    SUSPENSE_RELEASE = "suspense_release"
     ROUNDING = "rounding"
     OPENING_BALANCE = "opening_balance"
     CAPITAL = "capital"
@@ -92,6 +94,7 @@ _ROUTES = {
     ("in_flight", "wallet"): EntryKind.PAYOUT_GIVEN_BACK,
     ("bank", "wallet"): EntryKind.TOP_UP,
     ("wallet", "bank"): EntryKind.SETTLEMENT,
+    ("suspense", "wallet"): EntryKind.SUSPENSE_RELEASE,
     ("wallet", "in_settlement"): EntryKind.SETTLEMENT_RESERVED,
     ("in_settlement", "bank"): EntryKind.SETTLEMENT_PAID,
     ("in_settlement", "fees"): EntryKind.SETTLEMENT_PAID,

@@ -96,3 +96,15 @@ async def find_names(connection: Conn) -> dict[str, str]:
     """The names of merchants, by their ids."""
     rows = await connection.fetch("SELECT id, name FROM merchants")
     return {row["id"]: row["name"] for row in rows}
+
+
+async def find_suspense(connection: Conn) -> int:
+    """The balance of the account, by its moves alone."""
+    return int(
+        await connection.fetchval(
+            """
+            SELECT coalesce(sum(CASE 'suspense' WHEN target THEN amount ELSE -amount END), 0)::bigint FROM moves
+            WHERE 'suspense' IN (source, target)
+            """
+        )
+    )

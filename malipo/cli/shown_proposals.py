@@ -84,6 +84,7 @@ async def _booking(connection: Conn, proposal: Proposal) -> ShownProposal:
         "amount": money.display(booking.amount),
         "bank reference": booking.bank_reference,
         "merchant": whose,
+        "out of suspense, of": booking.releases,
         "channel": booking.channel or None,
         "account": booking.account or None,
         "the other way than usual": "yes" if booking.is_back else None,

@@ -158,7 +158,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                     "proposed at": each.requested_at,
                 }
                 for each in await booking_approval.find_open(connection)
-                if isinstance(each.booking, Booking)
+                if each.kind in _WORDS
             ]
 
     return tell_table(
@@ -168,7 +168,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decision, is_approval: bool) -> int:
     async def look(tx: Tx, proposal: ProposedBooking) -> tuple[ProposedBooking, Wallet]:
-        if proposal.merchant_id is None:  # a transfer: nothing of it is committed
+        if proposal.merchant_id is None or proposal.kind not in _WORDS:  # another booking: nothing of it is committed
             raise NotProposed(arguments.booking)
         return proposal, (await wallets.get(tx, proposal.merchant_id))[0]
 

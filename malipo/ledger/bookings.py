@@ -7,6 +7,7 @@ from enum import StrEnum
 from malipo import ids, money
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Refusal
+from malipo.ledger import suspense
 from malipo.ledger.accounts import Account, Move, Posting, Step
 from malipo.ledger.store import bookings as stored_bookings
 from malipo.ledger.store import wallets as store
@@ -18,11 +19,13 @@ ID_PREFIX = "bok_"
 class BookingKind(StrEnum):
     TOP_UP = "top_up"  # the merchant's money arrived at the bank
     SETTLEMENT = "settlement"  # we sent the merchant their money from the bank
+    SUSPENSE_RELEASE = "suspense_release"  # money of a house booking in suspense turned out to be the merchant's
 
 
 _BETWEEN = {
     BookingKind.TOP_UP: (Account.BANK, Account.WALLET),
     BookingKind.SETTLEMENT: (Account.WALLET, Account.BANK),
+    BookingKind.SUSPENSE_RELEASE: (Account.SUSPENSE, Account.WALLET),
 }
 
 
@@ -34,6 +37,7 @@ class Booking:
     merchant_id: str
     amount: int
     bank_reference: str
+    releases: str | None = None  # of a release: the house booking whose money it takes
 
     # Only transfers of the house have these.
     channel: None = None
@@ -84,17 +88,22 @@ async def is_booked(tx: Tx, booking: Booking) -> bool:
     """Whether this booking exists. The same reference with another merchant or amount is a conflict."""
     if (booked := await stored_bookings.find(tx, booking.kind, booking.bank_reference)) is None:
         return False
-    if booked != (booking.merchant_id, booking.amount):
+    if booked != (booking.merchant_id, booking.amount, booking.releases):
         raise ReferenceReused(code=BookingRefusal.BOOKED_OTHERWISE, reference=booking.bank_reference)
     return True
 
 
 async def require_funds(tx: Tx, booking: Booking) -> None:
-    """Refuse early a booking that the wallet cannot pay now. This is checked again when it is booked."""
+    """Refuse early a booking that the wallet, or what is in suspense, cannot pay now. This is checked again when it is
+    booked."""
+    if booking.releases is not None:
+        await suspense.require_left(tx, booking.releases, booking.amount)
     await _lock_wallet(tx, booking)
 
 
 async def _book(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> bool:
+    if booking.releases is not None and not await is_booked(tx, booking):
+        await suspense.require_left(tx, booking.releases, booking.amount)
     is_new = await stored_bookings.insert(
         tx,
         booking_id=booking_id,
@@ -102,6 +111,7 @@ async def _book(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> 
         kind=booking.kind,
         bank_reference=booking.bank_reference,
         amount=booking.amount,
+        releases=booking.releases,
         now=now,
     )
     if not is_new:

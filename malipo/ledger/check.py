@@ -63,6 +63,7 @@ async def check(connection: Conn) -> list[LedgerFinding]:
         *await wrong_bookings(connection),
         *await wrong_proposals(connection),
         *await wrong_undos(connection),
+        *await wrong_releases(connection),
         *await wrong_cents(connection),
         *await wrong_cents_of_files(connection),
     ]
@@ -163,8 +164,10 @@ async def wrong_bookings(connection: Conn, within: KeyRange = EVERYTHING) -> lis
     rows = await connection.fetch(
         f"""
         WITH expected AS (
-            SELECT merchant_id, id, amount, CASE kind WHEN 'top_up' THEN 'bank' ELSE 'wallet' END AS source,
-                   CASE kind WHEN 'top_up' THEN 'wallet' ELSE 'bank' END AS target, NULL AS channel
+            SELECT merchant_id, id, amount,
+                   CASE kind WHEN 'top_up' THEN 'bank' WHEN 'suspense_release' THEN 'suspense' ELSE 'wallet' END
+                       AS source,
+                   CASE kind WHEN 'settlement' THEN 'bank' ELSE 'wallet' END AS target, NULL AS channel
             FROM bookings WHERE {within.holds("merchant_id", "id")}
             UNION ALL
             SELECT {_HOUSE}, id, amount, source, target, CASE WHEN 'float' IN (source, target) THEN channel END
@@ -207,7 +210,8 @@ async def wrong_proposals(connection: Conn) -> list[LedgerFinding]:
                    terms ->> 'channel' AS channel, terms ->> 'account' AS account,
                    CASE WHEN action IN ('book_at_bank', 'book_equity')
                         THEN (terms ->> 'is_back')::boolean END AS is_back
-            FROM proposals WHERE action IN ('top_up', 'settlement', 'transfer', 'book_at_bank', 'book_equity')
+            FROM proposals
+            WHERE action IN ('top_up', 'settlement', 'suspense_release', 'transfer', 'book_at_bank', 'book_equity')
         )
         SELECT p.id, b.amount AS stored, CASE WHEN p.is_approved THEN p.amount END AS computed
         FROM proposed p LEFT JOIN booked b USING (id)
@@ -223,6 +227,22 @@ async def wrong_proposals(connection: Conn) -> list[LedgerFinding]:
         """
     )
     return [LedgerFinding("proposed booking", row["id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def wrong_releases(connection: Conn) -> list[LedgerFinding]:
+    """House bookings of which merchants were credited more out of suspense than they have put there."""
+    rows = await connection.fetch(
+        """
+        SELECT r.releases AS id, r.amount AS stored, coalesce(h.amount, 0) AS computed
+        FROM (SELECT releases, sum(amount)::bigint AS amount FROM bookings WHERE releases IS NOT NULL GROUP BY 1) r
+        LEFT JOIN LATERAL (
+            SELECT sum(CASE 'suspense' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END)::bigint AS amount
+            FROM house_bookings b WHERE r.releases IN (b.id, b.reverses)
+        ) h ON true
+        WHERE r.amount > coalesce(h.amount, 0) ORDER BY 1 LIMIT 100
+        """
+    )
+    return [LedgerFinding("released from suspense", row["id"], row["stored"], row["computed"]) for row in rows]
 
 
 async def wrong_undos(connection: Conn) -> list[LedgerFinding]:

@@ -19,6 +19,7 @@ from malipo import ids, money
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Missing
+from malipo.ledger import suspense
 from malipo.ledger.accounts import Account, Move
 from malipo.ledger.store import house_bookings as store
 from malipo.ledger.store.closed_days import first_open_day as find_first_open_day
@@ -185,6 +186,7 @@ async def undo(
         raise Conflict(code=HouseBookingRefusal.IS_UNDO)
     if booking.kind is HouseBookingKind.ROUNDING:
         raise Conflict(code=HouseBookingRefusal.IS_ROUNDING)
+    await suspense.require_unreleased(tx, booking.id)
     reverse = replace(
         booking,
         id=ids.mint(ID_PREFIX, now),

@@ -4,6 +4,7 @@ from malipo.books.chart import AccountType, ChartRefusal
 from malipo.books.entry import EntryKind
 from malipo.books.read_journal import JournalRefusal
 from malipo.books.vouchers import VoucherRefusal
+from malipo.ledger.suspense import SuspenseRefusal
 
 ACCOUNTS = {
     "bank": "Bank",
@@ -39,6 +40,8 @@ ENTRIES = {
     EntryKind.NETWORK_FEE: "Charges of a network",
     EntryKind.SWEEP: "Sweep between accounts at a network",
     EntryKind.LINE: "Decision about a line of a statement",
+    EntryKind.BANK_LINE: "Decision about a line of the bank",
+    EntryKind.SUSPENSE_RELEASE: "Out of suspense",
     EntryKind.ROUNDING: "Cents that add up to a shilling",
     EntryKind.OPENING_BALANCE: "Opening balance",
     EntryKind.CAPITAL: "Capital of the owners",
@@ -49,6 +52,14 @@ ENTRIES = {
     EntryKind.UNDO: "Booking undone",
     EntryKind.LATE: "Committed after the close of the day",
     EntryKind.OTHER: "Other",
+}
+# Why something is in suspense: the kind of its cause.
+SUSPENSE_CAUSES = {
+    "payment": "A network has reported another outcome of a payment",
+    "settlement": "The bank has paid a settlement that was lost",
+    "sweep": ENTRIES[EntryKind.SWEEP],
+    "line": ENTRIES[EntryKind.LINE],
+    "bank_line": ENTRIES[EntryKind.BANK_LINE],
 }
 TITLE = "malipo, {first} to {last}"
 VOUCHER = "Payments and bookings of the day"
@@ -67,5 +78,8 @@ SENTENCES: dict[str, str] = {
     "written it. Use that version.",
     VoucherRefusal.NOT_CLOSED: "{day} is not closed. Only closed days have vouchers, because more may be dated "
     "into the others.",
+    SuspenseRefusal.NO_SUCH: "No booking {name!r} has put anything into suspense.",
+    SuspenseRefusal.TOO_MUCH: "The booking {booking} has only {left} left in suspense.",
+    SuspenseRefusal.RELEASED: "A merchant has money of the booking {booking}, so it cannot be undone.",
     JournalRefusal.ENDS_BEFORE: "The period from {first} to {last} ends before it begins.",
 }

@@ -73,6 +73,9 @@ GRID: dict[str, Row] = {
         Door(("/operator/floats/transfer",), ("/operator/floats/approve", "/operator/bookings/approve")),
         Door(("floats transfer",), ("floats approve",)),
     ),
+    "suspense_release": Row(
+        TWO, Door((), ("/operator/bookings/approve",)), Door(("books release",), ("books approve",))
+    ),
     "book_at_bank": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("books book",), ("books approve",))),
     "book_equity": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("books book",), ("books approve",))),
     "book_line": Row(TWO, _EXCEPTIONS, _EXCEPTION),

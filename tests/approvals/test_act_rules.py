@@ -21,6 +21,7 @@ BY_HAND = {
     "top_up": ("above", A, ALONE),
     "settlement": ("above", A, ALONE),
     "transfer": ("above", A, ALONE),
+    "suspense_release": ("always", A, False),
     "book_at_bank": ("above", A, ALONE),
     "book_equity": ("always", A, ALONE),
     "book_line": ("above", A, ALONE),

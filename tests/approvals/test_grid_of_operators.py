@@ -51,6 +51,7 @@ from tests.approvals.bank_cases import bank_case
 from tests.approvals.grid import GRID, LIMIT, MORE, ONE, PEOPLE, RESET, TWICE, TWO
 from tests.authenticator_app import enrolled
 from tests.conftest import SECRET_KEY
+from tests.ledger.suspense_bookings import in_suspense
 from tests.operators.booking_steps import give_password, hire
 from tests.payments.payment_steps import steps as steps
 from tests.payments.resolving import EVIDENCE
@@ -244,6 +245,9 @@ class World:
                 return self.booking(Booking(BookingKind.SETTLEMENT, merchant_id, MORE, "NMB-1"))
             case Act.TRANSFER:
                 return self.booking(Transfer(TransferKind.TO_BANK, "MPESA", "", MORE, "NMB-1"))
+            case Act.SUSPENSE_RELEASE:
+                releases = await in_suspense(self.database, MORE)
+                return self.booking(Booking(BookingKind.SUSPENSE_RELEASE, merchant_id, 500, "OURS-1", releases))
             case Act.BOOK_AT_BANK:
                 return self.booking(BankBooking(BankBookingKind.INTEREST, MORE, "NMB-1"))
             case Act.BOOK_EQUITY:
@@ -459,6 +463,7 @@ ALONE = {
     "top_up": "done",
     "settlement": "done",
     "transfer": "done",
+    "suspense_release": "refused",
     "book_at_bank": "done",
     "book_equity": "done",
     "book_line": "done",

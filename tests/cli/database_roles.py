@@ -33,6 +33,7 @@ READING: dict[str, tuple[str, ...]] = {
     "books trial-balance": (),
     "books accounts": (),
     "books pending": (),
+    "books suspense": (),
     "books journal": ("--from", "2026-11-01", "--to", "2026-11-02", "--format", "beancount"),
     "log status": (),
     "log keys": (),

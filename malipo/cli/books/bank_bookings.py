@@ -16,6 +16,7 @@ from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.wallet_bookings import Decision, add_decisions, amount_of, reference_of, sentence_of, word_of
 from malipo.db import Database, Tx
 from malipo.ledger.bank_bookings import BankBooking, BankBookingKind
+from malipo.ledger.bookings import BookingKind
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close.business_day import parse_day
 from malipo.settings import Settings
@@ -77,6 +78,11 @@ def _book(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell(arguments, shown, sentence_of(requested, booking.amount, booking.bank_reference))
 
 
+def _is_of_books(proposal: ProposedBooking) -> bool:
+    """Whether these commands show and decide it: money of the house at its bank, or money in suspense."""
+    return isinstance(proposal.booking, BankBooking) or proposal.kind == BookingKind.SUSPENSE_RELEASE
+
+
 def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> list[dict[str, Any]]:
         async with database.read() as connection:
@@ -84,9 +90,11 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                 {
                     "id": each.id,
                     "reference": each.bank_reference,
-                    "kind": _typed(BankBookingKind(each.kind)),
+                    "kind": each.kind.replace("_", "-"),
                     "back": each.is_back,
                     "day": each.day,
+                    "releases": each.releases,
+                    "merchant": each.merchant_id,
                     "channel": each.channel or None,
                     "account": each.account or None,
                     "amount": each.amount,
@@ -94,7 +102,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                     "proposed at": each.requested_at,
                 }
                 for each in await booking_approval.find_open(connection)
-                if isinstance(each.booking, BankBooking)
+                if _is_of_books(each)
             ]
 
     return tell_table(
@@ -104,7 +112,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decision, is_approval: bool) -> int:
     async def look(_: Tx, proposal: ProposedBooking) -> ProposedBooking:
-        if not isinstance(proposal.booking, BankBooking):  # a merchant's, or a transfer: nothing of it is committed
+        if not _is_of_books(proposal):  # another booking: nothing of it is committed
             raise NotProposed(arguments.booking)
         return proposal
 
@@ -118,5 +126,5 @@ def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decision,
         "proposedBy": proposal.requested_by,
         "isBooked": is_approval,
     }
-    what = f"{_typed(BankBookingKind(proposal.kind))} {proposal.bank_reference} of {money.display(proposal.amount)}"
+    what = f"{proposal.kind.replace('_', '-')} {proposal.bank_reference} of {money.display(proposal.amount)}"
     return tell(arguments, shown, f"{word_of(is_approval)}: {what}.")

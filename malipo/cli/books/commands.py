@@ -19,7 +19,7 @@ from malipo.books.formats.tally import TallyVouchers
 from malipo.books.read_journal import Period
 from malipo.books.trial_balance import TrialBalance, find_trial_balance
 from malipo.books.vouchers import read_vouchers, require_closed
-from malipo.cli.books import bank_bookings
+from malipo.cli.books import bank_bookings, suspense
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
@@ -77,6 +77,7 @@ def add_commands(commands: Any) -> None:
         "what merchants own beside what is there; exit code 1 if not covered",
     )
     safeguarding.add_argument("--at", type=parse_day, metavar="DAY", help="a closed day; without it: the last one")
+    suspense.add_subcommands(acts)
     bank_bookings.add_subcommands(acts)
     for act in (balance, journal, vouchers, accounts):
         act.add_argument("--language", choices=list(Language), default=Language.ENGLISH, help="of the names")

@@ -5,6 +5,7 @@ from malipo.dashboard.language import Translator
 from malipo.words import books
 
 SENTENCES = [*books.ACCOUNTS.values(), *books.ENTRIES.values(), *books.TYPES.values()]
+SENTENCES += [*books.SUSPENSE_CAUSES.values()]
 SENTENCES += [books.TITLE, books.CLOSING, books.LATE_PART, books.VOUCHER]
 
 

@@ -9,12 +9,21 @@ _BOOKINGS = 0x626F6F6B
 
 
 async def insert(
-    tx: Tx, *, booking_id: str, merchant_id: str, kind: str, bank_reference: str, amount: int, now: datetime
+    tx: Tx,
+    *,
+    booking_id: str,
+    merchant_id: str,
+    kind: str,
+    bank_reference: str,
+    amount: int,
+    releases: str | None,
+    now: datetime,
 ) -> bool:
     """Insert a booking. Returns whether its reference was new."""
     done = await tx.execute(
         """
-        INSERT INTO bookings (id, merchant_id, kind, bank_reference, amount, created_at) VALUES ($1, $2, $3, $4, $5, $6)
+        INSERT INTO bookings (id, merchant_id, kind, bank_reference, amount, releases, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
         ON CONFLICT (kind, bank_reference) DO NOTHING
         """,
         booking_id,
@@ -22,6 +31,7 @@ async def insert(
         kind,
         bank_reference,
         amount,
+        releases,
         now,
     )
     return done == "INSERT 0 1"
@@ -39,9 +49,11 @@ async def is_proposed(tx: Tx, kind: str, bank_reference: str) -> bool:
     return bool(await tx.fetchval(sql, kind, bank_reference))
 
 
-async def find(connection: Conn, kind: str, bank_reference: str) -> tuple[str, int] | None:
-    """The merchant and the amount that a reference was booked with."""
+async def find(connection: Conn, kind: str, bank_reference: str) -> tuple[str, int, str | None] | None:
+    """The merchant and the amount that a reference was booked with, and what it released."""
     row = await connection.fetchrow(
-        "SELECT merchant_id, amount FROM bookings WHERE kind = $1 AND bank_reference = $2", kind, bank_reference
+        "SELECT merchant_id, amount, releases FROM bookings WHERE kind = $1 AND bank_reference = $2",
+        kind,
+        bank_reference,
     )
-    return None if row is None else (row["merchant_id"], row["amount"])
+    return None if row is None else (row["merchant_id"], row["amount"], row["releases"])

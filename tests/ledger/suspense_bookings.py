@@ -1,0 +1,31 @@
+"""Money in suspense that nobody has asked for."""
+
+from malipo import clock, ids
+from malipo.db import Database
+from malipo.ledger import house_bookings
+from malipo.ledger.accounts import Account
+from malipo.ledger.house_bookings import ID_PREFIX, HouseBooking, HouseBookingKind
+
+
+async def in_suspense(database: Database, amount: int, *, days_ago: int = 0) -> str:
+    """The id of the booking that has put it there."""
+    now = clock.now()
+    booking = HouseBooking(
+        id=ids.mint(ID_PREFIX, now),
+        kind=HouseBookingKind.SWEEP,
+        channel="MPESA",
+        source=Account.FLOAT,
+        target=Account.SUSPENSE,
+        amount=amount,
+        reference=str(clock.day_of(now)),
+        value_date=clock.day_of(now),
+        booked_by="malipo",
+    )
+    async with database.begin() as tx:
+        assert await house_bookings.book(tx, [booking], now=now)
+        await tx.execute(
+            "UPDATE house_bookings SET booked_at = booked_at - make_interval(days => $2) WHERE id = $1",
+            booking.id,
+            days_ago,
+        )
+    return booking.id
