@@ -235,12 +235,14 @@ async def rejected(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -
 
 async def download(tx: Tx, name: str, *, actor: Actor, now: datetime) -> Download:
     """The bytes of an approved file, the same each time. Who had them is in the audit log."""
+    await payer_accounts.lock(tx)  # It is not voided meanwhile.
     file = await get_file(tx, name)
     require_allowed(file, FileAct.DOWNLOAD)
     account = await add_payer_account.find(tx, file.payer_account_id)
     content = await store.get_content(tx, file.id)
     sha256 = hashlib.sha256(content).digest()
     assert sha256 == file.sha256, "the bytes of a payout file have changed since its approval"
+    await store.note_download(tx, file.id, now=now)
     await audit_log.append(tx, actor, "bank.file_downloaded", now=now, file=file.id, message=file.message_id)
     return Download(name_of(file, account), content, sha256)
 

@@ -25,11 +25,13 @@ from malipo.bank.read_file import NotImported, ReadStatement
 from malipo.bank.statement import (
     ID_PREFIX,
     BankImportRefusal,
+    KnownStatement,
     NewLine,
     StatementState,
     StoredStatement,
     contradictions,
     lines_of,
+    names_of,
     what_is_wrong,
 )
 from malipo.bank.store import payer_accounts
@@ -75,7 +77,7 @@ async def import_statement(
         raise NotImported(code=BankImportRefusal.DOES_NOT_ADD_UP, name=read.name, problems=problems)
     lines = lines_of(read.statement.entries)
     statement = _new(read, lines, problems, actor=actor, now=now)
-    await _refuse_contradiction(tx, read, lines, counting, is_complete=statement.is_complete)
+    await _refuse_contradiction(tx, KnownStatement(statement, names_of(lines)), counting)
     await store.insert(tx, statement)
     new_count = await store.put_lines(tx, statement.id, read.account.id, lines)
     amount = _amount(await find_effects(tx, statement.id))
@@ -141,19 +143,12 @@ def _new(
     )
 
 
-async def _refuse_contradiction(
-    tx: Tx,
-    read: ReadStatement,
-    lines: Sequence[NewLine],
-    counting: Sequence[StoredStatement],
-    *,
-    is_complete: bool,
-) -> None:
+async def _refuse_contradiction(tx: Tx, new: KnownStatement, counting: Sequence[StoredStatement]) -> None:
     for each in counting:
-        known = await store.with_entries(tx, each)
-        if found := contradictions(read.statement, lines, known, is_complete=is_complete):
+        if found := contradictions(new, await store.with_entries(tx, each)):
+            name = new.statement.name
             raise Conflict(
-                code=BankImportRefusal.CONTRADICTS, problems=found, name=read.name, other=each.name, other_id=each.id
+                code=BankImportRefusal.CONTRADICTS, problems=found, name=name, other=each.name, other_id=each.id
             )
 
 
@@ -229,6 +224,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
 async def rejected(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
     """Nothing of it ever counted."""
     await store.set_state(tx, proposal.subject, StatementState.REJECTED, by=actor.name, now=now)
+    await store.forget_lines(tx, proposal.subject)
 
 
 async def get_statement(connection: Conn, statement_id: str) -> StoredStatement:

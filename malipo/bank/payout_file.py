@@ -79,6 +79,7 @@ class PayoutFile(msgspec.Struct, frozen=True, kw_only=True):
     pays_on: date | None = None
     approved_by: str | None = None
     approved_at: datetime | None = None
+    downloaded_at: datetime | None = None  # the last time: from then on it can be handed in
     voided_by: str | None = None
     voided_at: datetime | None = None
     why_voided: str | None = None
@@ -140,6 +141,7 @@ def why_not_void(
     *,
     refusal: str | None,
     approved_on: date,
+    downloaded_on: date | None,
     covered: Sequence[Days],
     is_paid: bool,
 ) -> FileRefusal | None:
@@ -154,5 +156,6 @@ def why_not_void(
     if refusal is not None:
         assert file.message_id is not None
         return None if file.message_id in refusal else FileRefusal.OTHER_MESSAGE
-    last = business_days.after(approved_on, business_days.BOOKED_WITHIN)
+    # Who has downloaded it can have handed it in that day.
+    last = business_days.after(downloaded_on or approved_on, business_days.BOOKED_WITHIN)
     return None if is_covered(covered, approved_on, last) else FileRefusal.NOT_COVERED

@@ -6,7 +6,7 @@ the transfers of a sum, and another has only the sum. So an entry that is known 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from enum import StrEnum
 from itertools import groupby
@@ -49,6 +49,7 @@ class BankRowProblem(Code):
     BALANCE = "bank_import_balance"
     ONLY_THERE = "bank_import_only_there"
     ONLY_HERE = "bank_import_only_here"
+    OF_OTHERS = "bank_import_of_others"
 
 
 class EntryKey(NamedTuple):
@@ -183,43 +184,74 @@ def _not_following(name: str, closing: int | None, opening: int | None) -> Probl
     )
 
 
+class EntryNames(NamedTuple):
+    """What an entry says that it is of."""
+
+    keys: frozenset[str]  # EndToEndIds, of its parts too
+    messages: frozenset[str]  # MsgIds
+    parts: int
+
+
 class KnownStatement(msgspec.Struct, frozen=True):
     """A statement that counts, with its entries."""
 
     statement: StoredStatement
-    entries: frozenset[EntryKey]
+    entries: Mapping[EntryKey, EntryNames]
 
 
-def contradictions(
-    statement: BankStatement, lines: Sequence[NewLine], known: KnownStatement, *, is_complete: bool
-) -> list[Problem]:
-    """How a file contradicts a statement that counts, in the days that both have and that were over then. Nothing: it
-    does not.
+def names_of(lines: Iterable[NewLine]) -> dict[EntryKey, EntryNames]:
+    found: dict[EntryKey, list[NewLine]] = {}
+    for each in lines:
+        found.setdefault(each.entry, []).append(each)
+    return {
+        entry: EntryNames(
+            frozenset(each.key for each in of_entry if each.key),
+            frozenset(each.message_id for each in of_entry if each.message_id),
+            len(of_entry),
+        )
+        for entry, of_entry in found.items()
+    }
 
-    Of a known one that is complete, no entry may be new. If the new one is complete too, it has all of them, and both
-    have the same balance on its first day.
+
+def contradictions(new: KnownStatement, old: KnownStatement) -> list[Problem]:
+    """How a new statement contradicts one that counts. Nothing: it does not.
+
+    A statement has all entries of the days that it covers. So the other has no other ones there: neither the new one
+    in days that the old one covers, nor the old one in days that the new one covers. That finds a forged line also if
+    its statement covers nothing, because it does not add up, or was imported on its own last day. An entry that both
+    have is of the same transfer, and a day that both cover begins with the same balance.
     """
-    days = known.statement.covering
-    if days is None or statement.begins_on is None or statement.ends_on is None:
-        return []
-    first, last = max(days.begins_on, statement.begins_on), min(days.ends_on, statement.ends_on)
-    if first > last:
-        return []
-    new = {each.entry for each in lines if first <= each.entry.booked_on <= last}
-    old = {each for each in known.entries if first <= each.booked_on <= last}
     found = []
-    if here := sorted(new - old):
+    new_days, old_days = new.statement.covering, old.statement.covering
+    if here := sorted(set(_entries_in(new.entries, old_days)) - set(old.entries)):
         found.append(Problem(BankRowProblem.ONLY_HERE, **_values_of(here)))
-    if is_complete and (there := sorted(old - new)):
+    if there := sorted(set(_entries_in(old.entries, new_days)) - set(new.entries)):
         found.append(Problem(BankRowProblem.ONLY_THERE, **_values_of(there)))
-    if is_complete and not found:
-        entries = {each.entry for each in lines}
-        ours = _balance_before(first, statement.begins_on, statement.opening, entries)
-        theirs = _balance_before(first, days.begins_on, days.opening, known.entries)
-        if ours != theirs:
+    both = set(new.entries) & set(old.entries)
+    if others := sorted(each for each in both if _are_of_others(new.entries[each], old.entries[each])):
+        found.append(Problem(BankRowProblem.OF_OTHERS, **_values_of(others)))
+    if new_days is not None and old_days is not None and not found:
+        first, last = max(new_days.begins_on, old_days.begins_on), min(new_days.ends_on, old_days.ends_on)
+        ours, theirs = _balance_before(first, new_days, new.entries), _balance_before(first, old_days, old.entries)
+        if first <= last and ours != theirs:
             values = {"ours": cents_words(ours), "theirs": cents_words(theirs)}
             found.append(Problem(BankRowProblem.BALANCE, day=first.isoformat(), **values))
     return found
+
+
+def _entries_in(entries: Iterable[EntryKey], days: Covering | None) -> list[EntryKey]:
+    if days is None:
+        return []
+    return [each for each in entries if days.begins_on <= each.booked_on <= days.ends_on]
+
+
+def _are_of_others(new: EntryNames, old: EntryNames) -> bool:
+    """Whether two files say that an entry is of different transfers. MT940 has one field for key and MsgId, and one
+    format lists the parts of a sum: then they must have one name in common."""
+    if new.parts > 1 and old.parts > 1:
+        return new.keys != old.keys
+    names, known = new.keys | new.messages, old.keys | old.messages
+    return bool(names and known) and not names & known
 
 
 def _values_of(entries: Sequence[EntryKey]) -> dict[str, object]:
@@ -233,8 +265,6 @@ def _values_of(entries: Sequence[EntryKey]) -> dict[str, object]:
     }
 
 
-def _balance_before(day: date, begins_on: date, opening: int | None, entries: Iterable[EntryKey]) -> int:
-    """The balance when a day began, by a statement that has it."""
-    assert opening is not None
-    assert begins_on <= day
-    return opening + sum(each.cents for each in entries if each.booked_on < day)
+def _balance_before(day: date, days: Covering, entries: Iterable[EntryKey]) -> int:
+    """The balance when a day began, by a statement that covers it."""
+    return days.opening + sum(each.cents for each in entries if each.booked_on < day)

@@ -97,6 +97,7 @@ async def _require_unpaid(tx: Tx, file: PayoutFile, *, is_refused: bool, reason:
         file,
         refusal=reason if is_refused else None,
         approved_on=clock.day_of(file.approved_at),
+        downloaded_on=None if file.downloaded_at is None else clock.day_of(file.downloaded_at),
         covered=days_of(each.covering for each in counting if each.is_taken and each.covering is not None),
         is_paid=is_paid,
     )

@@ -44,6 +44,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
     await _require_without_effects(tx, statement)
     await store.delete_bookings_alone(tx, statement.id)
     await store.set_state(tx, statement.id, StatementState.WITHDRAWN, by=actor.name, now=now)
+    await store.forget_lines(tx, statement.id)
     await coverage.delete(tx, statement.id)
     await write_coverage(tx, statement.payer_account_id)
     await match_lines(tx, by=actor.name, now=now)

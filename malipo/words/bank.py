@@ -39,8 +39,8 @@ FILES = {
     "payout_file_gathered": "The file {file} waits for its approval.",
     "payout_file_approved": "The file {file} is approved: money can leave.",
     "payout_file_voided": "The file {file} is void.",
-    "payout_file_not_covered": "Complete statements of the day of its approval and of three business days after it "
-    "are needed, without its debits.",
+    "payout_file_not_covered": "Complete statements are needed, from the day of its approval to three business days "
+    "after its last download, without its debits.",
     "payout_file_paid": "A statement has a debit of the file {file}: the bank has paid from it.",
     "payout_file_other_message": "Write down the bank's refusal with the MsgId {message_id}: it must be the refusal "
     "of this file.",
@@ -62,6 +62,8 @@ IMPORTS = {
     "bank_import_balance": "When {day} began, the balance was {ours} by this one, and {theirs} by the other.",
     "bank_import_only_here": "Entries that only this one has: {count}. The first is of {day}, {amount}, reference "
     "{reference}.",
+    "bank_import_of_others": "Entries that are of other transfers than in the other: {count}. The first is of {day}, "
+    "{amount}, reference {reference}.",
     "bank_import_only_there": "Entries that only the other has: {count}. The first is of {day}, {amount}, reference "
     "{reference}.",
     "bank_statement_unknown": "There is no bank statement {name!r}.",

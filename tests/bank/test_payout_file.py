@@ -73,8 +73,18 @@ REFUSAL = f"The bank wrote: {MESSAGE} rejected, AM04"
 def test_a_file_is_voided_only_if_it_was_certainly_not_paid(
     refusal: str | None, covered: list[tuple[date, date]], is_paid: bool, expected: FileRefusal | None
 ) -> None:
-    found = why_not_void(file(), refusal=refusal, approved_on=FRIDAY, covered=covered, is_paid=is_paid)
+    found = why_not_void(
+        file(), refusal=refusal, approved_on=FRIDAY, downloaded_on=None, covered=covered, is_paid=is_paid
+    )
     assert found == expected
+
+
+def test_three_business_days_count_from_the_last_download() -> None:
+    """Who has it can hand it in."""
+    covered = [(FRIDAY, date(2026, 11, 19))]
+    how = {"refusal": None, "approved_on": FRIDAY, "covered": covered, "is_paid": False}
+    assert why_not_void(file(), downloaded_on=MONDAY, **how) is None  # type: ignore[arg-type]
+    assert why_not_void(file(), downloaded_on=TUESDAY, **how) == FileRefusal.NOT_COVERED  # type: ignore[arg-type]
 
 
 def line(number: int, **values: object) -> FileLine:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -17,13 +18,14 @@ from malipo.bank.statement import (
     StoredStatement,
     contradictions,
     lines_of,
+    names_of,
     what_is_wrong,
 )
 from malipo.bank_formats.bank_entry import StatementProblem
 from malipo.errors import Invalid
 from malipo_simulator.bank.bank import Bank
 from malipo_simulator.bank.statement_formats import FORMATS
-from tests.bank.samples import ACCOUNT, FRIDAY, MONDAY, THURSDAY, TUESDAY, WEDNESDAY
+from tests.bank.samples import ACCOUNT, FRIDAY, KEYS, MESSAGE, MONDAY, THURSDAY, TUESDAY, WEDNESDAY
 from tests.simulator.test_bank import busy_bank
 
 SATURDAY, SUNDAY = date(2026, 11, 21), date(2026, 11, 22)
@@ -62,12 +64,11 @@ def stored(found: ReadStatement, *, imported_on: date = NEXT_TUESDAY, **values: 
 
 
 def known(found: ReadStatement, **values: object) -> KnownStatement:
-    return KnownStatement(stored(found, **values), frozenset(each.entry for each in lines_of(found.statement.entries)))  # type: ignore[arg-type]
+    return KnownStatement(stored(found, **values), names_of(lines_of(found.statement.entries)))  # type: ignore[arg-type]
 
 
-def codes(found: ReadStatement, other: KnownStatement) -> list[object]:
-    lines = lines_of(found.statement.entries)
-    return [each.code for each in contradictions(found.statement, lines, other, is_complete=True)]
+def codes(found: ReadStatement, other: KnownStatement, **values: object) -> list[object]:
+    return [each.code for each in contradictions(known(found, **values), other)]
 
 
 @pytest.mark.parametrize("one_sum", [False, True])
@@ -116,6 +117,32 @@ def test_a_statement_of_its_own_last_day_does_not_contradict_what_came_later_tha
     bank.deposit(5_000, TUESDAY, "EVENING", "DEPOSIT")
     assert noon.statement.covering is None
     assert codes(read(tmp_path, bank, TUESDAY, TUESDAY), noon) == []
+
+
+@pytest.mark.parametrize("how", [{"imported_on": TUESDAY}, {"problems": ("bank_statement_sum",)}])
+def test_a_line_of_a_statement_that_covers_nothing_is_found_by_one_that_does(
+    tmp_path: Path, how: dict[str, Any]
+) -> None:
+    """Else a return could be forged: today, or in a file that does not add up."""
+    bank, forged = busy_bank(one_sum=False), busy_bank(one_sum=False)
+    forged.deposit(5_000, TUESDAY, "FORGED", "DEPOSIT")
+    true, false = (read(tmp_path, each, TUESDAY, TUESDAY) for each in (bank, forged))
+    assert codes(true, known(false, **how)) == [BankRowProblem.ONLY_THERE]
+    assert codes(false, known(true), **how) == [BankRowProblem.ONLY_HERE]
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_an_entry_of_another_transfer_is_a_contradiction(tmp_path: Path, parts: bool) -> None:
+    """The same day, reference and amount, and the key of another settlement."""
+    bank = busy_bank(one_sum=parts)
+    true = read(tmp_path, bank, MONDAY, MONDAY)
+    path = tmp_path / "forged.xml"
+    path.write_bytes(FORMATS["camt053"][1](bank, MONDAY, MONDAY).replace(KEYS[1].encode(), b"9ZZZZ6789ABCDEFG"))
+    if not parts:
+        path.write_bytes(path.read_bytes().replace(MESSAGE.encode(), b"8ZZZZ6789ABCDEFG"))
+    [forged] = read_file(path, [ACCOUNT])
+    assert codes(forged, known(true)) == [BankRowProblem.OF_OTHERS]
+    assert codes(read(tmp_path, bank, MONDAY, MONDAY, "mt940"), known(true)) == []
 
 
 def test_a_statement_follows_the_one_before_it(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from malipo.bank.void import ACTS
 from malipo.errors import Conflict, Forbidden, Refusal
 from malipo.ledger.bookings import Booking, BookingKind, book
 from malipo.settlement.settlement import Settlement
+from malipo_simulator.bank.statement_formats import FORMATS
 from tests.bank.bank_desk import WHY, BankDesk
 from tests.bank.test_match import UNKNOWN_KEY
 from tests.operators.booking_steps import ASHA, JUMA, NEEMA
@@ -294,6 +295,20 @@ async def test_a_rejected_statement_has_no_effect_and_can_be_brought_again(desk:
     again = await desk.bring(desk.today, by=JUMA)
     assert (again.found.completed, again.is_repeat) == (1, False)
     assert await desk.statuses(settlement) == ["COMPLETED"]
+
+
+async def test_a_rejected_statement_leaves_nothing_behind(desk: BankDesk) -> None:
+    """It says the truth but for the key: a debit of one settlement is another's."""
+    _, [first, second] = await paid(desk, 600_000, 300_000)
+    path = desk.folder / "forged.xml"
+    content = FORMATS["camt053"][1](desk.bank, desk.today, desk.today).replace(b"MsgId", b"Other")
+    path.write_bytes(content.replace(first.key.encode(), b"9ZZZZ6789ABCDEFG"))
+    forged = await desk.bring_file(path, limit=1)
+    assert forged.statement.state == "waiting"
+    await desk.reject(forged.statement.id)
+    assert (await desk.bring(desk.today)).found.completed == 2
+    assert await desk.statuses(first, second) == ["COMPLETED"] * 2
+    await desk.balances()
 
 
 async def test_a_statement_without_effects_is_withdrawn_and_one_with_effects_is_not(desk: BankDesk) -> None:

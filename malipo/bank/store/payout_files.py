@@ -91,6 +91,10 @@ async def approve(tx: Tx, file: PayoutFile, content: bytes) -> None:
     assert done == "UPDATE 1", "a payout file is approved once"
 
 
+async def note_download(tx: Tx, file_id: str, *, now: datetime) -> None:
+    await tx.execute("UPDATE payout_files SET downloaded_at = $2 WHERE id = $1", file_id, now)
+
+
 async def drop_lines(tx: Tx, file_id: str, settlement_ids: Sequence[str], *, why: str, now: datetime) -> None:
     await tx.execute(
         """

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from malipo.bank.statement import EntryKey, KnownStatement, NewLine, StatementState, StoredStatement
+from malipo.bank.statement import EntryKey, EntryNames, KnownStatement, NewLine, StatementState, StoredStatement
 from malipo.db import Conn, Tx
 
 _STATEMENT = ", ".join(StoredStatement.__struct_fields__)
@@ -81,12 +81,33 @@ async def find_taken(connection: Conn) -> list[StoredStatement]:
 async def with_entries(connection: Conn, statement: StoredStatement) -> KnownStatement:
     rows = await connection.fetch(
         f"""
-        SELECT DISTINCT {_ENTRY} FROM bank_statement_lines s JOIN bank_lines b ON b.id = s.line_id
-        WHERE s.statement_id = $1
+        SELECT {_ENTRY}, array_agg(b.key) FILTER (WHERE b.key <> '') AS keys,
+               array_agg(b.message_id) FILTER (WHERE b.message_id <> '') AS messages, count(*) AS parts
+        FROM bank_statement_lines s JOIN bank_lines b ON b.id = s.line_id
+        WHERE s.statement_id = $1 GROUP BY {_ENTRY}
         """,
         statement.id,
     )
-    return KnownStatement(statement, frozenset(EntryKey(*row) for row in rows))
+    entries = {
+        EntryKey(*entry): EntryNames(frozenset(keys or ()), frozenset(messages or ()), parts)
+        for *entry, keys, messages, parts in map(tuple, rows)
+    }
+    return KnownStatement(statement, entries)
+
+
+async def forget_lines(tx: Tx, statement_id: str) -> None:
+    """What a statement said that does not count any more is no longer known: its lines stay as evidence, and equal ones
+    of another statement are others."""
+    await tx.execute(
+        f"""
+        UPDATE bank_lines b SET nth = -1 - (b.id % 2000000000)::integer
+        FROM bank_statement_lines s
+        WHERE s.line_id = b.id AND s.statement_id = $1 AND b.nth >= 0 AND NOT EXISTS (
+            SELECT FROM bank_statement_lines o JOIN bank_statements f ON f.id = o.statement_id AND f.state IN {_COUNTS}
+            WHERE o.line_id = b.id)
+        """,
+        statement_id,
+    )
 
 
 async def put_lines(tx: Tx, statement_id: str, payer_account_id: str, lines: Sequence[NewLine]) -> int:
