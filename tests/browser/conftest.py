@@ -43,7 +43,11 @@ async def demo(folder: Path) -> AsyncIterator[dict[str, Any]]:
     """demo.json of a demo that is ready."""
     chromium.installed()  # Without it nobody would look.
     with starting(folder) as start:
-        await until_ready(start("demo", simulator_port=free_port(), unsettled_seconds=1, **NO_LIMITS), seconds=240)
+        # A sender without a server: no e-mail is sent, and links for passwords are shown on the pages.
+        quiet = {"mail_sender": "Duka Pay <no-reply@duka.example>"}
+        await until_ready(
+            start("demo", simulator_port=free_port(), unsettled_seconds=1, **quiet, **NO_LIMITS), seconds=240
+        )
         found: dict[str, Any] = msgspec.json.decode((folder / "var" / "demo.json").read_bytes())
         yield found
 
