@@ -4,6 +4,7 @@ from tests.faults.fault import Fault
 from tests.faults.lists import (
     access,
     bank,
+    books,
     clients,
     collection_fast_path,
     doors,
@@ -45,5 +46,6 @@ _PARTS = (
     clients,
     receipts,
     bank,
+    books,
 )
 FAULTS: tuple[Fault, ...] = tuple(fault for part in _PARTS for fault in part.FAULTS)

@@ -91,7 +91,7 @@ FAULTS = (
     Fault(
         "a reference with another amount is the same booking",
         "is_booked",
-        "if booked != (booking.merchant_id, booking.amount):",
+        "if booked != (booking.merchant_id, booking.amount, booking.releases):",
         "if booked[0] != booking.merchant_id:",
         "An operator who mistyped an amount is told that all is booked.",
         _BOOKINGS,
