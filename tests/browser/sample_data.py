@@ -20,7 +20,8 @@ from tests.conftest import Client
 from tests.dashboard.page_client import Surfer, surfing
 from tests.journeys.webhook_receivers import a_receiver, says
 
-_NO_PAGES = ("/dashboard/live",)
+# A stream; and a page that is only there with the link of an e-mail (tests/dashboard/merchant/test_stop_bank_account.py).
+_NO_PAGES = ("/dashboard/live", "/dashboard/stop")
 PATHS = [
     page.path
     for page in PAGES
