@@ -113,7 +113,16 @@ def run(
         result.findings = [str(each) for each in main.findings]
         result.faults = [str(fault) for _, fault in main.faults.happened]
         if tells_story or main.findings:
-            story = Story(main.world, database, main.book, main.merchants, main.customers, main.operators, main.faults)
+            story = Story(
+                main.world,
+                database,
+                main.book,
+                main.merchants,
+                main.customers,
+                main.operators,
+                main.faults,
+                main.acts_of_settlements(),
+            )
             result.story = story.tell([each.transaction_id for each in main.findings if each.transaction_id])
     finally:
         result.digest, result.lines = history.digest, history.lines
@@ -240,6 +249,12 @@ class _Run:
             if self._is_quiet() or loop.time() >= _MOST_SECONDS:  # An operator may have acted meanwhile.
                 break
         self.findings = await self._oracle.ask()
+
+    def acts_of_settlements(self) -> list[tuple[float, str]]:
+        if self._settlements is None:
+            return []
+        acts = [((at - EPOCH).total_seconds(), f"treasurer  {what}") for at, what in self.treasury.acts]
+        return acts + [(at, f"merchant   {what}") for at, what in self._settlements.acts]
 
     def live_on(self) -> list[OracleFinding]:
         """The days after, on which settlements are paid."""

@@ -1,5 +1,6 @@
 """The story of a run, for people: what happened to a payment, in order, with the faults around it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from simulation.database import SimulatedDatabase
@@ -24,7 +25,9 @@ class Story:
         customers: Customers,
         operators: Operators,
         faults: Faults,
+        settlements: Sequence[tuple[float, str]] = (),
     ) -> None:
+        """`settlements`: what merchants and treasurers did about them, also on the days after the run."""
         self._world = world
         self._database = database
         self._book = book
@@ -32,6 +35,7 @@ class Story:
         self._customers = customers
         self._operators = operators
         self._faults = faults
+        self._settlements = settlements
 
     def tell(self, transaction_ids: list[str]) -> list[str]:
         """Of these payments; of all, if none is named."""
@@ -40,6 +44,7 @@ class Story:
         around += [(at, f"process    {what}") for at, what in self._world.lives]
         around += [(at, f"operator   {what}") for at, what in (*self._operators.acts, *self._operators.adoptions.acts)]
         around += [(at, f"merchant   {what}") for at, what in self._customers.merchants.acts]
+        around += self._settlements
         lines = [(at, f"merchant   {what}") for at, phone, what in self._merchants.acts if not about or phone in about]
         lines += [(at, f"customer   {what}") for at, phone, what in self._customers.acts if not about or phone in about]
         lines += [

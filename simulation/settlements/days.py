@@ -11,30 +11,38 @@ from typing import Any
 
 from malipo import clock
 from malipo.audit_log.actor import Actor
-from malipo.db import Database
+from malipo.db import Conn, Database
 from malipo.ledger import check as ledger_check
 from malipo.payments.after_restore import release as payments_release
 from malipo.payments.after_restore.fence import fence
 from malipo.payments.check import transactions as transactions_check
 from malipo.restore.store import installation
 from malipo.settings import Settings
+from malipo.settlement import manage_bank_accounts, run_schedules
 from malipo.settlement.cancel import CancelSettlements, SettlementCancellation
 from malipo.settlement.create import CreateSettlements, MadeSettlement
+from malipo.settlement.manage_bank_accounts import bank_account_of
+from malipo.settlement.schedule import Every, Schedule
 from malipo.settlement.settlement import Settlement
 from malipo.settlement.settlement_request import settlement_request_of
+from malipo.settlement.store import settlements
+from malipo.settlement.store.report_lines import find_report
 from malipo.settlement.terms import LARGEST_AMOUNT, SettlementTerms
 from malipo.validation.fields import Fields
+from malipo.worker.settlement_scheduler import SettlementScheduler
 from malipo_simulator.statements.account import ZONE
 from simulation.database import SimulatedDatabase
 from simulation.postgres_gate import EPOCH
 from simulation.settlements import settlement_oracle
-from simulation.settlements.accounts import number_of, use_tables
+from simulation.settlements.accounts import use_tables
 from simulation.settlements.merchant_settlements import SettlementReplies
 from simulation.settlements.planned import PlannedSettlement, PlannedSettlements
 from simulation.settlements.treasury import Treasury
 from simulation.template import SimulatedMerchant
 
 _OPERATORS = tuple(Actor(f"operator {name}", "simulation") for name in ("asha", "juma"))
+_OWNER = Actor("asha@duka.example", "simulation")
+_MINIMUM, _KEPT = 1_000, 1_900_000  # of a schedule
 _MORNING, _NOON, _AFTERNOON = 9, 12, 15
 _DAY = timedelta(days=1)
 _EVIDENCE = "The networks' statements of the lost time"
@@ -57,6 +65,7 @@ class BankDays:
         self._planned = planned
         self._accounts = accounts
         self._database = database
+        self._settings = settings
         self._terms = SettlementTerms.of(settings)
         self._treasury = treasury
         self._told = told
@@ -85,9 +94,10 @@ class BankDays:
         self.findings.append((kind, what))
 
     async def _live(self) -> None:
-        self._prepare_bank()
-        if self._planned.bank.is_table:
-            async with self._opened() as database:
+        self._set_clock(_FIRST + _DAY, _MORNING - 1)
+        async with self._opened() as database:
+            await self._set_schedules(database)
+            if self._planned.bank.is_table:
                 await use_tables(database, now=clock.now())
         for number in range(1, self._planned.days.count + 1):
             day = _FIRST + number * _DAY
@@ -101,22 +111,6 @@ class BankDays:
         async with self._opened() as database:
             await self._import_all_again(database)
             await self._check(database)
-
-    def _prepare_bank(self) -> None:
-        planned, accounts = self._planned.bank, self._planned.accounts
-        self._treasury.bank.change(
-            {
-                "booksOneSum": planned.books_one_sum,
-                "listsParts": planned.lists_parts,
-                "chargeCents": planned.charge_cents,
-                "refuseAccounts": {
-                    number_of(each.merchant): "AC04 closed" for each in accounts if each.behaviour == "refused"
-                },
-                "returnAccounts": {
-                    number_of(each.merchant): each.returned_after for each in accounts if each.behaviour == "returned"
-                },
-            }
-        )
 
     async def _work_and_restore(self, number: int, day: date) -> None:
         backup = self._imported_to
@@ -141,6 +135,11 @@ class BankDays:
             await self._read_statements(database, day)
 
     async def _work(self, database: Database, number: int) -> None:
+        if number == self._planned.days.account_on:
+            await self._add_account(database)
+        await self._treasury.verify_accounts(database)
+        for _ in range(2):  # A schedule runs once a day, however often workers look.
+            await SettlementScheduler(database, self._settings, clock.now).step()
         for wanted in self._planned.requests:
             # What was not asked for in the run, because no answer came, is asked for on the first day.
             is_late = number == 1 and not wanted.day and not self._told[wanted.number].ids
@@ -161,6 +160,7 @@ class BankDays:
         await self._treasury.decide_all(database)
         await self._treasury.void_lost(database)
         await self._treasury.release(database)
+        await self._treasury.collect_debts(database)
 
     async def _withdraw_last(self, database: Database) -> None:
         """What a statement has done stays: then it is refused."""
@@ -183,6 +183,23 @@ class BankDays:
             await ledger_check.prepare(connection)
             for each in await ledger_check.check(connection) + await transactions_check.check(connection):
                 self._find("ledger", f"after the bank's statements: {each}")
+            for account in self._accounts:
+                await self._check_reports(connection, account.id)
+
+    async def _check_reports(self, connection: Conn, merchant_id: str) -> None:
+        """Each report adds up, and each line of the wallet's statement is in one of them."""
+        rows = await connection.fetch(
+            "SELECT id FROM settlements WHERE merchant_id = $1 AND statement_line IS NOT NULL ORDER BY statement_line",
+            merchant_id,
+        )
+        last_line = 0
+        for row in rows:
+            settlement = await settlements.get(connection, merchant_id, row["id"])
+            assert settlement is not None
+            report = await find_report(connection, settlement)
+            if report is None or not report.adds_up or report.first_line != last_line + 1:
+                self._find("settlement", f"the report of {settlement.reference} does not add up: {report}")
+            last_line = settlement.statement_line or 0
 
     # Merchants.
 
@@ -216,6 +233,27 @@ class BankDays:
             [done] = await CancelSettlements(clock=clock.now)(tx, [cancellation], again=False)
         if isinstance(done, Settlement):
             told.cancelled.append((asked_at, self._now_seconds()))
+
+    async def _add_account(self, database: Database) -> None:
+        """The owner of the first merchant adds another account, which takes the place of the first when it can be
+        used."""
+        merchant, fields = self._accounts[0], {"bic": "NMIBTZTZ", "accountNumber": "22099", "holderName": "Duka 1"}
+        account = bank_account_of(Fields(fields), merchant.id, by=_OWNER.name, now=clock.now())
+        async with database.begin() as tx:
+            await manage_bank_accounts.add(tx, account, actor=_OWNER, now=clock.now())
+
+    async def _set_schedules(self, database: Database) -> None:
+        for number in self._planned.scheduled:
+            schedule = Schedule(
+                merchant_id=self._accounts[number].id,
+                every=Every.DAY,
+                minimum=_MINIMUM,
+                keep=_KEPT,
+                changed_at=clock.now() - 2 * _DAY,
+                changed_by=_OWNER.name,
+            )
+            async with database.begin() as tx:
+                await run_schedules.set_schedule(tx, schedule, actor=_OWNER)
 
     # After a restore.
 

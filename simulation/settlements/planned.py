@@ -63,6 +63,7 @@ class PlannedDays(msgspec.Struct, frozen=True):
     restore_on: int | None  # the database is put back on this day, to a backup of the day before
     restore_before_statement: bool
     formats: tuple[str, ...]  # in which they export statements, by turns
+    account_on: int | None  # a merchant adds another account on this day, which is used some days later
     withdrawn_on: int | None  # the last statement is withdrawn by two, and imported again
 
 
@@ -70,7 +71,6 @@ class PlannedSettlements(msgspec.Struct, frozen=True):
     requests: tuple[PlannedSettlement, ...]
     accounts: tuple[PlannedAccount, ...]
     scheduled: tuple[int, ...]  # merchants whose balance is settled each day
-    keep: int  # stays in their wallets
     bank: PlannedBank
     days: PlannedDays
 
@@ -87,7 +87,6 @@ def draw(seed: int) -> PlannedSettlements | None:
         requests=tuple(requests),
         accounts=tuple(_account(chance, merchant) for merchant in range(_MERCHANTS)),
         scheduled=tuple(each for each in range(_MERCHANTS) if chance.random() < 0.3),
-        keep=1_900_000,
         bank=_bank(chance),
         days=days,
     )
@@ -129,5 +128,6 @@ def _days(chance: random.Random) -> PlannedDays:
         restore_on=chance.randrange(1, _LAST_RESTORE) if chance.random() < 0.4 else None,
         restore_before_statement=chance.random() < 0.7,
         formats=tuple(chance.sample(_FORMATS, len(_FORMATS))),
+        account_on=chance.randrange(1, 5) if chance.random() < 0.3 else None,
         withdrawn_on=chance.randrange(2, _DAYS) if chance.random() < 0.3 else None,
     )

@@ -7,7 +7,8 @@ What they have handed in they remember, whatever a restored database says.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from malipo.audit_log.actor import Actor
 from malipo.bank import approve, decide_exception, gather, import_statement, void, withdraw_statement
 from malipo.bank.decide_exception import BankAction, LineTerms
 from malipo.bank.match import BankExceptionKind
-from malipo.bank.payout_file import FileStatus
+from malipo.bank.payout_file import FileStatus, PayoutFile
 from malipo.bank.read_file import read_file
 from malipo.bank.store import lines as bank_lines
 from malipo.bank.store import payer_accounts, payout_files, statements
@@ -26,10 +27,12 @@ from malipo.db import Database, Tx
 from malipo.errors import Impossible, Refusal
 from malipo.ledger.accounts import Account
 from malipo.settlement import release
+from malipo.settlement.operator_acts import DecidedAct, SettlementActs
+from malipo.settlement.store import bank_accounts
 from malipo_simulator.bank import order_file
 from malipo_simulator.bank.bank import Bank, TakenFile
 from malipo_simulator.bank.statement_formats import FORMATS
-from simulation.settlements.accounts import PAYER
+from simulation.settlements.accounts import PAYER, number_of
 from simulation.settlements.planned import PlannedSettlements
 from simulation.template import SimulatedMerchant
 
@@ -39,6 +42,7 @@ _APPROVAL_AMOUNT = 1000  # so small that statements wait for the second operator
 _LOOK_SECONDS = 2.5
 _HAS_OPEN = "SELECT EXISTS (SELECT FROM settlements WHERE payout_file_id = $1 AND status = 'SENT')"
 _WHY = "The statement of the bank for these days"
+_WAIT = timedelta(hours=72)  # of a verified account
 _SUFFIXES = {"camt053": "xml", "mt940": "sta", "csv": "csv"}
 
 
@@ -68,8 +72,25 @@ class Treasury:
         self.handed_in: list[HandedIn] = []
         self.acts: list[tuple[datetime, str]] = []
         self._exported = 0
+        self._prepare_bank()
         self._database: Database | None = None
         self.is_closed = False  # until the days after the run
+
+    def _prepare_bank(self) -> None:
+        planned, accounts = self._planned.bank, self._planned.accounts
+        self.bank.change(
+            {
+                "booksOneSum": planned.books_one_sum,
+                "listsParts": planned.lists_parts,
+                "chargeCents": planned.charge_cents,
+                "refuseAccounts": {
+                    number_of(each.merchant): "AC04 closed" for each in accounts if each.behaviour == "refused"
+                },
+                "returnAccounts": {
+                    number_of(each.merchant): each.returned_after for each in accounts if each.behaviour == "returned"
+                },
+            }
+        )
 
     async def open(self, url: str) -> None:
         self._database = Database(url, size=1)
@@ -138,6 +159,8 @@ class Treasury:
                 await self._note_refused(database, each)
 
     async def _note_refused(self, database: Database, handed_in: HandedIn) -> None:
+        if await self._find_open(database, handed_in.message_id) is None:
+            return
         keys = list(handed_in.taken.refused)
         reason = f"The bank's answer to {handed_in.message_id} lists them"
         proposal = await self._try(
@@ -149,6 +172,13 @@ class Treasury:
         )
         await self._second(database, proposal)
 
+    async def _find_open(self, database: Database, message_id: str) -> PayoutFile | None:
+        """The file, if some of its settlements are sent and have not ended."""
+        async with database.read() as connection:
+            file = await payout_files.get(connection, message_id)
+            is_open = file is not None and await connection.fetchval(_HAS_OPEN, file.id)
+        return file if is_open else None
+
     async def void_lost(self, database: Database) -> None:
         """Files that the bank has taken and never booked: as soon as statements of the days after say so."""
         for each in self.handed_in:
@@ -156,10 +186,8 @@ class Treasury:
                 await self._void(database, each, is_refused=False, reason=_WHY)
 
     async def _void(self, database: Database, handed_in: HandedIn, *, is_refused: bool, reason: str) -> None:
-        async with database.read() as connection:
-            file = await payout_files.get(connection, handed_in.message_id)
-            is_open = file is not None and await connection.fetchval(_HAS_OPEN, file.id)
-        if file is None or file.status is not FileStatus.APPROVED or not is_open:
+        file = await self._find_open(database, handed_in.message_id)
+        if file is None:
             return
         proposal = await self._try(
             database,
@@ -267,11 +295,43 @@ class Treasury:
         async with database.read() as connection:
             if await release.is_released(connection):
                 return
-        await self._try(database, "releases settlements", lambda tx: release.release(tx, now=clock.now()))
+        await self._act_by_two(
+            database, "releases settlements", partial(self._desk.release, evidence=_WHY, actor=_HAWA)
+        )
 
-    async def is_released(self, database: Database) -> bool:
+    async def collect_debts(self, database: Database) -> None:
+        """What wallets owe of adopted settlements, as far as they have it."""
         async with database.read() as connection:
-            return await release.is_released(connection)
+            rows = await connection.fetch("SELECT id FROM settlements WHERE owed > 0 ORDER BY id")
+        for row in rows:
+            await self._act_by_two(
+                database,
+                "collects a debt",
+                partial(self._desk.collect, settlement_id=row["id"], evidence=_WHY, is_waived=False, actor=_HAWA),
+            )
+
+    async def verify_accounts(self, database: Database) -> None:
+        async with database.read() as connection:
+            unverified = await bank_accounts.find_unverified(connection)
+        for each in unverified:
+            await self._act_by_two(
+                database,
+                "verifies an account",
+                partial(self._desk.verify, account_id=each.id, evidence=_WHY, actor=_HAWA),
+            )
+
+    @property
+    def _desk(self) -> SettlementActs:
+        return SettlementActs(_WAIT)
+
+    async def _act_by_two(self, database: Database, what: str, propose: Callable[..., Awaitable[DecidedAct]]) -> None:
+        proposed = await self._try(database, what, lambda tx: propose(tx, now=clock.now()))
+        if proposed is not None:
+            await self._try(
+                database,
+                f"approves: {what}",
+                lambda tx: self._desk.approve(tx, proposed.subject, actor=_NEEMA, now=clock.now()),
+            )
 
     async def taken_statements(self, database: Database) -> list[str]:
         async with database.read() as connection:
