@@ -5,6 +5,7 @@ import sys
 from typing import Any
 
 from malipo import clock, money
+from malipo.bank.store import checks as bank_checks
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell
@@ -70,6 +71,8 @@ def _check_now(arguments: argparse.Namespace, settings: Settings) -> int:
             findings = await ledger_check.check(connection)
             _progress("holding every transaction against its moves and events ...")
             findings += await transactions_check.check(connection)
+            _progress("holding every line of the bank against its settlement or booking ...")
+            findings += await bank_checks.wrong_lines(connection)
             return balances, await newer_rows.mark(connection, findings, lists_words=True)
 
     balances, findings = with_database(settings, act)

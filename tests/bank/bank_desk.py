@@ -29,7 +29,7 @@ from malipo.bank.match_lines import MatchingSummary
 from malipo.bank.payer_account import PayerAccount
 from malipo.bank.payout_file import PayoutFile
 from malipo.bank.read_file import read_file
-from malipo.bank.store import lines, payer_accounts
+from malipo.bank.store import checks, lines, payer_accounts
 from malipo.bank.store.lines import BankException
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
@@ -202,7 +202,7 @@ class BankDesk:
         """Of all accounts, after the checks have found nothing."""
         async with self.database.snapshot() as connection:
             assert [*await ledger_check.check(connection), *await transactions_check.check(connection)] == []
-            assert await lines.find_placeless(connection) == []
+            assert await checks.wrong_lines(connection) == []
             return await ledger_check.balances(connection)
 
 

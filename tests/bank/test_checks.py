@@ -1,0 +1,32 @@
+"""The check of the bank's lines finds each damage that somebody does to the database."""
+
+import pytest
+
+from malipo.bank.store import checks
+from tests.bank.bank_desk import BankDesk
+
+DAMAGES = {
+    "line of the bank without a place": "DELETE FROM bank_exceptions",
+    "line of the bank": "UPDATE bank_line_matches SET amount = amount - 100 WHERE meaning = 'debit'",
+    "booking of a line of the bank": "UPDATE house_bookings SET amount = amount + 1 WHERE kind = 'bank_line'",
+    "settlement paid by a line": "DELETE FROM bank_line_matches WHERE meaning = 'debit'",
+    "settlement returned by a line": "UPDATE bank_line_matches SET meaning = 'return' WHERE meaning = 'debit'",
+    "bytes of a payout file": "UPDATE payout_files SET content = content || 'x'",
+    "sum of a payout file": "UPDATE payout_files SET total = total + 1",
+}
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+async def test_a_damage_is_found(desk: BankDesk, what: str) -> None:
+    desk.bank.change({"chargeCents": 59_050})
+    file, _ = await desk.approved(100_000)
+    await desk.hand_in(file.id)
+    desk.move(700, "GIFT")
+    await desk.bring(desk.today)
+    [charge] = [each for each in await desk.exceptions() if each.line.cents < 0]
+    await desk.decide(charge, "book", account="bank_charges")
+    await desk.balances()  # It is clean.
+    async with desk.database.begin() as tx:
+        await tx.execute(DAMAGES[what])
+        found = {each.what for each in await checks.wrong_lines(tx)}
+    assert what in found
