@@ -208,6 +208,8 @@ async def reject_account(tx: Tx, account_id: str, reason: str, *, actor: Actor, 
         now=now,
         merchant_id=account.merchant_id,
         bank_account=account.id,
+        bic=account.bic,
+        number=account.masked_number,
         reason=reason,
     )
     return account

@@ -72,7 +72,7 @@ async def running(tmp_path_factory: pytest.TempPathFactory, database_url: str) -
         yield running
 
 
-FLEET_LIMITS = {"rate_limit_create": 3, "rate_limit_list": 4, "rate_limit_other": 50}
+FLEET_LIMITS = {"rate_limit_create": 3, "rate_limit_list": 5, "rate_limit_other": 50}
 
 
 @pytest.fixture(scope="package")

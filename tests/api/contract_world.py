@@ -87,6 +87,7 @@ class World:
     url: str
     merchant: Merchant
     reader: Merchant  # somebody who only reads the page, and has not paid before
+    settler: Merchant  # whose wallet random requests may settle to the bank, all of it
     token: str
     payments: dict[Status, str]
     people: list[str]
@@ -136,6 +137,8 @@ class World:
         """The credential of the route, and an address of its own where attempts are counted for each address."""
         headers = {"x-forwarded-for": self.address()} if case.path.startswith("/merchant/auth") else {}
         match case.operation.definition.raw["security"]:
+            case [{"apiKey": _}] if case.path.startswith("/v1/settlements"):
+                headers["x-api-key"] = self.settler.key
             case [{"apiKey": _}]:
                 headers["x-api-key"] = self.merchant.key
             case [{"bearer": _}]:
@@ -197,16 +200,32 @@ async def _furnish(running: Any, database_url: str) -> World:
             linked = Client(http, running.url, merchant.key)
             made = [await linked("POST", "/v1/links", {"description": "Order", "amount": 1000}) for _ in range(2)]
             links = [str(each.body["link"]["id"]) for each in made]
-            await add_account(database, merchant.id, now=clock.now())
-            settled = [await linked("POST", "/v1/settlements", {"amount": 1000}) for _ in range(2)]
+            settler, reader = (
+                await make_merchant(database, wallet=10**15),
+                await make_merchant(database, wallet=1_000_000),
+            )
+            for each in (merchant, settler, reader):
+                await add_account(database, each.id, now=clock.now())
+            settling = linked.as_(settler.key)
+            settled = [await settling("POST", "/v1/settlements", {"amount": 1000}) for _ in range(2)]
             settlements = [str(each.body["settlement"]["id"]) for each in settled]
             collected = str((await created(Client(http, running.url, merchant.key), COLLECTION))["id"])
         await bring(service, merchant, collected, Status.COMPLETED)
         await service.finish()
-        reader = await make_merchant(database, wallet=1_000_000)
     present = [ids["leaver"], ids["juma"]]
     world = World(
-        running.url, merchant, reader, "", payments, present, [endpoint], deliveries, running.log, database_url, batches
+        running.url,
+        merchant,
+        reader,
+        settler,
+        "",
+        payments,
+        present,
+        [endpoint],
+        deliveries,
+        running.log,
+        database_url,
+        batches,
     )
     world.token = world.log_in("owner@duka.example")
     world.collected = collected

@@ -13,7 +13,7 @@ import pytest
 
 from malipo import clock
 from malipo.approvals import booking_approval, decide
-from malipo.approvals.act_rules import BANK, BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
+from malipo.approvals.act_rules import BANK, BOOKINGS, RESOLUTIONS, SETTLEMENT_ACTS, STATEMENT_UNDOS, Act
 from malipo.approvals.booking_approval import NotOpen
 from malipo.approvals.store import Proposal, find_open
 from malipo.db import Database, DataError, Tx
@@ -53,6 +53,7 @@ NEWER = {
     *(Act.CANCEL_UNREPORTED, Act.MAKE_PAYING_KEY, Act.WITHDRAW_DOUBTED, Act.BOOK_AT_BANK, Act.BOOK_EQUITY),
     Act.SUSPENSE_RELEASE,
     *BANK,
+    *SETTLEMENT_ACTS,
 }
 OLDER = [Act.IMPORT, *BOOKINGS, *RESOLUTIONS, *OF_LINES, *STATEMENT_UNDOS, Act.CLOSE_WITH_DIFFERENCE, Act.RELEASE]
 MOVED = [act for act in OLDER if act not in NEWER]

@@ -106,7 +106,7 @@ async def test_what_is_found_by_typing_is_what_the_file_holds(windows: Windows, 
 async def test_a_viewer_is_let_in_by_a_link_and_cannot_pay(windows: Windows) -> None:
     async with windows.open() as owner, windows.strange().open(NARROW) as viewer:
         await viewer.goto(await invite(owner, "viewer@malipo.example", "Viewer"))
-        await viewer.get_by_label("New password").fill("pamba la Mwanza 9")
+        await viewer.get_by_label("New password", exact=True).fill("pamba la Mwanza 9")
         await viewer.get_by_label("Repeat the new password").fill("pamba la Mwanza 9")
         await viewer.get_by_role("button", name="Save the password").click()
         await log_in(viewer, "viewer@malipo.example", "pamba la Mwanza 9")

@@ -70,7 +70,8 @@ async def test_the_key_itself_is_stored_nowhere(database_url: str) -> None:
         "payments.collect",
         "payments.disburse",
         "payouts.approve",
-    }, "payments.create is the first two, and a key approves only if that was named"
+        "settlements.create",
+    }, "payments.create is the first two, and a key approves or settles only if that was named"
 
     connection = await asyncpg.connect(database_url)
     stored = str([tuple(row) for row in await connection.fetch("SELECT * FROM api_keys")])

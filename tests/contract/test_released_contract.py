@@ -15,6 +15,9 @@ FOLDER = Path(__file__).parent
 ONLY_IF_ASKED_FOR = {
     # An event of a batch, in place of a payment's: with the parameter `types`.
     "GET /v1/events 200.events[]: one of its forms is not expected",
+    # The line of a settlement to the bank, which somebody has requested.
+    "GET /v1/wallet/entries 200.entries[].causeId: pattern ^(txn|bok|stl)_[0-9a-hjkmnp-tv-z]{26}$ against "
+    "^(txn|bok)_[0-9a-hjkmnp-tv-z]{26}$",
 }
 
 

@@ -57,6 +57,8 @@ KINDS = {
     Event.BATCH_COMPLETED: None,
     Event.LINK_PAID: None,
     Event.LINK_LATE: None,
+    Event.SETTLEMENT_COMPLETED: None,
+    Event.SETTLEMENT_RETURNED: None,
 }
 
 

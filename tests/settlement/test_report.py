@@ -44,7 +44,7 @@ async def trade(steps: SettlementSteps, chance: random.Random) -> None:
             await payments.contradicted(Type.COLLECTION, Status.COMPLETED, 700)
         case 4:
             async with steps.database.begin() as tx:
-                kind = chance.choice([*BookingKind])
+                kind = chance.choice([BookingKind.TOP_UP, BookingKind.SETTLEMENT])
                 reference, now = f"NMB-{chance.random()}", steps.service.clock()
                 await book(tx, kind, steps.merchant_id, 1_000, reference=reference, now=now)
         case 5:

@@ -340,8 +340,8 @@ def _with_clients(
 ) -> list[samples.ClientSample]:
     ids = [str(each["example"]) for each in parameters if each["in"] == "path"]
     example_values = {each["name"]: each["example"] for each in _in_sample(parameters)}
-    if call.gives is samples.Gives.EACH:
-        example_values.pop("limit", None)  # All pages are read, one after the other.
+    if call.gives in (samples.Gives.EACH, samples.Gives.ONE):
+        example_values.pop("limit", None)  # All pages are read, one after the other; or what stands above the pages.
     several = {
         name: samples.Several(tuple(value)) if isinstance(value, list) else value
         for name, value in example_values.items()

@@ -318,7 +318,7 @@ CHECKS = {
     ),
     "networks": DoctorCheck("Every network that is set can be reached.", _networks),
     "processes": DoctorCheck("The processes of this machine answer, are ready and of this build.", _processes),
-    "metrics": DoctorCheck("What the alarms read is there.", _metrics),
+    "metrics": DoctorCheck("The metrics that the alerts read are present.", _metrics),
 }
 
 

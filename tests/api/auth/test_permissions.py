@@ -39,25 +39,27 @@ async def test_an_inactive_merchant_is_not_let_in(api: Client, database: Databas
 
 @dataclass(frozen=True)
 class Bunch:
-    """A merchant, a key for each permission that has only that, and keys that have all but those of a route."""
+    """A key for each permission that has only that, and keys that have all but those of a route. A merchant has at most
+    20 keys, so these are of two."""
 
-    owner: Client
     only: Mapping[Permission, str]
     all_but: Mapping[frozenset[Permission], str]
+    owner: Client
+    other: Client
 
 
 @pytest.fixture(scope="module")
 async def bunch(running: Running, http: aiohttp.ClientSession, database: Database) -> Bunch:
-    merchant = await make_merchant(database, wallet=1_000_000)
-    only = {each: await make_key(database, merchant, permissions=(each,)) for each in Permission}
+    owner, other = [await make_merchant(database, wallet=1_000_000) for _ in range(2)]
+    only = {each: await make_key(database, owner, permissions=(each,)) for each in Permission}
     all_but = {
-        needed: await make_key(database, merchant, permissions=tuple(set(Permission) - needed))
+        needed: await make_key(database, other, permissions=tuple(set(Permission) - needed))
         for needed in {frozenset(each[2]) for each in NEEDS}
     }
     return Bunch(
-        Client(http, running.url, merchant.key),
         {each: key.text for each, key in only.items()},
         {needed: key.text for needed, key in all_but.items()},
+        *(Client(http, running.url, each.key) for each in (owner, other)),
     )
 
 
@@ -66,12 +68,12 @@ async def test_each_route_opens_to_its_permissions_and_to_no_other(
     bunch: Bunch, method: str, path: str, needed: set[Permission], rate_class: RateClass, status: int
 ) -> None:
     wrong = []
-    for key, permissions in [
-        *((text, {permission}) for permission, text in bunch.only.items()),
-        (bunch.all_but[frozenset(needed)], set(Permission) - needed),
+    for owner, key, permissions in [
+        *((bunch.owner, text, {permission}) for permission, text in bunch.only.items()),
+        (bunch.other, bunch.all_but[frozenset(needed)], set(Permission) - needed),
     ]:
-        id_ = (await created(bunch.owner, PAYOUT if "{payout}" in path else COLLECTION))["id"] if "{" in path else ""
-        answer = await call(bunch.owner.as_(key), method, path, id_)
+        id_ = (await created(owner, PAYOUT if "{payout}" in path else COLLECTION))["id"] if "{" in path else ""
+        answer = await call(owner.as_(key), method, path, id_)
 
         if permissions & needed:
             is_right = answer.status == status

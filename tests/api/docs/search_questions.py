@@ -55,7 +55,7 @@ QUESTIONS = {
     "how do I know if a customer has paid": "/docs/payments",
     "how can I be sure I don't pay someone twice": "/docs/idempotency",
     "what events are there": "/docs/events",
-    "how do I get my money to my bank": "/docs/statement",
+    "how do I get my money to my bank": "/docs/settlements",
     "which phone numbers fail": "/docs/trying",
     "what to tell the customer when payment failed": "/docs/errors",
 }

@@ -94,7 +94,8 @@ def built_typescript() -> Path:
     require((TYPESCRIPT / "node_modules" / ".bin" / "tsc").exists(), "TypeScript")
     sources = [TYPESCRIPT / "tsconfig.json", *sorted((TYPESCRIPT / "src").glob("*.ts"))]
     state = hashlib.sha256(b"".join(each.name.encode() + each.read_bytes() for each in sources)).hexdigest()
-    dist, mark = TYPESCRIPT / "dist", TYPESCRIPT / "node_modules" / ".built-from"
+    # Beside it, and not in `node_modules`, which copies of the tree share (`scripts/faults`).
+    dist, mark = TYPESCRIPT / "dist", TYPESCRIPT / ".built-from"
     with mark.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not dist.exists() or not mark.exists() or mark.read_text() != state:

@@ -106,6 +106,9 @@ ANSWERS = {
     "BatchItem": ["BatchItem"],
     "Link": ["Link"],
     "LatePayment": ["LatePayment"],
+    "Settlement": ["Settlement"],
+    "SettlementReport": ["SettlementReport"],
+    "SettlementEntry": ["SettlementEntry"],
     "Wallet": ["Wallet"],
     "WalletEntry": ["WalletEntry"],
     "ChannelProfile": ["ChannelProfile"],
@@ -124,6 +127,7 @@ REQUESTS = {
     "NewBatch": "NewBatch",
     "NewBatchItem": "NewBatchItem",
     "NewLink": "NewLink",
+    "NewSettlement": "NewSettlement",
     "NewWebhook": "NewWebhook",
     "WebhookChange": "WebhookChange",
 }
@@ -131,7 +135,7 @@ REQUESTS = {
 OPTIONAL_TOO = {"Webhook": {"createdAt"}, "PaymentEvent": {"createdAt"}, "Transaction": {"statusLogs"}}
 
 # In place of the transaction, in an event that only who asks for it gets.
-IN_OTHER_EVENTS = {"PaymentEvent": {"batch", "link"}}
+IN_OTHER_EVENTS = {"PaymentEvent": {"batch", "link", "settlement"}}
 
 
 def fields_of(interface: str) -> tuple[set[str], set[str]]:
@@ -164,6 +168,8 @@ VALUES = {
     "Status": SCHEMAS["Status"]["enum"],
     "BatchStatus": SCHEMAS["BatchStatus"]["enum"],
     "LinkStatus": SCHEMAS["LinkStatus"]["enum"],
+    "SettlementStatus": SCHEMAS["SettlementStatus"]["enum"],
+    "SettlementGroup": SCHEMAS["SettlementGroup"]["enum"],
     "EntryKind": SCHEMAS["EntryKind"]["enum"],
     "EventName": SCHEMAS["Event"]["enum"],
     "DeliveryState": SCHEMAS["DeliveryState"]["enum"],

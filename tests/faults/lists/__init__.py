@@ -21,6 +21,7 @@ from tests.faults.lists import (
     restore,
     retries_and_duplicates,
     sending,
+    settlement,
     statements,
     webhooks,
 )
@@ -45,6 +46,7 @@ _PARTS = (
     doors,
     clients,
     receipts,
+    settlement,
     bank,
     books,
 )
