@@ -31,6 +31,8 @@ class SensitiveAct(StrEnum):
     SECOND_FACTOR = "second_factor"  # sets up a second factor, or makes recovery codes
     ADDRESS = "address"  # sends an operator's messages elsewhere, also those about the safety of the account
     PAYOUT = "payout"  # pays out more than MALIPO_CONFIRM_PAYOUT_AMOUNT in the dashboard
+    BANK_ACCOUNT = "bank_account"  # adds one, to which the balance can be sent
+    SETTLEMENT = "settlement"  # sends the balance to the bank, or lets a schedule do it
     PUBLIC_PROFILE = "public_profile"  # changes the name and the numbers that customers trust
     APPROVAL = "approval"  # approves a batch of payouts; of an operator: moves money (`approvals/act_rules.py`)
 

@@ -19,6 +19,7 @@ from malipo.payments.payments import Payments
 from malipo.rate_limit.concurrency import ConcurrencyLimit
 from malipo.recipients.look_up import RecipientNames
 from malipo.settings import Settings
+from malipo.settlement.settlements import Settlements
 from malipo.turns import Turns
 from malipo.webhooks.webhooks import Webhooks
 
@@ -36,6 +37,7 @@ class PageParts:
     payments: Payments
     batches: Batches
     links: Links
+    settlements: Settlements
     networks: Networks
     recipients: RecipientNames
     webhooks: Webhooks
@@ -58,6 +60,7 @@ class PageParts:
             payments=service.payments,
             batches=service.batches,
             links=service.links,
+            settlements=service.settlements,
             networks=service.networks,
             recipients=RecipientNames.of(settings, service.networks, queries, service.clock),
             webhooks=service.webhooks,

@@ -66,6 +66,10 @@ class BankAccount(msgspec.Struct, frozen=True, kw_only=True):
         return masked(self.account_number)
 
     @property
+    def bank(self) -> str:
+        return bank_name(self.bic)
+
+    @property
     def may_be_stopped(self) -> bool:
         return self.stored_status in (BankAccountStatus.UNVERIFIED, BankAccountStatus.VERIFIED)
 

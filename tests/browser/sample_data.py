@@ -52,6 +52,8 @@ class Scene:
     draft: str = ""  # with problems, warnings and repairs
     paid: str = ""  # a collection that can be refunded
     pay_link: str = ""
+    settlement: str = ""  # that waits for a file
+    bank_account: str = ""
     # Of operators' pages: what `reconciled` has made.
     statement: str = ""
     exception: str = ""
@@ -64,6 +66,7 @@ class Scene:
         transaction = self.paid if path.endswith("/refund") else self.transaction
         names = {"transactions": transaction, "keys": self.key, "webhooks": endpoint, "people": self.person}
         names |= {"batches": self.batch, "drafts": self.draft, "links": self.pay_link}
+        names |= {"settlements": self.settlement, "accounts": self.bank_account}
         names |= {"statements": self.statement, "exceptions": self.exception}
         path = re.sub(r"(\w+)/{id}", lambda found: f"{found[1]}/{names[found[1]]}", path)
         values = {"delivery": self.delivery, "payment": self.stuck, "upload": self.upload, "day": self.day}
@@ -120,9 +123,11 @@ async def staged(demo: dict[str, Any], shop: Client) -> AsyncIterator[Scene]:
             batch, draft = await _batch(shop), await _draft(owner)
             made = await shop("POST", "/v1/links", {"amount": 25_000, "description": "Order 1042: two kitenge"})
             pay_link = str(made.body["link"]["id"])
-            yield Scene(
+            settled = (await shop("POST", "/v1/settlements", {"amount": 20_000})).body["settlement"]
+            scene = Scene(
                 waiting, stuck, key, endpoint, delivery[1], calm, person, token[0], batch, draft, paid, pay_link
             )
+            yield replace(scene, settlement=str(settled["id"]), bank_account=str(settled["bankAccount"]["id"]))
 
 
 async def _pay(shop: Client) -> str:

@@ -38,6 +38,13 @@ from malipo.dashboard.merchant.links import link_detail, link_list
 from malipo.dashboard.merchant.login_pages import LOGIN, show_link, use_link
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.second_factor import OWN, require, reset
+from malipo.dashboard.merchant.settlements import (
+    bank_accounts,
+    new_settlement,
+    schedule,
+    settlement_detail,
+    settlement_list,
+)
 from malipo.dashboard.trusted_browser_pages import ending_trust, read_alert
 from malipo.merchants.roles import Right
 
@@ -108,6 +115,23 @@ PAGES = [
     MerchantPage("GET", "/dashboard/links/{id}", link_detail.show, Right.READ),
     MerchantPage("GET", "/dashboard/links/{id}/cancel", link_detail.ask_to_cancel, Right.OPERATE),
     MerchantPage("POST", "/dashboard/links/{id}/cancel", link_detail.cancel, Right.OPERATE),
+    MerchantPage("GET", settlement_list.PATH, settlement_list.show, Right.READ),
+    MerchantPage("GET", new_settlement.NEW, new_settlement.show, Right.OPERATE),
+    MerchantPage("POST", new_settlement.NEW, new_settlement.take, Right.OPERATE),  # It asks for the password itself.
+    MerchantPage("GET", schedule.PATH, schedule.show, Right.ADMINISTER),
+    MerchantPage("POST", schedule.PATH, schedule.change, Right.ADMINISTER, SensitiveAct.SETTLEMENT),
+    MerchantPage("GET", f"{settlement_list.PATH}/{{id}}", settlement_detail.show, Right.READ),
+    MerchantPage("GET", f"{settlement_list.PATH}/{{id}}/report.csv", settlement_detail.send_csv, Right.READ),
+    MerchantPage("GET", f"{settlement_list.PATH}/{{id}}/report.xlsx", settlement_detail.send_xlsx, Right.READ),
+    MerchantPage("GET", f"{settlement_list.PATH}/{{id}}/cancel", settlement_detail.ask_to_cancel, Right.OPERATE),
+    MerchantPage("POST", f"{settlement_list.PATH}/{{id}}/cancel", settlement_detail.cancel, Right.OPERATE),
+    MerchantPage("GET", bank_accounts.PATH, bank_accounts.show, Right.READ),
+    MerchantPage(
+        "GET", f"{bank_accounts.PATH}/new", bank_accounts.ask_for_new, Right.ADMINISTER, SensitiveAct.BANK_ACCOUNT
+    ),
+    MerchantPage("POST", f"{bank_accounts.PATH}/new", bank_accounts.add, Right.ADMINISTER, SensitiveAct.BANK_ACCOUNT),
+    MerchantPage("GET", f"{bank_accounts.PATH}/{{id}}/stop", bank_accounts.ask_to_stop, Right.ADMINISTER),
+    MerchantPage("POST", f"{bank_accounts.PATH}/{{id}}/stop", bank_accounts.stop, Right.ADMINISTER),
     MerchantPage("POST", "/dashboard/payout/recipient", new_payment.show_recipient, Right.OPERATE),
     MerchantPage("GET", "/dashboard/keys", api_keys.show, Right.READ),
     MerchantPage("POST", "/dashboard/keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),

@@ -20,6 +20,7 @@ from malipo.ledger.period_statement import PeriodLine, PeriodSums
 from malipo.ledger.store import period_statement, wallets
 from malipo.ledger.store.period_statement import Period
 from malipo.ledger.wallet import Wallet
+from malipo.settlement.store import settlements
 
 PATH = "/dashboard/wallet"
 PER_PAGE = 50
@@ -31,6 +32,7 @@ class _Page(NamedTuple):
     updated_at: datetime
     period: Period
     lines: list[PeriodLine]
+    on_its_way: int = 0  # to the bank
     sums: PeriodSums | None = None  # of the days that were chosen, if their lines are not too many
 
 
@@ -48,6 +50,7 @@ async def show(request: MerchantRequest) -> Response:
         status=200 if is_right else 400,
         is_paper=False,
         wallet=found.wallet,
+        on_its_way=found.on_its_way,
         updated_at=found.updated_at,
         lines=lines[:PER_PAGE],
         kind=line_sentence,
@@ -74,11 +77,12 @@ async def _page(connection: Conn, merchant_id: str, wanted: StatementDays | None
     """One line more than a page has tells that there is an older page."""
     wallet, updated_at = await wallets.get(connection, merchant_id)
     if wanted is None:
-        return _Page(wallet, updated_at, Period(0, 0, 0), [])
+        return _Page(wallet, updated_at, Period(0, 0, 0), [], await settlements.sum_open(connection, merchant_id))
     first, last = wanted.bounds
     period = await period_statement.find(connection, merchant_id, first=first, last=last)
     lines = await period_statement.newest_of(connection, merchant_id, period, before=before, limit=PER_PAGE + 1)
-    return _Page(wallet, updated_at, period, lines, await _sums(connection, merchant_id, wanted, period))
+    on_its_way = await settlements.sum_open(connection, merchant_id)
+    return _Page(wallet, updated_at, period, lines, on_its_way, await _sums(connection, merchant_id, wanted, period))
 
 
 async def _sums(connection: Conn, merchant_id: str, wanted: StatementDays, period: Period) -> PeriodSums | None:

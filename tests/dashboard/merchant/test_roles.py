@@ -27,6 +27,7 @@ from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
 from tests.journeys.concurrency import order
 from tests.links.link_steps import LinkSteps
 from tests.payments.batches.batch_steps import BatchSteps
+from tests.settlement.settlement_steps import SettlementSteps
 
 # e: everybody, logged in or not; c: whoever has typed a password and no code yet; v, s, o: viewers, staff, owners.
 TABLE = """
@@ -77,6 +78,21 @@ GET   /dashboard/wallet                                             v s o
 GET   /dashboard/wallet.csv                                         v s o
 GET   /dashboard/wallet.xlsx                                        v s o
 GET   /dashboard/wallet/print                                       v s o
+GET   /dashboard/settlements                                        v s o
+GET   /dashboard/settlements/new                                      s o
+POST  /dashboard/settlements/new                                      s o
+GET   /dashboard/settlements/schedule                                   o
+POST  /dashboard/settlements/schedule                                   o
+GET   /dashboard/settlements/{settlement}                           v s o
+GET   /dashboard/settlements/{settlement}/report.csv                v s o
+GET   /dashboard/settlements/{settlement}/report.xlsx               v s o
+GET   /dashboard/settlements/{settlement}/cancel                      s o
+POST  /dashboard/settlements/{settlement}/cancel                      s o
+GET   /dashboard/bank-accounts                                      v s o
+GET   /dashboard/bank-accounts/new                                      o
+POST  /dashboard/bank-accounts/new                                      o
+GET   /dashboard/bank-accounts/{bank_account}/stop                      o
+POST  /dashboard/bank-accounts/{bank_account}/stop                      o
 GET   /dashboard/collect                                              s o
 POST  /dashboard/collect                                              s o
 GET   /dashboard/payout                                               s o
@@ -173,13 +189,15 @@ async def rival(running: Running, database: Database, service: Service) -> Shop:
 
 async def _open_shop(running: Running, database: Database, service: Service) -> Shop:
     """A merchant with one of everything that a page can be about."""
-    merchant = await make_merchant(database)
+    merchant = await make_merchant(database, wallet=100_000)
     emails = {role: f"{role}+{secrets.token_hex(6)}@example.com" for role in Role}
     people = {role: await add_person(database, merchant.id, email, role) for role, email in emails.items()}
     made = await service.payments.initiate(order(merchant.id, Type.COLLECTION, 1000))
     shop = Shop(merchant, emails, {"transaction": made.transaction.id, "person": people[Role.VIEWER].id}, {})
     shop.names["link"] = (await LinkSteps(service, merchant.id).make()).id
     shop.names["batch"] = (await BatchSteps(service, merchant.id).make(2)).id
+    steps = await SettlementSteps.of(service, database, merchant.id)
+    shop.names |= {"settlement": (await steps.requested(1000)).id, "bank_account": steps.account.id}
     for role in (Role.STAFF, Role.OWNER):
         shop.drafts[role] = await make_draft(database, merchant.id, emails[role])
     async with logged_in(running, shop, Role.OWNER) as owner:

@@ -1,0 +1,1 @@
+"""Pages of settlements, of their schedule and of bank accounts."""
