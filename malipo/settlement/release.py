@@ -5,7 +5,7 @@ runs, no file is approved and no settlement is cancelled, until statements of ou
 the days on which a lost file may still be booked, and two operators have released settlements.
 """
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from malipo import clock
 from malipo.db import Conn, Tx
@@ -16,29 +16,38 @@ from malipo.settlement.coverage import covers
 from malipo.settlement.settlement import SettlementRefusal
 from malipo.settlement.store import coverage, releases, settlements
 
+_NOTICED_WITHIN = timedelta(days=1)  # A worker notices a restore in a second. Perhaps none runs at first.
+
 
 async def is_released(connection: Conn) -> bool:
     return await releases.is_released(connection)
 
 
 async def require_released(tx: Tx) -> None:
-    """The installation's row is held until the commit: a fence that begins meanwhile waits for it."""
+    """The installation's row is held until the commit: a fence that begins meanwhile waits for it. Before a worker has
+    compared the database with its mark, nobody knows whether it was restored."""
     if not await releases.keep_released(tx):
         raise Conflict(code=SettlementRefusal.NOT_RELEASED)
+    if await installation.why_not_cancel(tx) is not None:
+        raise Conflict(code=SettlementRefusal.NOT_COMPARED)
 
 
 async def find_lost_time(connection: Conn) -> tuple[date, date]:
     """The days that statements must cover: from the last thing that is known of settlements, to the day on which the
-    bank has booked a file that was handed in just before the restore."""
+    bank has booked a file that was handed in just before the restore.
+
+    What was done in the last day before the fence is perhaps of after the restore, and shows nothing. If no settlement
+    is known, all of them may be lost, since we have an account to pay from."""
     began_at = (await installation.get(connection)).epoch_began_at
     day = clock.day_of(began_at)
-    first = min(await settlements.find_last_known(connection, before=began_at) or day, day)
-    return first, business_days.after(day, business_days.BOOKED_WITHIN)
+    known = await settlements.find_last_known(connection, before=began_at - _NOTICED_WITHIN)
+    first = known or await coverage.find_first_account(connection) or day
+    return min(first, day), business_days.after(day, business_days.BOOKED_WITHIN)
 
 
 async def why_not_covered(connection: Conn) -> Conflict | None:
-    """Why settlements cannot be released: statements do not cover the lost time, of every bank account of ours that has
-    any."""
+    """Why settlements cannot be released: statements do not cover the lost time, of every bank account of ours. The
+    first file of an account may be among what was lost, so one without files or statements counts too."""
     first, last = await find_lost_time(connection)
     spans = await coverage.find(connection)
     if spans and all(covers(each, first, last) for each in spans.values()):

@@ -61,6 +61,7 @@ class SettlementRefusal(Code):
     KNOWN_OTHERWISE = "settlement_known_otherwise"  # the same news with other facts
     KEY_USED = "settlement_key_used"
     NOT_RELEASED = "settlement_not_released"
+    NOT_COMPARED = "settlement_not_compared"
     NOT_COVERED = "settlement_not_covered"
     NOTHING_TO_RELEASE = "settlement_nothing_to_release"
     NOTHING_OWED = "settlement_nothing_owed"

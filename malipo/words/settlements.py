@@ -16,7 +16,10 @@ SETTLEMENTS = {
     "settlement_key_used": "Another settlement has this key: {id}.",
     "settlement_not_released": "The database was restored. Until statements of our bank accounts cover the lost time "
     "and two operators have released settlements, no file is approved.",
-    "settlement_not_covered": "Statements of our bank accounts do not cover the days from {first} to {last} yet.",
+    "settlement_not_compared": "The database was restarted or restored, and no worker has compared it with its mark "
+    "yet. Until one has, no file is approved; try again in some seconds, while workers run.",
+    "settlement_not_covered": "Statements do not cover the days from {first} to {last} yet, of every bank account of "
+    "ours.",
     "settlement_nothing_to_release": "Settlements are released already, or the installation is still fenced.",
     "settlement_nothing_owed": "Nothing is owed of the settlement {id}, or the wallet has nothing of it.",
     "settlement_evidence": "Say what the evidence is, in 10 to 1,000 characters.",

@@ -16,7 +16,7 @@ from malipo.ledger import check as ledger_check
 from malipo.payments.after_restore import release as payments_release
 from malipo.payments.after_restore.fence import fence
 from malipo.payments.check import transactions as transactions_check
-from malipo.restore.store import installation
+from malipo.restore.store import installation, send_counts
 from malipo.settings import Settings
 from malipo.settlement import manage_bank_accounts, run_schedules
 from malipo.settlement.cancel import CancelSettlements, SettlementCancellation
@@ -42,11 +42,13 @@ from simulation.template import SimulatedMerchant
 
 _OPERATORS = tuple(Actor(f"operator {name}", "simulation") for name in ("asha", "juma"))
 _OWNER = Actor("asha@duka.example", "simulation")
+_WORKER = "wrk_of_the_days"
 _MINIMUM, _KEPT = 1_000, 1_900_000  # of a schedule
 _MORNING, _NOON, _AFTERNOON = 9, 12, 15
 _DAY = timedelta(days=1)
 _EVIDENCE = "The networks' statements of the lost time"
 _FIRST = EPOCH.astimezone(ZONE).date()
+_BEFORE_ACCOUNT = _FIRST - 31 * _DAY  # The first statement begins with the day on which our account was added.
 
 
 class BankDays:
@@ -69,8 +71,9 @@ class BankDays:
         self._terms = SettlementTerms.of(settings)
         self._treasury = treasury
         self._told = told
-        self._imported_to = _FIRST - _DAY
+        self._imported_to = _BEFORE_ACCOUNT
         self._at = EPOCH
+        self._backup: tuple[date, float] | None = None  # what was imported, and when: seconds since the run began
         self._lost = [] if lost is None else [lost]  # seconds since the run began
         self.findings: list[tuple[str, str]] = []
 
@@ -102,35 +105,42 @@ class BankDays:
         for number in range(1, self._planned.days.count + 1):
             day = _FIRST + number * _DAY
             self._set_clock(day, _MORNING)
-            if number != self._planned.days.restore_on:
-                async with self._opened() as database:
-                    await self._work(database, number)
+            if number == self._planned.days.backup_on:
+                self._database.back_up()
+                self._backup = (self._imported_to, self._now_seconds())
+            is_restored = number == self._planned.days.restore_on
+            async with self._opened() as database:
+                await self._work(database, number)
+                if not (is_restored and self._planned.days.restore_before_statement):
                     await self._read_statements(database, day)
-            else:
-                await self._work_and_restore(number, day)
+            if is_restored:
+                await self._restore(number, day)
         async with self._opened() as database:
             await self._import_all_again(database)
             await self._check(database)
+        for each in self._treasury.troubles:
+            self._find("settlement", each)
 
-    async def _work_and_restore(self, number: int, day: date) -> None:
-        backup = self._imported_to
-        self._database.back_up()
-        began = self._now_seconds()
-        async with self._opened() as database:
-            await self._work(database, number)
-            if not self._planned.days.restore_before_statement:
-                await self._read_statements(database, day)
+    async def _restore(self, number: int, day: date) -> None:
+        assert self._backup is not None
         self._set_clock(day, _NOON)
         self._database.bring_back()
-        self._imported_to = backup
+        self._database.start_again()
+        self._imported_to, began = self._backup
         self._lost.append((began, self._now_seconds()))
         self._set_clock(day, _AFTERNOON)
+        repeated = [each for each in self._planned.requests if each.day <= number]
         async with self._opened() as database:
-            await self._fence(database)
-            # A worker has noticed it, and operators have compared the payments.
-            for wanted in self._planned.requests:
-                if wanted.day == number or wanted.day == 0:
+            if self._planned.days.restore_noticed_late:
+                for wanted in repeated:
                     await self._ask(database, wanted)
+                await self._treasury.send_due(database)
+            # A worker has noticed it, and operators have compared the payments.
+            await self._fence(database)
+            for wanted in repeated:
+                await self._ask(database, wanted)
+                if wanted.number in self._planned.days.cancelled_after_restore:
+                    await self._cancel(database, wanted)
             await self._work(database, number)
             await self._read_statements(database, day)
 
@@ -261,6 +271,8 @@ class BankDays:
         async with database.begin() as tx:
             standing = await installation.get(tx)
             await fence(tx, "restored", actor=_OPERATORS[0], now=clock.now(), epoch=standing.epoch)
+            state = await send_counts.find_database_state(tx)
+            await send_counts.note_running(tx, _WORKER, "days", server_id=state.server_id, is_waiting=False)
         for actor in _OPERATORS:
             async with database.begin() as tx:
                 await payments_release.release(tx, _EVIDENCE, actor=actor, now=clock.now())

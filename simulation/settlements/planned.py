@@ -60,8 +60,11 @@ class PlannedDays(msgspec.Struct, frozen=True):
 
     count: int
     handed_in_twice: tuple[int, ...]  # the how manieth files are handed in twice by mistake
-    restore_on: int | None  # the database is put back on this day, to a backup of the day before
+    restore_on: int | None  # the database is put back on this day
+    backup_on: int | None  # to a backup of this morning
     restore_before_statement: bool
+    restore_noticed_late: bool  # merchants and operators act before a worker has noticed it
+    cancelled_after_restore: tuple[int, ...]  # requests that their merchants cancel then
     formats: tuple[str, ...]  # in which they export statements, by turns
     account_on: int | None  # a merchant adds another account on this day, which is used some days later
     withdrawn_on: int | None  # the last statement is withdrawn by two, and imported again
@@ -79,7 +82,7 @@ def draw(seed: int) -> PlannedSettlements | None:
     chance = random.Random(f"settlements {seed}")
     if chance.random() >= _HAS_ANY:
         return None
-    days = _days(chance)
+    days = _days(chance, random.Random(f"after a restore of settlements {seed}"))
     requests = [_request(chance, number, days.count) for number in range(chance.choice(_HOW_MANY))]
     if days.restore_on is not None:  # It loses something.
         requests[0] = msgspec.structs.replace(requests[0], day=days.restore_on, cancelled_after=None)
@@ -121,12 +124,17 @@ def _bank(chance: random.Random) -> PlannedBank:
     )
 
 
-def _days(chance: random.Random) -> PlannedDays:
+def _days(chance: random.Random, afterwards: random.Random) -> PlannedDays:
+    handed_in_twice = tuple(each for each in range(4) if chance.random() < 0.15)
+    restore_on = chance.randrange(1, _LAST_RESTORE) if chance.random() < 0.4 else None
     return PlannedDays(
         count=_DAYS,
-        handed_in_twice=tuple(each for each in range(4) if chance.random() < 0.15),
-        restore_on=chance.randrange(1, _LAST_RESTORE) if chance.random() < 0.4 else None,
+        handed_in_twice=handed_in_twice,
+        restore_on=restore_on,
+        backup_on=None if restore_on is None else max(1, restore_on - afterwards.choice((0, 0, 1, 2))),
         restore_before_statement=chance.random() < 0.7,
+        restore_noticed_late=afterwards.random() < 0.5,
+        cancelled_after_restore=tuple(each for each in range(max(_HOW_MANY)) if afterwards.random() < 0.2),
         formats=tuple(chance.sample(_FORMATS, len(_FORMATS))),
         account_on=chance.randrange(1, 5) if chance.random() < 0.3 else None,
         withdrawn_on=chance.randrange(2, _DAYS) if chance.random() < 0.3 else None,

@@ -107,7 +107,7 @@ def check(
             find("settlement", f"{row.reference} is {row.status}, and {what}")
     known = {row.key for row in rows}
     for key, of_key in sorted(book.items()):
-        if of_key.is_paid and key not in known and key not in {each.key for each in open_}:
+        if of_key.is_paid and key not in known and not is_shown(key, of_key, open_):
             find("settlement", f"the bank has paid {key}, which nobody knows and nobody is shown")
     _check_sums(look, sum(each.cents for each in bank.entries if each.day <= until), rows, open_, find)
 
@@ -140,6 +140,12 @@ def check_wish(
         find("doubled", f"{wanted.key} was answered with {sorted(kept)}")
     if paid and any(is_kept(*each) for each in told.cancelled):
         find("cancelled", f"{wanted.key} was paid, and its merchant was told that it is cancelled")
+
+
+def is_shown(key: str, book: KeysBook, open_: Collection[OpenLine]) -> bool:
+    """Whether a line waits for operators that names the key, or is the sum of a file with it."""
+    names = {key, *book.files}
+    return any(names & {each.key, each.message_id} for each in open_)
 
 
 def what_is_wrong(

@@ -7,7 +7,7 @@ What they have handed in they remember, whatever a restored database says.
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ _APPROVAL_AMOUNT = 1000  # so small that statements wait for the second operator
 _LOOK_SECONDS = 2.5
 _HAS_OPEN = "SELECT EXISTS (SELECT FROM settlements WHERE payout_file_id = $1 AND status = 'SENT')"
 _WHY = "The statement of the bank for these days"
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _WAIT = timedelta(hours=72)  # of a verified account
 _SUFFIXES = {"camt053": "xml", "mt940": "sta", "csv": "csv"}
 
@@ -72,6 +73,8 @@ class Treasury:
         self.handed_in: list[HandedIn] = []
         self.acts: list[tuple[datetime, str]] = []
         self._exported = 0
+        self._usable_from = {number_of(merchant): _LONG_AGO for merchant in range(len(accounts))}
+        self.troubles: list[str] = []  # what files of ours must never say
         self._prepare_bank()
         self._database: Database | None = None
         self.is_closed = False  # until the days after the run
@@ -143,7 +146,12 @@ class Treasury:
                 "refuseFiles": "AM04 no cover" if number == bank.refuses_file else "",
             }
         )
-        names = {each.end_to_end: each.name for each in order_file.read(download.content).lines}
+        transfers = order_file.read(download.content).lines
+        for each in transfers:
+            usable_from = self._usable_from.get(each.account)
+            if usable_from is None or clock.now() < usable_from:
+                self.troubles.append(f"{each.end_to_end} goes to {each.account}, which may be used from {usable_from}")
+        names = {each.end_to_end: each.name for each in transfers}
         for _ in range(times):
             taken = self.bank.take(download.content, clock.day_of(clock.now()))
             self.handed_in.append(HandedIn(file_id, taken.message_id, taken, names))
@@ -273,8 +281,12 @@ class Treasury:
             case BankExceptionKind.NOT_SENT if self._merchant_of(line.key) is not None:
                 return await self._adopting(database, [line.key])
             case BankExceptionKind.UNKNOWN_KEY | BankExceptionKind.UNKNOWN_DEBIT if of_sum is not None:
-                # Of a file that is lost, the bank says only the sum. Its merchants have asked again.
-                return await self._adopting(database, of_sum.paid_keys)
+                # Of a file that is lost, the bank says only the sum. If its merchants have asked again, it is theirs.
+                terms = await self._adopting(database, of_sum.paid_keys)
+                if terms is None and len(of_sum.paid_keys) == 1:
+                    [key] = of_sum.paid_keys
+                    return LineTerms(action=BankAction.ADOPT, merchant_id=self._merchant_of(key) or "", key=key)
+                return terms
             case BankExceptionKind.UNKNOWN_DEBIT if "CHARGES" in line.details:
                 return LineTerms(action=BankAction.BOOK, account=Account.NETWORK_FEES)
         return None
@@ -314,6 +326,8 @@ class Treasury:
         async with database.read() as connection:
             unverified = await bank_accounts.find_unverified(connection)
         for each in unverified:
+            # What they have verified before a restore, they verify again.
+            self._usable_from[each.account_number] = clock.now() + _WAIT
             await self._act_by_two(
                 database,
                 "verifies an account",

@@ -2,9 +2,11 @@
 
 from datetime import date, timedelta
 
+import msgspec
 import pytest
 
 from malipo import clock
+from malipo.bank.store import payer_accounts
 from malipo.errors import Conflict
 from malipo.ledger.bookings import BookingKind, book
 from malipo.payments.idempotency import KeyReused
@@ -13,6 +15,9 @@ from malipo.restore.store import installation
 from malipo.settlement import adopt, business_days, release
 from malipo.settlement.settlement import Settlement, SettlementStatus
 from malipo.settlement.store import coverage
+from tests.bank.bank_desk import open_account
+from tests.bank.samples import ACCOUNT
+from tests.restore.reporting_worker import note_worker
 from tests.settlement.settlement_steps import DAY, SettlementSteps
 
 
@@ -73,6 +78,21 @@ async def test_nothing_is_sent_and_nothing_cancelled_before_operators_have_relea
         await steps.send(settlement)
 
 
+async def test_nothing_is_sent_before_a_worker_has_compared_the_database_with_its_mark(steps: SettlementSteps) -> None:
+    """It may have been restored, and nobody has noticed yet: the bank may have been given the settlement before."""
+    settlement = await steps.requested()
+    await steps.gather(settlement)
+    async with steps.database.begin() as tx:
+        await note_worker(tx, [])
+        await tx.execute("UPDATE worker_send_counts SET server_id = 'the one before'")
+    with pytest.raises(Conflict) as refused:
+        await steps.send(settlement)
+    assert refused.value.code == "settlement_not_compared"
+    async with steps.database.begin() as tx:
+        await note_worker(tx, [])
+    await steps.send(settlement)
+
+
 async def test_settlements_are_released_only_when_statements_cover_the_lost_time(steps: SettlementSteps) -> None:
     await steps.requested()
     today = clock.day_of(steps.service.clock())
@@ -102,6 +122,44 @@ async def test_settlements_are_released_only_when_statements_cover_the_lost_time
     assert await covered(("pac_1", day(9), day(2)), ("pac_1", day(1), booked))
     assert not await covered(("pac_1", day(9), day(2)), ("pac_1", day(0), booked))
     assert not await covered(("pac_1", day(3), booked), ("pac_2", day(9), day(1)))
+
+
+async def test_what_was_done_after_the_restore_does_not_shorten_the_lost_time(steps: SettlementSteps) -> None:
+    """A merchant asks for a settlement on the restored database before a worker has noticed the restore."""
+    known, _ = await steps.requested(), await steps.requested()
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE settlements SET created_at = created_at - interval '3 days' WHERE id = $1", known.id)
+    await restore(steps)
+    async with steps.database.read() as connection:
+        first, _ = await release.find_lost_time(connection)
+    assert first == clock.day_of(steps.service.clock() - timedelta(days=3))
+
+
+async def test_where_no_settlement_is_known_all_may_be_lost_since_there_was_an_account_to_pay_from(
+    steps: SettlementSteps,
+) -> None:
+    await open_account(steps.database)
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE payer_accounts SET added_at = added_at - interval '9 days'")
+    await restore(steps)
+    async with steps.database.read() as connection:
+        first, _ = await release.find_lost_time(connection)
+    assert first == clock.day_of(steps.service.clock() - timedelta(days=9))
+
+
+async def test_every_bank_account_of_ours_must_be_covered_also_one_without_statements(steps: SettlementSteps) -> None:
+    """Its first file may be what was lost."""
+    await open_account(steps.database)
+    await open_account(steps.database, msgspec.structs.replace(ACCOUNT, number="33000"))
+    await restore(steps)
+    today = clock.day_of(steps.service.clock())
+    async with steps.database.begin() as tx:
+        used, unused = [each.id for each in await payer_accounts.find_all(tx)]
+        booked = business_days.after(today, 3)
+        await coverage.insert(tx, used, "bst_1", first=today, last=booked)
+        assert await release.why_not_covered(tx) is not None
+        await coverage.insert(tx, unused, "bst_2", first=today, last=booked)
+        assert await release.why_not_covered(tx) is None
 
 
 async def test_nothing_is_requested_while_the_installation_is_fenced_or_held(steps: SettlementSteps) -> None:

@@ -101,6 +101,20 @@ def test_a_settlement_is_what_the_bank_says(
     assert settlement_oracle.what_is_wrong(row, book, shown, is_refused=is_refused) is None, "operators are shown it"
 
 
+@pytest.mark.parametrize(
+    ("line", "is_shown"),
+    [
+        (OpenLine("unknown_key", "KEY", "", -1_000_000), True),
+        (OpenLine("unknown_key", "FILE", "", -3_000_000), True),
+        (OpenLine("unknown_key", "", "FILE", -3_000_000), True),
+        (OpenLine("unknown_key", "OTHER", "FILE2", -1_000_000), False),
+        (OpenLine("unknown_debit", "", "", -1_000_000), False),
+    ],
+)
+def test_what_nobody_knows_is_shown_by_its_key_or_by_the_sum_of_its_file(line: OpenLine, *, is_shown: bool) -> None:
+    assert settlement_oracle.is_shown("KEY", PAID, [line]) is is_shown
+
+
 WANTED = PlannedSettlement(number=0, merchant=0, amount=10_500, at=1.0, day=0, is_raced=False, cancelled_after=None)
 
 

@@ -2,6 +2,7 @@
 
 from datetime import date
 
+from malipo import clock
 from malipo.db import Conn, Tx
 from malipo.settlement.coverage import Days
 
@@ -24,10 +25,23 @@ async def delete(tx: Tx, statement_id: str) -> None:
     await tx.execute("DELETE FROM bank_coverage WHERE statement_id = $1", statement_id)
 
 
+async def find_first_account(connection: Conn) -> date | None:
+    """The day on which the first of our accounts was added, before which no file to the bank was made."""
+    day: date | None = await connection.fetchval(f"SELECT {clock.day_sql('min(added_at)')} FROM payer_accounts")
+    return day
+
+
 async def find(connection: Conn) -> dict[str, list[Days]]:
-    """By payer account."""
-    rows = await connection.fetch("SELECT payer_account_id, first_day, last_day FROM bank_coverage ORDER BY 1, 2, 3")
+    """By payer account, with those of which nothing is covered."""
+    rows = await connection.fetch(
+        """
+        SELECT coalesce(a.id, c.payer_account_id), c.first_day, c.last_day
+        FROM payer_accounts a FULL JOIN bank_coverage c ON c.payer_account_id = a.id ORDER BY 1, 2, 3
+        """
+    )
     found: dict[str, list[Days]] = {}
-    for payer_account_id, first, last in rows:
-        found.setdefault(payer_account_id, []).append((first, last))
+    for account_id, first, last in rows:
+        days = found.setdefault(account_id, [])
+        if first is not None:
+            days.append((first, last))
     return found

@@ -298,6 +298,22 @@ FAULTS = (
         ("bank/test_statements_and_files.py",),
     ),
     Fault(
+        "a file is approved that was approved or voided",
+        "apply",
+        "require_allowed(file, FileAct.APPROVE)",
+        "pass",
+        "A file that was handed in has other bytes.",
+        (*_STEPS, "bank/test_payout_file.py"),
+    ),
+    Fault(
+        "a known line is a new one",
+        "put_lines",
+        "SELECT FROM known b WHERE ({_ENTRY}) = (",
+        "SELECT FROM known b WHERE false AND ({_ENTRY}) = (",
+        "The statement of a month cannot be imported, because it has the lines of its days.",
+        ("bank/test_statements_and_files.py",),
+    ),
+    Fault(
         "the room has no lock",
         "lock",
         'await tx.execute("SELECT pg_advisory_xact_lock($1, 0)", _BANK)',
