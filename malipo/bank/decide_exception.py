@@ -39,7 +39,7 @@ from malipo.settlement.settlement import Settlement, SettlementStatus
 from malipo.settlement.store import settlements
 
 BOOKED_TO = (
-    *(Account.BANK_CHARGES, Account.INTEREST, Account.OTHER_INCOME, Account.TAXES),
+    *(Account.BANK_CHARGES, Account.INTEREST, Account.OTHER_INCOME, Account.TAXES, Account.VAT),
     *(Account.NETWORK_FEES, Account.SUSPENSE, Account.LOSSES),
 )
 

@@ -47,6 +47,7 @@ CHART = (
     ChartAccount("2020", "in_flight", AccountType.LIABILITY, "Liabilities:InFlight", Division.MERCHANT),
     ChartAccount("2030", "in_settlement", AccountType.LIABILITY, "Liabilities:InSettlement", Division.MERCHANT),
     ChartAccount("2040", "suspense", AccountType.LIABILITY, "Liabilities:Suspense"),
+    ChartAccount("2050", "vat", AccountType.LIABILITY, "Liabilities:VAT"),
     ChartAccount("3010", "equity", AccountType.EQUITY, "Equity:Opening"),
     ChartAccount("4010", "fees", AccountType.INCOME, "Income:Fees"),
     ChartAccount("4020", "interest", AccountType.INCOME, "Income:Interest"),

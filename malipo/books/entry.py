@@ -38,6 +38,8 @@ class EntryKind(StrEnum):
     OTHER_INCOME = "other_income"
     BANK_CHARGE = "bank_charge"
     TAX = "tax"
+    VAT = "vat"
+    VAT_PAYMENT = "vat_payment"
     UNDO = "undo"
     LATE = "late"  # late moves of a closed day that cannot be told apart: out of that day, into the next one
     OTHER = "other"

@@ -36,6 +36,7 @@ COMMANDS = {
         "close.commands", "close a day: compare the networks' statements with the ledger, and sign the result"
     ),
     "books": Command("books.commands", "trial balance and journal, for accountants; bookings of the house at its bank"),
+    "invoices": Command("invoices", "issue invoices of fees for closed months, and credit notes; rates of VAT"),
     "exceptions": Command("exceptions.commands", "list and resolve differences between statements and payments"),
     "bank": Command("bank.commands", "pay settlements by files, and import the statements of our own bank accounts"),
     "floats": Command("floats.commands", "show the balance at each network, by the ledger and as last read there"),

@@ -15,6 +15,7 @@ HINTS = {
     "exception_payment_resolved": "malipo payments resolve",
     "exception_resolved": "malipo exceptions undo",
     "exception_unknown": "malipo exceptions list",
+    "invoice_no_rate": "malipo invoices tax-rate 18 --from DAY",
     "operator_logged_in": "malipo operators login",
     "operator_missing": "malipo operators list",
     "profile_no_word_moved": "--moved WORD",

@@ -29,6 +29,7 @@ class Account(StrEnum):
     OTHER_INCOME = "other_income"
     BANK_CHARGES = "bank_charges"  # what the bank has charged the house
     TAXES = "taxes"  # what the house has paid in taxes
+    VAT = "vat"  # the VAT in invoiced fees, which the house owes to the state
 
 
 class Step(StrEnum):

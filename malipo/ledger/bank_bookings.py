@@ -27,6 +27,7 @@ class BankBookingKind(StrEnum):
     OTHER_INCOME = "other_income"
     BANK_CHARGE = "bank_charge"
     TAX = "tax"
+    VAT_PAYMENT = "vat_payment"
 
 
 # The other account, and whether the money usually comes in.
@@ -37,6 +38,7 @@ KINDS: dict[BankBookingKind, tuple[Account, bool]] = {
     BankBookingKind.OTHER_INCOME: (Account.OTHER_INCOME, True),
     BankBookingKind.BANK_CHARGE: (Account.BANK_CHARGES, False),
     BankBookingKind.TAX: (Account.TAXES, False),
+    BankBookingKind.VAT_PAYMENT: (Account.VAT, False),
 }
 
 

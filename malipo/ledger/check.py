@@ -64,6 +64,7 @@ async def check(connection: Conn) -> list[LedgerFinding]:
         *await wrong_proposals(connection),
         *await wrong_undos(connection),
         *await wrong_releases(connection),
+        *await wrong_invoices(connection),
         *await wrong_cents(connection),
         *await wrong_cents_of_files(connection),
     ]
@@ -201,9 +202,10 @@ async def wrong_proposals(connection: Conn) -> list[LedgerFinding]:
             UNION ALL
             SELECT id, NULL, kind, reference, amount, channel, account, false,
                    (CASE WHEN source IN ('bank', 'float') THEN 'in' ELSE 'out' END
-                    <> CASE WHEN kind IN ('bank_charge', 'tax') THEN 'out' ELSE 'in' END)
+                    <> CASE WHEN kind IN ('bank_charge', 'tax', 'vat_payment') THEN 'out' ELSE 'in' END)
             FROM house_bookings
-            WHERE kind IN ('opening_balance', 'capital', 'interest', 'other_income', 'bank_charge', 'tax')
+            WHERE kind IN ('opening_balance', 'capital', 'interest', 'other_income', 'bank_charge', 'tax',
+                           'vat_payment')
         ), proposed AS (
             SELECT id, amount, is_approved, decided_at, terms ->> 'merchant_id' AS merchant_id,
                    terms ->> 'kind' AS kind, terms ->> 'bank_reference' AS bank_reference,
@@ -227,6 +229,26 @@ async def wrong_proposals(connection: Conn) -> list[LedgerFinding]:
         """
     )
     return [LedgerFinding("proposed booking", row["id"], row["stored"], row["computed"]) for row in rows]
+
+
+async def wrong_invoices(connection: Conn) -> list[LedgerFinding]:
+    """Invoices and credit notes whose VAT is not booked as they say, and bookings of VAT without a document."""
+    rows = await connection.fetch(
+        """
+        WITH booked AS (SELECT id, reference, source, target, amount FROM house_bookings WHERE kind = 'vat'),
+        expected AS (
+            SELECT booking_id AS id, number AS reference, vat AS amount,
+                   CASE kind WHEN 'invoice' THEN 'fees' ELSE 'vat' END AS source,
+                   CASE kind WHEN 'invoice' THEN 'vat' ELSE 'fees' END AS target
+            FROM invoices WHERE vat > 0
+        )
+        SELECT coalesce(e.reference, b.reference) AS id, b.amount AS stored, e.amount AS computed
+        FROM expected e FULL JOIN booked b USING (id)
+        WHERE (e.reference, e.source, e.target, e.amount) IS DISTINCT FROM (b.reference, b.source, b.target, b.amount)
+        ORDER BY 1 LIMIT 100
+        """
+    )
+    return [LedgerFinding("invoice", row["id"], row["stored"], row["computed"]) for row in rows]
 
 
 async def wrong_releases(connection: Conn) -> list[LedgerFinding]:

@@ -41,6 +41,9 @@ class HouseBookingKind(StrEnum):
     OTHER_INCOME = "other_income"
     BANK_CHARGE = "bank_charge"
     TAX = "tax"
+    VAT_PAYMENT = "vat_payment"
+    # Of an invoice or a credit note.
+    VAT = "vat"
     UNDO = "undo"
 
 
@@ -102,6 +105,7 @@ class HouseBookingRefusal(Code):
     UNDONE = "booking_undone"
     IS_UNDO = "booking_is_undo"
     IS_ROUNDING = "booking_is_rounding"
+    IS_OF_INVOICE = "booking_is_of_invoice"
     DAY_CLOSED = "booking_day_closed"
 
 
@@ -186,6 +190,8 @@ async def undo(
         raise Conflict(code=HouseBookingRefusal.IS_UNDO)
     if booking.kind is HouseBookingKind.ROUNDING:
         raise Conflict(code=HouseBookingRefusal.IS_ROUNDING)
+    if booking.kind is HouseBookingKind.VAT:
+        raise Conflict(code=HouseBookingRefusal.IS_OF_INVOICE)
     await suspense.require_unreleased(tx, booking.id)
     reverse = replace(
         booking,

@@ -36,6 +36,8 @@ LABELS = {
     "reference": "Reference",
     "amount": "Amount",
     "reason": "Reason of the bank",
+    "number": "Number",
+    "month": "Month",
     "url": "Endpoint",
     "why": "Why",
     "failed": "Failed",
@@ -217,6 +219,13 @@ KIND_WORDS: dict[Kind, KindWords] = {
         says=("The bank has returned a settlement. The money is in the wallet again.",),
         shown=("reference", "amount", "account", "reason"),
         button="See the settlement",
+    ),
+    Kind.INVOICE_ISSUED: KindWords(
+        title="An invoice for the fees of a month",
+        subject="Invoice {number}: fees of {month}",
+        says=("Your invoice for the fees of {month} is there. It is paid: the fees were kept from your payments.",),
+        shown=("number", "month", "amount"),
+        button="See the invoice",
     ),
     Kind.ENDPOINT_DISABLED: KindWords(
         title="A webhook endpoint was disabled",

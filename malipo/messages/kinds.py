@@ -31,6 +31,7 @@ class Kind(StrEnum):
     PAYOUTS_FAILED = "payouts_failed"
     SETTLEMENT_COMPLETED = "settlement_completed"
     SETTLEMENT_RETURNED = "settlement_returned"
+    INVOICE_ISSUED = "invoice_issued"
     ENDPOINT_DISABLED = "endpoint_disabled"
     WALLET_LOW = "wallet_low"
     DAILY_SUMMARY = "daily_summary"
@@ -94,6 +95,7 @@ KINDS: dict[Kind, KindRule] = {
     Kind.PAYOUTS_FAILED: KindRule(Audience.PAYERS, gathers=_A_WHILE, life=timedelta(days=3)),
     Kind.SETTLEMENT_COMPLETED: KindRule(Audience.OWNERS),
     Kind.SETTLEMENT_RETURNED: KindRule(Audience.OWNERS),
+    Kind.INVOICE_ISSUED: KindRule(Audience.OWNERS, life=timedelta(days=14)),
     Kind.ENDPOINT_DISABLED: KindRule(Audience.PAYERS),
     Kind.WALLET_LOW: KindRule(Audience.PEOPLE, is_default=False, life=_A_DAY),
     Kind.DAILY_SUMMARY: KindRule(Audience.PEOPLE, is_default=False, life=_A_DAY),

@@ -84,6 +84,14 @@ class Settings(
     key_prefix: str = setting("mlp", parse.matching("[a-z0-9]{1,12}", "1 to 12 small letters or digits"))
     header_word: str = setting("Service", parse.matching("[A-Za-z0-9]{1,20}", "1 to 20 letters or digits"))
 
+    # Who runs this installation, as invoices of fees and printed closes name it.
+    company_name: str | None = setting(None, parse.text)
+    company_address: str | None = setting(None, parse.text)
+    company_tin: str | None = setting(None, parse.matching("[0-9]{9}", "nine digits"))
+    company_vrn: str | None = setting(
+        None, parse.matching("[0-9A-Z-]{6,30}", "6 to 30 capital letters, digits and dashes")
+    )
+
     # Whether the pages tell that the networks are simulated, and offer requests with one's own key from /docs.
     simulated: bool = setting(False, parse.boolean)
     docs_try_it: bool = setting(False, parse.boolean)

@@ -59,6 +59,7 @@ BOOKINGS = {
     "booking_undone": "The booking {booking} was undone before.",
     "booking_is_undo": "A booking that undid another one cannot be undone: book the other one again.",
     "booking_is_rounding": "A rounding follows from other bookings: undo those.",
+    "booking_is_of_invoice": "This booking is the VAT of an invoice, which never changes.",
     "booking_day_closed": "Days before {day} are closed: nothing is booked into them.",
     "bank_booking_needs_day": "An opening balance needs a day: the day at whose end the money was there.",
     "bank_booking_day_in_future": "{day} has not begun.",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from malipo.errors import Problem, Refusal
-from malipo.words import bank, books, exceptions, operators, people, receipts, settlements, statements
+from malipo.words import bank, books, exceptions, invoices, operators, people, receipts, settlements, statements
 
 SENTENCES: dict[str, str] = {
     **statements.SENTENCES,
@@ -14,6 +14,7 @@ SENTENCES: dict[str, str] = {
     **receipts.SENTENCES,
     **bank.SENTENCES,
     **books.SENTENCES,
+    **invoices.SENTENCES,
     **settlements.SENTENCES,
 }
 

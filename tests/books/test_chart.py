@@ -16,6 +16,7 @@ BY_HAND = """
 2020 in_flight     liability Liabilities:InFlight
 2030 in_settlement liability Liabilities:InSettlement
 2040 suspense      liability Liabilities:Suspense
+2050 vat           liability Liabilities:VAT
 3010 equity        equity    Equity:Opening
 4010 fees          income    Income:Fees
 4020 interest      income    Income:Interest

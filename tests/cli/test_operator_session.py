@@ -271,12 +271,18 @@ GIVEN_BY = {
         *("exceptions propose", "exceptions reject", "exceptions undo"),
         *("numbers block", "numbers unblock"),
         *("log begin", "log change-key", "log erase"),
+        *("books book", "books release", "books reject"),
+        *("invoices issue", "invoices fiscal-number", "invoices buyer", "invoices tax-rate"),
+        *("bank add-account", "bank gather", "bank download", "bank void", "bank refuse", "bank import"),
+        *("bank withdraw", "bank match", "bank decide", "bank reject"),
+        *("settlements verify", "settlements reject-account", "settlements stop-account", "settlements cancel"),
+        *("settlements collect", "settlements release", "settlements reject"),
         *("hold", "restore fence", "restore reject", "restore release"),
     },
     Authority.SECOND_OPERATOR: {
         *("wallet approve", "floats approve", "close approve", "payments approve", "exceptions approve"),
         *("statements approve", "statements approve-import", "operators vouch", "key approve"),
-        "merchant vouch",
+        *("merchant vouch", "books approve", "bank approve", "settlements approve"),
     },
 }
 

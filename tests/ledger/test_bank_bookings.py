@@ -33,6 +33,8 @@ BY_HAND = [
     ("bank_charge", True, "bank", "bank_charges"),
     ("tax", False, "taxes", "bank"),
     ("tax", True, "bank", "taxes"),
+    ("vat_payment", False, "vat", "bank"),
+    ("vat_payment", True, "bank", "vat"),
 ]
 
 

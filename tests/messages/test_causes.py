@@ -3,7 +3,7 @@ that the pages, the API and the worker call."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 import asyncpg
@@ -17,6 +17,8 @@ from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database
 from malipo.http.accept_language import Language
 from malipo.http.translator import Translator
+from malipo.invoices import issue_invoices
+from malipo.invoices.invoice import FeeKind, FeeSum, Party
 from malipo.mail import letter
 from malipo.mail.words import KIND_WORDS
 from malipo.merchants import issue_api_keys, manage_people, password_links, second_factor
@@ -435,6 +437,26 @@ async def _returned_settlement(office: Office) -> Act:
     return lambda _: steps.give_back(completed)
 
 
+async def _invoice(office: Office) -> Act:
+    sums = [FeeSum(merchant_id=office.merchant.id, fee=FeeKind.COLLECTION, day=date(2026, 9, 1), count=1, amount=10)]
+
+    async def act(office: Office) -> None:
+        async with office.database.begin() as tx:
+            await issue_invoices.issue_one(
+                tx,
+                sums,
+                date(2026, 9, 1),
+                seller=Party(name="Malipo Ltd"),
+                rates=[],
+                series="A",
+                opened=None,
+                actor=operator_at("oa", "test"),
+                now=clock.now(),
+            )
+
+    return act
+
+
 _FACTORS = "SELECT count(*) FROM second_factors"
 _PASSWORDS = "SELECT string_agg(password_hash, ' ' ORDER BY name) FROM people"
 _OPERATORS = "SELECT string_agg(concat(name, password_hash, email), ' ' ORDER BY name) FROM operators"
@@ -496,6 +518,7 @@ CAUSES = {
     "a settlement that came back": Cause(
         Kind.SETTLEMENT_RETURNED, "asha neema", _returned_settlement, "SELECT max(status) FROM settlements"
     ),
+    "an invoice": Cause(Kind.INVOICE_ISSUED, "asha neema", _invoice, "SELECT count(*) FROM invoices"),
     "a proposal": Cause(Kind.PROPOSAL_WAITING, "ob", _proposal, "SELECT count(*) FROM proposals"),
 }
 

@@ -19,12 +19,12 @@ _NEW = """
 """
 # The number of earlier bookings of the same thing that were undone. While one is not undone, the next booking has the
 # same number and is not inserted, also if both come at once.
-_AT_BANK = "'opening_balance', 'capital', 'interest', 'other_income', 'bank_charge', 'tax'"
+_BY_REFERENCE = "'opening_balance', 'capital', 'interest', 'other_income', 'bank_charge', 'tax', 'vat_payment', 'vat'"
 _UNDONE = f"""
     SELECT count(*) FROM undone b
     WHERE CASE WHEN n.line_id IS NOT NULL THEN b.line_id = n.line_id
                WHEN b.line_id IS NOT NULL OR b.kind <> n.kind THEN false
-               WHEN n.kind IN ({_AT_BANK}) THEN b.reference = n.reference
+               WHEN n.kind IN ({_BY_REFERENCE}) THEN b.reference = n.reference
                WHEN n.kind IN ('bank_transfer', 'bank_line') THEN (b.channel, b.reference) = (n.channel, n.reference)
                ELSE (b.file_id, b.reference, b.account) = (n.file_id, n.reference, n.account) END
 """

@@ -133,6 +133,7 @@ async def _check_proposals(connection: Conn, within: KeyRange) -> list[LedgerFin
         *await ledger_check.wrong_proposals(connection),
         *await ledger_check.wrong_undos(connection),
         *await ledger_check.wrong_releases(connection),
+        *await ledger_check.wrong_invoices(connection),
         *await ledger_check.wrong_cents(connection),
     ]
 

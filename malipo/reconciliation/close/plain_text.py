@@ -54,6 +54,7 @@ _BALANCES = {
     "other_income": "Other income",
     "bank_charges": "Charges of the bank",
     "taxes": "Taxes paid",
+    "vat": "VAT owed",
 }
 
 

@@ -24,6 +24,7 @@ from malipo.webhooks.store import delivery_queue, endpoints
 from tests.conftest import Merchant, Running, make_merchant
 from tests.dashboard.merchant.batches.batch_pages import make_draft
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
+from tests.invoices.sample import store_invoice
 from tests.journeys.concurrency import order
 from tests.links.link_steps import LinkSteps
 from tests.payments.batches.batch_steps import BatchSteps
@@ -93,6 +94,10 @@ GET   /dashboard/bank-accounts/new                                      o
 POST  /dashboard/bank-accounts/new                                      o
 GET   /dashboard/bank-accounts/{bank_account}/stop                      o
 POST  /dashboard/bank-accounts/{bank_account}/stop                      o
+GET   /dashboard/invoices                                           v s o
+GET   /dashboard/invoices.csv                                       v s o
+GET   /dashboard/invoices/{invoice}                                 v s o
+GET   /dashboard/invoices/{invoice}/pdf                             v s o
 GET   /dashboard/collect                                              s o
 POST  /dashboard/collect                                              s o
 GET   /dashboard/payout                                               s o
@@ -209,6 +214,7 @@ async def _open_shop(running: Running, database: Database, service: Service) -> 
         new = delivery_queue.NewDelivery(endpoint.id, event_id, merchant.id, "payment.failed")
         await delivery_queue.insert(tx, [new], lease_seconds=60, now=clock.now())
         (key,) = await api_keys.find_all(tx, merchant.id)
+        shop.names["invoice"] = (await store_invoice(tx, merchant.id)).number
         (session,) = await sessions.find_sessions(tx, people[Role.OWNER].id, now=clock.now(), most=10)
     shop.names |= {"endpoint": endpoint.id, "delivery": event_id, "key": key.id, "session": session.id}
     shop.names |= {"browser": "brw_of_nobody", "place": "ses_of_nobody"}

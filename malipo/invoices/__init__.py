@@ -1,0 +1,1 @@
+"""Invoices of the fees that merchants have paid, with VAT, and credit notes."""

@@ -1,0 +1,16 @@
+"""The seller of invoices: who runs this installation, by its settings. Pure."""
+
+from malipo.errors import Conflict
+from malipo.invoices.invoice import InvoiceRefusal, Party
+from malipo.settings import Settings
+
+
+def seller_of(settings: Settings) -> Party:
+    if not settings.company_name:
+        raise Conflict(code=InvoiceRefusal.NO_SELLER)
+    return Party(
+        name=settings.company_name,
+        address=settings.company_address or "",
+        tin=settings.company_tin or "",
+        vrn=settings.company_vrn or "",
+    )

@@ -1,0 +1,137 @@
+"""What the fees of a month become: VAT, lines, invoices and credit notes. Pure."""
+
+from datetime import date
+
+import pytest
+
+from malipo.errors import Conflict
+from malipo.invoices.invoice import (
+    Draft,
+    FeeKind,
+    FeeSum,
+    InvoiceKind,
+    drafts_of,
+    last_day_of,
+    number_of,
+    parse_month,
+    series_of,
+)
+from malipo.invoices.tax import TaxRate, percent, rate_on, vat_in
+
+SEPTEMBER, OCTOBER = date(2026, 9, 1), date(2026, 10, 1)
+RATES = [TaxRate(date(2026, 1, 1), 1800), TaxRate(date(2026, 10, 16), 1600)]
+
+
+# By hand: gross, rate, VAT. 118 contains 18 at 18 %.
+@pytest.mark.parametrize(
+    ("gross", "rate", "vat"),
+    [
+        (118, 1800, 18),
+        (1180, 1800, 180),
+        (100, 1800, 15),  # 15.25
+        (10, 1800, 2),  # 1.53
+        (3, 1800, 0),  # 0.46
+        (4, 1800, 1),  # 0.61
+        (59, 1800, 9),
+        (0, 1800, 0),
+        (1000, 0, 0),
+        (-118, 1800, -18),
+        (3, 10_000, 2),  # 1.5 is rounded up
+        (-3, 10_000, -2),
+        (10**15, 1800, 152_542_372_881_356),
+    ],
+)
+def test_vat_is_the_nearest_shilling_that_an_amount_contains(gross: int, rate: int, vat: int) -> None:
+    assert vat_in(gross, rate) == vat
+
+
+def test_the_rate_of_a_day_is_the_one_that_began_last() -> None:
+    assert rate_on(RATES, date(2025, 12, 31)) is None
+    assert rate_on(RATES, date(2026, 1, 1)) == 1800
+    assert rate_on(RATES, date(2026, 10, 15)) == 1800
+    assert rate_on(RATES, date(2026, 10, 16)) == 1600
+    assert (percent(1800), percent(750), percent(0)) == ("18 %", "7.5 %", "0 %")
+
+
+def test_numbers_series_and_months() -> None:
+    assert number_of("A", 2026, 7) == "A-2026-000007"
+    assert [series_of(epoch) for epoch in (1, 1_795_093_921)] == ["A", "R261119131201"]
+    assert last_day_of(date(2026, 12, 1)) == date(2026, 12, 31)
+    assert last_day_of(date(2028, 2, 1)) == date(2028, 2, 29)
+    assert parse_month("2026-10") == OCTOBER
+    for wrong in ("2026-13", "October", "2026-10-01", ""):
+        with pytest.raises(Conflict):
+            parse_month(wrong)
+
+
+def fee(kind: FeeKind, day: int, amount: int, *, of: date | None = None, count: int = 1) -> FeeSum:
+    return FeeSum(
+        merchant_id="mer_1", fee=kind, day=OCTOBER.replace(day=day), given_back_of=of, count=count, amount=amount
+    )
+
+
+def drafts(*sums: FeeSum, numbers: dict[date, str] | None = None, has_vat: bool = True) -> list[Draft]:
+    return drafts_of(sums, OCTOBER, rates=RATES, has_vat=has_vat, numbers=numbers or {})
+
+
+def table(draft: Draft) -> list[tuple[str, bool, int, int, int]]:
+    return [(each.fee.value, each.is_given_back, each.rate, each.count, each.gross) for each in draft.lines]
+
+
+def test_an_invoice_has_a_line_for_each_kind_and_rate() -> None:
+    [invoice] = drafts(
+        fee(FeeKind.DISBURSEMENT, 2, 500, count=5),
+        fee(FeeKind.COLLECTION, 3, 1000, count=2),
+        fee(FeeKind.COLLECTION, 15, 180),
+        fee(FeeKind.COLLECTION, 16, 1160),
+    )
+    assert invoice.kind is InvoiceKind.INVOICE
+    assert table(invoice) == [
+        ("collection", False, 1600, 1, 1160),
+        ("collection", False, 1800, 3, 1180),
+        ("disbursement", False, 1800, 5, 500),
+    ]
+    assert invoice.vat_by_rate == {1600: 160, 1800: 256}  # of 1,160 and of 1,680
+    assert (invoice.gross, invoice.vat, invoice.net) == (2840, 416, 2424)
+
+
+def test_a_fee_that_comes_back_in_its_month_is_a_line_below_zero() -> None:
+    [invoice] = drafts(
+        fee(FeeKind.COLLECTION, 3, 1000, count=2),
+        fee(FeeKind.COLLECTION, 9, 400, of=date(2026, 10, 3)),
+        numbers={SEPTEMBER: "A-2026-000001"},
+    )
+    assert table(invoice) == [("collection", False, 1800, 2, 1000), ("collection", True, 1800, 1, -400)]
+    assert (invoice.gross, invoice.vat) == (600, 92)
+
+
+def test_a_fee_of_an_invoiced_month_comes_back_by_a_credit_note_at_the_rate_of_its_day() -> None:
+    invoice, note = drafts(
+        fee(FeeKind.COLLECTION, 20, 1160),
+        fee(FeeKind.COLLECTION, 20, 118, of=date(2026, 9, 30)),
+        numbers={SEPTEMBER: "A-2026-000001"},
+    )
+    assert table(invoice) == [("collection", False, 1600, 1, 1160)]
+    assert (note.kind, note.corrects, note.month) == (InvoiceKind.CREDIT_NOTE, "A-2026-000001", OCTOBER)
+    assert table(note) == [("collection", True, 1800, 1, 118)]
+    assert (note.gross, note.vat, note.net) == (118, 18, 100)
+
+
+def test_a_fee_of_a_month_without_an_invoice_lowers_this_one_or_becomes_a_credit_note_of_its_own() -> None:
+    [invoice] = drafts(fee(FeeKind.COLLECTION, 3, 1000), fee(FeeKind.COLLECTION, 9, 400, of=date(2026, 9, 3)))
+    assert (invoice.kind, invoice.gross) == (InvoiceKind.INVOICE, 600)
+    [note] = drafts(fee(FeeKind.COLLECTION, 3, 100), fee(FeeKind.COLLECTION, 9, 400, of=date(2026, 9, 3)))
+    assert (note.kind, note.corrects, note.gross) == (InvoiceKind.CREDIT_NOTE, None, 300)
+
+
+def test_fees_that_cancel_out_need_no_document() -> None:
+    assert drafts(fee(FeeKind.COLLECTION, 3, 400), fee(FeeKind.COLLECTION, 9, 400, of=date(2026, 10, 3))) == []
+    assert drafts() == []
+
+
+def test_without_vat_nothing_is_vat_and_no_rate_is_needed() -> None:
+    [invoice] = drafts_of([fee(FeeKind.COLLECTION, 3, 1000)], OCTOBER, rates=[], has_vat=False, numbers={})
+    assert (invoice.vat, invoice.net) == (0, 1000)
+    with pytest.raises(Conflict) as refused:
+        drafts_of([fee(FeeKind.COLLECTION, 3, 1000)], OCTOBER, rates=[], has_vat=True, numbers={})
+    assert refused.value.code == "invoice_no_rate"

@@ -1,0 +1,252 @@
+"""Invoices of a closed month: numbers without gaps, once, with their VAT booked in the same commit."""
+
+import asyncio
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from malipo.db import Database
+from malipo.errors import Conflict, Invalid, Missing
+from malipo.invoices import change_invoice_data, issue_invoices
+from malipo.invoices.document_words import LABELS, InvoiceWords
+from malipo.invoices.invoice import Invoice, InvoiceKind, Party
+from malipo.invoices.pdf import pdf_of
+from malipo.invoices.store import invoices as store
+from malipo.ledger import check, house_bookings
+from malipo.ledger.accounts import Account, Move, Step
+from malipo.restore.store import installation
+from tests.conftest import make_merchant
+from tests.reconciliation.close.books import ASHA, Books, at
+
+SEPTEMBER, OCTOBER = date(2026, 9, 1), date(2026, 10, 1)
+NOW = datetime(2026, 11, 3, 9, tzinfo=UTC)
+SELLER = Party(name="Malipo Ltd", address="Dar es Salaam", tin="123456789", vrn="40-320840-G")
+NO_STATEMENT: dict[str, Any] = {"without": ["MPESA"], "reason": "portal away"}
+
+
+@pytest.fixture
+async def books(database: Database, tmp_path: Path) -> Books:
+    """Two merchants with payments in September and October, each with a fee of 10; until September all is closed."""
+    books = await Books.begin(database, tmp_path)
+    await books.paid("S1", 5000, at(date(2026, 9, 30)))
+    await books.close(date(2026, 9, 30), **NO_STATEMENT)
+    for number in range(1, 119):
+        await books.paid(f"O{number}", 5000, at(date(2026, 10, 1 + number % 31)))
+    async with database.begin() as tx:
+        await change_invoice_data.set_rate(tx, 1800, date(2026, 1, 1), actor=ASHA, now=NOW)
+    return books
+
+
+async def close_october(books: Books) -> None:
+    for day in range(1, 32):
+        await books.close(date(2026, 10, day), **NO_STATEMENT)
+
+
+async def issue(books: Books, month: date = OCTOBER, *, seller: Party = SELLER) -> list[Invoice]:
+    async with books.database.begin() as tx:
+        return await issue_invoices.issue(tx, month, seller=seller, actor=ASHA, now=NOW)
+
+
+async def balance(books: Books, account: str) -> int:
+    async with books.database.read() as connection:
+        return int(
+            await connection.fetchval(
+                """
+                SELECT coalesce(sum(CASE $1 WHEN target THEN amount ELSE -amount END), 0) FROM moves
+                WHERE $1 IN (source, target)
+                """,
+                account,
+            )
+        )
+
+
+async def findings(books: Books) -> list[check.LedgerFinding]:
+    async with books.database.read() as connection:
+        return [*await check.wrong_invoices(connection), *await check.wrong_bookings(connection)]
+
+
+async def test_each_merchant_gets_an_invoice_whose_vat_is_booked_on_the_first_open_day(books: Books) -> None:
+    other = await make_merchant(books.database)
+    first, books.merchant_id = books.merchant_id, other.id
+    await books.paid("X1", 5000, at(date(2026, 10, 5)))
+    books.merchant_id = first
+    await close_october(books)
+    issued = {each.merchant_id: each for each in await issue(books)}
+    assert issued[first].gross == 1180
+    assert issued[other.id].gross == 10
+    assert issue_invoices.total_of(list(issued.values())) == await balance(books, "fees") - 10 + 180 + 2
+    assert {each.number for each in issued.values()} == {"A-2026-000001", "A-2026-000002"}
+    assert await balance(books, "vat") == 180 + 2
+    assert await findings(books) == []
+    async with books.database.read() as connection:
+        rows = await connection.fetch("SELECT reference, value_date, source, target FROM house_bookings ORDER BY 1")
+        told = await connection.fetch(
+            "SELECT merchant_id, details ->> 'number' AS number FROM audit_log "
+            "WHERE action = 'invoice.issued' ORDER BY 2"
+        )
+    assert [tuple(row) for row in rows] == [
+        ("A-2026-000001", date(2026, 11, 1), "fees", "vat"),
+        ("A-2026-000002", date(2026, 11, 1), "fees", "vat"),
+    ]
+    assert [tuple(row) for row in told] == sorted(
+        [(each.merchant_id, each.number) for each in issued.values()], key=lambda row: row[1]
+    )
+
+
+async def test_a_month_is_invoiced_once_also_by_two_at_once(books: Books) -> None:
+    await close_october(books)
+    first, second = await asyncio.gather(issue(books), issue(books))
+    assert len(first) + len(second) == 1
+    assert await issue(books) == []
+    assert await balance(books, "vat") == 180
+
+
+async def test_a_number_that_was_not_committed_is_given_again(books: Books) -> None:
+    await close_october(books)
+
+    async def die_before_the_commit() -> None:
+        async with books.database.begin() as tx:
+            await issue_invoices.issue(tx, OCTOBER, seller=SELLER, actor=ASHA, now=NOW)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await die_before_the_commit()
+    [invoice] = await issue(books)
+    assert invoice.number == "A-2026-000001"
+
+
+async def test_a_fee_that_was_given_back_later_is_a_credit_note(books: Books) -> None:
+    [september] = await issue(books, SEPTEMBER)
+    assert september.gross == 10
+    back = [Move(Account.FEES, Account.SUSPENSE, 10)]
+    await books.post(books.payments["S1"], Step.CONTRADICTION, back, at(date(2026, 10, 7)))
+    await close_october(books)
+    invoice, note = await issue(books)
+    assert (invoice.gross, note.gross, note.vat) == (1180, 10, 2)
+    assert (note.kind, note.corrects) == (InvoiceKind.CREDIT_NOTE, september.number)
+    assert await balance(books, "vat") == 2 + 180 - 2
+    assert await findings(books) == []
+    total = issue_invoices.total_of([september, invoice, note])
+    assert total == await balance(books, "fees") + await balance(books, "vat")
+
+
+async def test_what_was_committed_after_the_close_of_the_last_day_is_of_the_next_month(books: Books) -> None:
+    await books.paid("LATE", 5000, at(date(2026, 9, 30), "23:59"))
+    [september] = await issue(books, SEPTEMBER)
+    assert september.gross == 10
+    await close_october(books)
+    [october] = await issue(books)
+    assert october.gross == 1190
+
+
+async def test_only_closed_months_are_invoiced_by_a_seller_with_a_name_and_a_rate(books: Books) -> None:
+    with pytest.raises(Conflict) as refused:
+        await issue(books)
+    assert refused.value.code == "invoice_month_not_closed"
+    async with books.database.begin() as tx:
+        await tx.execute("DELETE FROM vat_rates")
+    with pytest.raises(Conflict) as refused:
+        await issue(books, SEPTEMBER)
+    assert refused.value.code == "invoice_no_rate"
+    [invoice] = await issue(books, SEPTEMBER, seller=Party(name="Not registered"))
+    assert (invoice.gross, invoice.vat, invoice.booking_id) == (10, 0, None)
+    assert await balance(books, "vat") == 0
+
+
+async def test_after_a_restore_nothing_is_issued_until_release_and_then_in_another_series(books: Books) -> None:
+    async with books.database.begin() as tx:
+        await installation.begin_epoch(tx, "a test")
+    with pytest.raises(Conflict) as refused:
+        await issue(books, SEPTEMBER)
+    assert refused.value.code == "invoice_fenced"
+    async with books.database.begin() as tx:
+        await installation.end_fence(tx)
+    [invoice] = await issue(books, SEPTEMBER)
+    assert invoice.number.startswith("R")
+    assert invoice.number.endswith("-2026-000001")
+
+
+async def test_the_vat_of_an_invoice_cannot_be_undone_and_a_wrong_one_is_found(books: Books) -> None:
+    [invoice] = await issue(books, SEPTEMBER)
+    assert invoice.booking_id is not None
+    with pytest.raises(Conflict) as refused:
+        async with books.database.begin() as tx:
+            await house_bookings.undo(tx, invoice.booking_id, evidence="a test", booked_by="asha", now=NOW)
+    assert refused.value.code == "booking_is_of_invoice"
+    async with books.database.begin() as tx:
+        await tx.execute("UPDATE invoices SET vat = vat + 1")
+    assert [(each.what, each.where) for each in await findings(books)] == [("invoice", invoice.number)]
+
+
+async def test_a_fiscal_number_is_added_once(books: Books) -> None:
+    [invoice] = await issue(books, SEPTEMBER)
+
+    async def add(number: str, fiscal: str) -> None:
+        async with books.database.begin() as tx:
+            await issue_invoices.add_fiscal_number(tx, number, fiscal, actor=ASHA, now=NOW)
+
+    for wrong in ("", " ", "x" * 101, "a\nb"):
+        with pytest.raises(Conflict):
+            await add(invoice.number, wrong)
+    await add(invoice.number, " RCT-1 ")
+    await add(invoice.number, "RCT-1")
+    with pytest.raises(Conflict) as refused:
+        await add(invoice.number, "RCT-2")
+    assert refused.value.code == "invoice_has_fiscal_number"
+    with pytest.raises(Missing):
+        await add("A-2026-000009", "RCT-1")
+    async with books.database.read() as connection:
+        found = await store.find(connection, invoice.number)
+    assert found is not None
+    assert found.fiscal_number == "RCT-1"
+
+
+async def test_an_invoice_keeps_what_it_said_of_the_buyer_and_later_ones_say_the_new(books: Books) -> None:
+    async def change(**what: str) -> Party:
+        async with books.database.begin() as tx:
+            return await change_invoice_data.change_buyer(tx, books.merchant_id, **what, actor=ASHA, now=NOW)
+
+    before = await change(name="Duka la Asha Ltd", tin="987-654-321")
+    [september] = await issue(books, SEPTEMBER)
+    after = await change(address="PO Box 1\nMwanza", vrn="10-000001-a")
+    assert after == Party(name="Duka la Asha Ltd", address="PO Box 1\nMwanza", tin="987654321", vrn="10-000001-A")
+    for wrong in ({"tin": "12"}, {"name": " "}, {"address": "x" * 501}, {"vrn": "a\tb"}):
+        with pytest.raises(Invalid) as refused:
+            await change(**wrong)
+        assert refused.value.code == "invoice_buyer_invalid"
+    await close_october(books)
+    [october] = await issue(books)
+    async with books.database.read() as connection:
+        kept = await store.find(connection, september.number)
+    assert kept == september
+    assert (september.buyer, october.buyer) == (before, after)
+
+
+async def test_a_rate_cannot_begin_in_a_month_that_is_invoiced(books: Books) -> None:
+    await issue(books, SEPTEMBER)
+
+    async def set_rate(day: date) -> None:
+        async with books.database.begin() as tx:
+            await change_invoice_data.set_rate(tx, 1600, day, actor=ASHA, now=NOW + timedelta(hours=1))
+
+    with pytest.raises(Conflict) as refused:
+        await set_rate(date(2026, 9, 30))
+    assert refused.value.code == "invoice_rate_too_early"
+    await set_rate(OCTOBER)
+    await close_october(books)
+    [october] = await issue(books)
+    assert october.vat_by_rate == {1600: 163}
+
+
+async def test_the_same_document_is_the_same_pdf_whatever_people_have_typed(books: Books) -> None:
+    async with books.database.begin() as tx:
+        await change_invoice_data.change_buyer(
+            tx, books.merchant_id, name="A & B <b>Ltd</b> &copy; 店", address="x <para> \ny", actor=ASHA, now=NOW
+        )
+    [invoice] = await issue(books, SEPTEMBER)
+    words = InvoiceWords("Tax invoice", dict.fromkeys(invoice.lines, "Fees"), {each: each for each in LABELS})
+    written = pdf_of(invoice, words)
+    assert written.startswith(b"%PDF-")
+    assert pdf_of(invoice, words) == written
