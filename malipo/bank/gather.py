@@ -134,7 +134,7 @@ async def _find_unfit(tx: Tx, keys: Mapping[str, str], *, now: datetime) -> dict
 
 
 async def _find_paid(connection: Conn, keys: Mapping[str, str]) -> dict[str, str]:
-    paid = await store.find_excepted(connection, list(keys.values()))
+    paid = await store.find_debited(connection, list(keys.values()))
     return {id_: PAID_ALREADY for id_, key in keys.items() if key in paid}
 
 

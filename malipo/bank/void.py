@@ -175,7 +175,7 @@ async def _require_open(tx: Tx, file: PayoutFile, lines: Sequence[FileLine]) -> 
     """Refuse if one of these has ended, or if a line of the bank has its key: then the bank has paid it, or perhaps."""
     gather.require_allowed(file, FileAct.REFUSE)
     open_ = {each.id for each in await _open(tx, file)}
-    paid = await store.find_excepted(tx, [each.key for each in lines])
+    paid = await store.find_debited(tx, [each.key for each in lines])
     for each in lines:
         if each.settlement_id not in open_ or each.key in paid:
             raise Conflict(code=FileRefusal.LINE_ENDED, file=file.id, name=each.reference)

@@ -60,6 +60,8 @@ class CancelSettlements:
             return SettlementNotCancellable(before.status)
         if not await release.is_released(tx):
             return DatabaseRestored()  # A file with it may have been lost, and the bank has paid it.
+        if await settlements.is_debited(tx, before):
+            return SettlementNotCancellable(before.status)  # The bank has paid it, and operators adopt it.
         now = self._clock()
         facts = {"cancelled_at": now, "cancelled_by": asked.by}
         [done] = await write_changes(tx, [SettlementChange(before, SettlementCause.WITHDRAWN, facts)], now=now)

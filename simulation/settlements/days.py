@@ -139,8 +139,6 @@ class BankDays:
             await self._fence(database)
             for wanted in repeated:
                 await self._ask(database, wanted)
-                if wanted.number in self._planned.days.cancelled_after_restore:
-                    await self._cancel(database, wanted)
             await self._work(database, number)
             await self._read_statements(database, day)
 
@@ -157,6 +155,8 @@ class BankDays:
                 await self._ask(database, wanted)
                 if wanted.cancelled_after is not None:
                     await self._cancel(database, wanted)
+            elif self._lost and wanted.number in self._planned.days.cancelled_after_restore:
+                await self._cancel(database, wanted)
         await self._treasury.send_due(database)
 
     async def _read_statements(self, database: Database, day: date) -> None:

@@ -64,7 +64,7 @@ class PlannedDays(msgspec.Struct, frozen=True):
     backup_on: int | None  # to a backup of this morning
     restore_before_statement: bool
     restore_noticed_late: bool  # merchants and operators act before a worker has noticed it
-    cancelled_after_restore: tuple[int, ...]  # requests that their merchants cancel then
+    cancelled_after_restore: tuple[int, ...]  # requests that their merchants cancel then, again and again
     formats: tuple[str, ...]  # in which they export statements, by turns
     account_on: int | None  # a merchant adds another account on this day, which is used some days later
     withdrawn_on: int | None  # the last statement is withdrawn by two, and imported again

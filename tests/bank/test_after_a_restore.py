@@ -14,9 +14,12 @@ import pytest
 from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.errors import Conflict
+from malipo.ledger.accounts import Account
 from malipo.restore.store import installation
 from malipo.settings import Settings
 from malipo.settlement import release
+from malipo.settlement.cancel import SettlementCancellation
+from malipo.settlement.settlement import SettlementNotCancellable, SettlementStatus
 from malipo_simulator.bank.bank import Bank
 from tests import conftest
 from tests.bank.bank_desk import BankDesk, monday_long_ago, open_account
@@ -121,6 +124,36 @@ async def test_a_file_that_has_left_before_its_approval_was_lost_is_not_paid_aga
             await desk.gather()
         balances = await desk.balances()
         assert (balances["bank"], balances["wallet"]) == (-850_000, 850_000)
+
+
+async def test_what_a_lost_file_has_paid_is_not_cancelled_and_not_sent_also_once_its_line_is_booked(
+    restorable: RestorableDesk,
+) -> None:
+    """The merchant has asked again for another amount under the same key, so that operators cannot adopt the line."""
+    async with restorable.opened() as desk:
+        monday = desk.today
+        known = await desk.requested(100_000)
+    await restorable.copy()
+    async with restorable.opened() as desk:
+        gathered = await desk.gather()
+        await desk.approve(gathered.file.id)
+        await desk.hand_in(gathered.file.id)
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        desk.at = desk.now + 4 * DAY
+        await desk.bring(monday, monday + 3 * DAY)
+        await release_settlements(desk)
+        cancellation = SettlementCancellation(desk.merchant.id, known.id, by="key_1")
+        with pytest.raises(SettlementNotCancellable):
+            await desk.service.settlements.cancel(cancellation)
+        [exception] = await desk.exceptions()
+        await desk.decide(exception, "book", account=Account.SUSPENSE)
+        assert await desk.exceptions() == []
+        with pytest.raises(Conflict, match="payout_file_nothing_due"):
+            await desk.gather()
+        assert (await desk.service.settlements.cancel(cancellation)).status is SettlementStatus.CANCELLED
+        balances = await desk.balances()
+        assert (balances["bank"], balances["wallet"], balances["suspense"]) == (-900_000, 1_000_000, -100_000)
 
 
 async def test_a_sum_of_a_lost_file_is_adopted_with_all_that_it_paid(restorable: RestorableDesk) -> None:

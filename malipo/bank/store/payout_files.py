@@ -181,12 +181,15 @@ async def is_on_a_statement(connection: Conn, file: PayoutFile) -> bool:
     )
 
 
-async def find_excepted(connection: Conn, keys: Sequence[str]) -> set[str]:
-    """Which of these keys a line has that waits for operators: the bank has paid it, or perhaps."""
+async def find_debited(connection: Conn, keys: Sequence[str]) -> set[str]:
+    """Which of these keys a debit has on any statement, also on one that waits for its second operator, and also if
+    operators have booked the line: the bank has paid it, or perhaps."""
     rows = await connection.fetch(
         """
-        SELECT DISTINCT b.key FROM bank_exceptions e JOIN bank_lines b ON b.id = e.line_id
-        WHERE e.resolved_at IS NULL AND b.key = ANY($1) AND b.cents < 0
+        SELECT DISTINCT b.key FROM bank_lines b
+        JOIN bank_statement_lines s ON s.line_id = b.id
+        JOIN bank_statements f ON f.id = s.statement_id AND f.state IN ('waiting', 'taken')
+        WHERE b.key = ANY($1) AND b.cents < 0
         """,
         list(keys),
     )

@@ -298,6 +298,14 @@ FAULTS = (
         ("bank/test_statements_and_files.py",),
     ),
     Fault(
+        "what operators have booked is gathered again",
+        "find_debited",
+        "WHERE b.key = ANY($1) AND b.cents < 0",
+        "WHERE b.key = ANY($1) AND b.cents < 0 AND NOT EXISTS (SELECT FROM bank_line_matches m WHERE m.line_id = b.id)",
+        "After a restore a settlement is paid again whose line could not be adopted.",
+        _RESTORE,
+    ),
+    Fault(
         "a file is approved that was approved or voided",
         "apply",
         "require_allowed(file, FileAct.APPROVE)",

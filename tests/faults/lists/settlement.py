@@ -76,6 +76,14 @@ FAULTS = (
         _RESTORE,
     ),
     Fault(
+        "a settlement is cancelled that a lost file has paid",
+        "CancelSettlements._cancel",
+        "if await settlements.is_debited(tx, before):",
+        "if False:",
+        "The merchant has it from the bank, and in the wallet again.",
+        ("bank/test_after_a_restore.py",),
+    ),
+    Fault(
         "a cancelled settlement is cancelled again in the same batch",
         "CancelSettlements.__call__",
         "found[answer.id] = answer",
