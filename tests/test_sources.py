@@ -75,9 +75,11 @@ QUERIES = {
 }
 
 
-def _modules() -> Iterator[tuple[str, ast.Module]]:
+def _modules(containing: str) -> Iterator[tuple[str, ast.Module]]:
+    """Those whose text has something like this: to parse all takes three seconds of a processor."""
     for path in sorted((ROOT / "malipo").rglob("*.py")):
-        yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
+        if re.search(containing, text := path.read_text()):
+            yield str(path.relative_to(ROOT)), ast.parse(text)
 
 
 def _texts(module: ast.Module) -> Iterator[str]:
@@ -94,14 +96,14 @@ def _is_store(path: str) -> bool:
 
 
 def test_only_stores_and_files_of_queries_contain_sql() -> None:
-    found = {path for path, module in _modules() if any(map(SQL.search, _texts(module)))}
+    found = {path for path, module in _modules("SELECT|INSERT|UPDATE|DELETE") if any(map(SQL.search, _texts(module)))}
     assert {path for path in found if not _is_store(path)} == QUERIES
 
 
 def test_a_module_that_says_pure_reads_no_database() -> None:
     """It may use the structs and the constants of a store, but none of its functions."""
     wrong, pure = [], 0
-    for path, module in _modules():
+    for path, module in _modules(r"\bPure\."):
         if not re.search(r"\bPure\.", ast.get_docstring(module) or ""):
             continue
         pure += 1

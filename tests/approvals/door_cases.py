@@ -283,7 +283,7 @@ class Cases:
         async with self.database.begin() as tx:
             if case.act is Act.FENCE:
                 await installation.end_fence(tx)
-            if case.act is Act.RELEASE_SETTLEMENTS:
+            if case.act in (Act.FENCE, Act.RELEASE, Act.RELEASE_SETTLEMENTS):
                 await tx.execute(
                     "INSERT INTO settlement_releases SELECT epoch, now() FROM installation ON CONFLICT DO NOTHING"
                 )

@@ -42,6 +42,7 @@ class NotFoundOnce(Exception):  # noqa: N818
     """The text of a fault stands nowhere, or more than once, in definitions of its name."""
 
 
+@cache
 def place_of(fault: Fault, root: Path) -> Place:
     found = list(_places(fault, root))
     if len(found) != 1:
@@ -54,6 +55,12 @@ def with_fault(fault: Fault, place: Place) -> str:
     """The text of the file with the fault in it."""
     source = place.path.read_text()
     return source[: place.start] + fault.instead + source[place.start + len(fault.text) :]
+
+
+def definition_around(fault: Fault, place: Place) -> tuple[int, int]:
+    """Where the definition begins and ends that has the text of the fault."""
+    around = _definitions(place.path, place.path.read_text(), fault.within)
+    return next((first, last) for first, last in around if first <= place.start < last)
 
 
 def _places(fault: Fault, root: Path) -> Iterator[Place]:

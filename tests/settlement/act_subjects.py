@@ -10,7 +10,7 @@ from malipo.db import Database
 from malipo.restore.store import installation
 from malipo.settlement import adopt
 from malipo.settlement.bank_account import BankAccount
-from malipo.settlement.store import bank_accounts, coverage, releases
+from malipo.settlement.store import bank_accounts, coverage
 from tests.settlement.settlement_steps import SettlementSteps
 
 
@@ -19,7 +19,6 @@ async def settlement_subject(act: Act, service: Service, database: Database, mer
         case Act.VERIFY_BANK_ACCOUNT | Act.REJECT_BANK_ACCOUNT | Act.STOP_BANK_ACCOUNT:
             return await unverified(database, merchant_id)
         case Act.CANCEL_SETTLEMENT:
-            await _release(database)
             return (await (await SettlementSteps.of(service, database, merchant_id)).requested(1000)).id
         case Act.COLLECT_SETTLEMENT:
             return await owing(database, merchant_id)
@@ -61,18 +60,13 @@ async def owing(database: Database, merchant_id: str) -> str:
     return found.id
 
 
-async def _release(database: Database) -> None:
-    """Acts of before may have been about a restore."""
-    async with database.begin() as tx:
-        if not await releases.is_released(tx):
-            await releases.insert(tx, now=clock.now())
-
-
 async def restored(database: Database) -> str:
     """The database was restored, payments are released, and statements cover the lost time. Returns the epoch."""
     async with database.begin() as tx:
         await tx.execute("DELETE FROM bank_coverage")
-        await coverage.insert(tx, "pac_1", f"bst_{secrets.token_hex(4)}", first=date(2020, 1, 1), last=date(2100, 1, 1))
+        for account in {"pac_1", *await coverage.find(tx)}:
+            statement = f"bst_{secrets.token_hex(4)}"
+            await coverage.insert(tx, account, statement, first=date(2020, 1, 1), last=date(2100, 1, 1))
         epoch = await installation.begin_epoch(tx, "a test")
         await installation.end_fence(tx)
     return str(epoch)

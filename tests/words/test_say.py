@@ -4,7 +4,8 @@ import ast
 import pkgutil
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from string import Formatter
@@ -48,6 +49,16 @@ def codes() -> list[Code]:
     return [code for room in Code.__subclasses__() for code in room]
 
 
+@cache
+def modules() -> list[tuple[Path, list[ast.AST]]]:
+    """Calls, classes and texts of every module. To parse all takes three seconds of a processor: it is done once."""
+    kept = (ast.Call, ast.ClassDef, ast.Constant)
+    paths = sorted(_ROOMS.rglob("*.py"))
+    return [
+        (each, [node for node in ast.walk(ast.parse(each.read_text())) if isinstance(node, kept)]) for each in paths
+    ]
+
+
 def values_in(sentence: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(sentence) if name}
 
@@ -55,8 +66,8 @@ def values_in(sentence: str) -> set[str]:
 def calls() -> Iterator[tuple[Code, set[str], str]]:
     """Wherever a code is used with values: the code, the names of the values, and where."""
     rooms = {room.__name__: room for room in Code.__subclasses__()}
-    for path in sorted(_ROOMS.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, nodes in modules():
+        for node in nodes:
             if not isinstance(node, ast.Call) or any(each.arg is None for each in node.keywords):
                 continue
             for given in (*node.args, *(each.value for each in node.keywords if each.arg == "code")):
@@ -65,8 +76,7 @@ def calls() -> Iterator[tuple[Code, set[str], str]]:
                     yield rooms[given.value.id][given.attr], named, f"{path.relative_to(_ROOMS)}:{node.lineno}"
 
 
-def texts_in(path: Path) -> set[str]:
-    nodes = ast.walk(ast.parse(path.read_text()))
+def texts_in(nodes: Iterable[ast.AST]) -> set[str]:
     return {each.value for each in nodes if isinstance(each, ast.Constant) and isinstance(each.value, str)}
 
 
@@ -79,10 +89,10 @@ def refusals(of: type[Refusal] = Refusal) -> Iterator[type[Refusal]]:
 def sentences_below_the_doors() -> Iterator[tuple[str, str]]:
     """Each class of refusal that is made with a sentence, there or in its own constructor, and its error code."""
     by_name = {each.__name__: each for each in refusals()}
-    for path in sorted(_ROOMS.rglob("*.py")):
+    for path, nodes in modules():
         if path.relative_to(_ROOMS).parts[0] in _DOORS:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes:
             if isinstance(node, ast.ClassDef) and node.name in by_name:
                 calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
                 made = [each for each in calls if ast.unparse(each.func) == "super().__init__"]
@@ -116,9 +126,9 @@ def test_no_sentence_stands_twice() -> None:
     """The names of columns are no sentences; those of `stored_problems.py` are taken from there."""
     sentences = [each for each in SENTENCES.values() if each.endswith((".", "?"))]
     written = Counter(sentences)
-    for path in sorted(_ROOMS.rglob("*.py")):
+    for path, nodes in modules():
         if path.parent.name != "words" and path.name != "stored_problems.py":
-            written.update(texts_in(path) & set(sentences))
+            written.update(texts_in(nodes) & set(sentences))
     assert [sentence for sentence, times in written.items() if times > 1] == []
 
 
