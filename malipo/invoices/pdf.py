@@ -18,9 +18,12 @@ from malipo.money import CURRENCY
 _BODY = ParagraphStyle("body", fontName="Helvetica", fontSize=9.5, leading=13)
 _SOFT = ParagraphStyle("soft", parent=_BODY, textColor=colors.HexColor("#555555"))
 _BOLD = ParagraphStyle("bold", parent=_BODY, fontName="Helvetica-Bold")
+_SOFT_RIGHT = ParagraphStyle("soft_right", parent=_SOFT, alignment=2)
+_RIGHT = ParagraphStyle("right", parent=_BODY, alignment=2)
+_RIGHT_BOLD = ParagraphStyle("right_bold", parent=_BOLD, alignment=2)
 _TITLE = ParagraphStyle("title", parent=_BODY, fontName="Helvetica-Bold", fontSize=18, leading=24)
 _LINE = colors.HexColor("#bbbbbb")
-_WIDTH = A4[0] - 40 * mm
+_WIDTH = A4[0] - 40 * mm - 12  # The frame of a page has a padding of 6 on each side.
 
 
 def pdf_of(invoice: Invoice, words: InvoiceWords) -> bytes:
@@ -62,7 +65,9 @@ def _head(invoice: Invoice, words: InvoiceWords) -> list[Flowable]:
         facts.append((label["Corrects invoice"], invoice.corrects))
     if invoice.fiscal_number:
         facts.append((label["Fiscal number"], invoice.fiscal_number))
-    fact_table = Table([[_text(name, _SOFT), _text(value)] for name, value in facts], colWidths=[38 * mm, None])
+    fact_table = Table(
+        [[_text(name, _SOFT), _text(value)] for name, value in facts], colWidths=[48 * mm, _WIDTH - 48 * mm]
+    )
     fact_table.setStyle(TableStyle([("LEFTPADDING", (0, 0), (-1, -1), 0), ("TOPPADDING", (0, 0), (-1, -1), 1)]))
     parties = Table(
         [[_party(label["Seller"], invoice.seller), _party(label["Buyer"], invoice.buyer)]],
@@ -84,17 +89,13 @@ def _party(title: str, party: Party) -> list[Flowable]:
 def _lines(invoice: Invoice, words: InvoiceWords) -> list[Flowable]:
     label, has_vat = words.labels, bool(invoice.seller.vrn)
     head = ["What", "Count", "VAT", "Amount with VAT"] if has_vat else ["What", "Count", "", "Amount"]
-    rows = [[_text(label[each] if each else "", _SOFT) for each in head]]
+    rows = [[_text(label[each] if each else "", _SOFT if each == "What" else _SOFT_RIGHT) for each in head]]
     for line in invoice.lines:
         rate = percent(line.rate) if has_vat else ""
         rows.append([_text(words.lines[line]), _figure(line.count), _text(rate, _RIGHT), _figure(line.gross)])
-    table = Table(rows, colWidths=[None, 22 * mm, 18 * mm, 42 * mm], repeatRows=1)
+    table = Table(rows, colWidths=[_WIDTH - 82 * mm, 22 * mm, 18 * mm, 42 * mm], repeatRows=1)
     table.setStyle(TableStyle([("LINEBELOW", (0, 0), (-1, -1), 0.4, _LINE), ("LEFTPADDING", (0, 0), (0, -1), 0)]))
     return [table]
-
-
-_RIGHT = ParagraphStyle("right", parent=_BODY, alignment=2)
-_RIGHT_BOLD = ParagraphStyle("right_bold", parent=_BOLD, alignment=2)
 
 
 def _figure(amount: int, style: ParagraphStyle = _RIGHT) -> Paragraph:
