@@ -57,6 +57,7 @@ SQL = re.compile(r"\b(SELECT\s.*\bFROM\b|INSERT INTO \w|UPDATE \w+( \w+)? SET\b|
 QUERIES = {
     "malipo/rollups/check.py",
     "malipo/ledger/check.py",
+    "malipo/approvals/booking_history.py",
     "malipo/ledger/check_in_pieces.py",
     "malipo/ledger/check_settlements.py",
     "malipo/outbox/daily_totals.py",

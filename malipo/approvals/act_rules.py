@@ -66,6 +66,7 @@ class Act(StrEnum):
     MAKE_PASSWORD_LINK = "make_password_link"  # noqa: S105 - the name of an act
     RESET_SECOND_FACTOR = "reset_second_factor"  # of a merchant's person, or of an operator
     SET_OPERATOR_PASSWORD = "set_operator_password"  # noqa: S105 - the name of an act
+    GIVE_ROLE = "give_role"  # to another operator: who may approve, and who only reads
     ADD_PAYER_ACCOUNT = "add_payer_account"  # of our own bank; or change how its files are written and read
     APPROVE_PAYOUT_FILE = "approve_payout_file"
     VOID_PAYOUT_FILE = "void_payout_file"
@@ -157,6 +158,8 @@ ACTS: dict[Act, ActRule] = {
     Act.MAKE_PASSWORD_LINK: ActRule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
     Act.RESET_SECOND_FACTOR: ActRule(_NOTHING, Two.NEVER, SensitiveAct.SECOND_FACTOR),
     Act.SET_OPERATOR_PASSWORD: ActRule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
+    # Whoever gives roles alone could make a second operator, or be the only one.
+    Act.GIVE_ROLE: ActRule(_NOTHING, Two.ALWAYS, SensitiveAct.PEOPLE, may_be_alone=True),
     # From where settlements are paid, and how the statements are read that decide about them.
     Act.ADD_PAYER_ACCOUNT: ActRule(_NOTHING, Two.ALWAYS),
     Act.APPROVE_PAYOUT_FILE: ActRule("all that the file pays", Two.ALWAYS),

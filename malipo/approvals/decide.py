@@ -24,6 +24,7 @@ from malipo.errors import Code, Conflict, Missing
 from malipo.messages import write
 from malipo.messages.kinds import Kind
 from malipo.operators import vouching
+from malipo.operators.require_acting import require_acting
 
 _CODE_LENGTH = 10  # 50 bits
 
@@ -57,6 +58,7 @@ async def propose(
     """
     if proposal.requested_by == actor.name:
         require_operator(actor)
+        await require_acting(tx, actor)
     await require_none_open(tx, family or [proposal.action], proposal.subject)
     await store.insert(tx, proposal)
     await _note(tx, proposal, note, details, actor=actor, now=proposal.requested_at)
@@ -93,6 +95,7 @@ async def approve(
     equal.
     """
     require_operator(actor)
+    await require_acting(tx, actor)
     is_alone = False
     if is_single_operator:
         await moved_alone.require_single_operator(tx, proposal.action)
@@ -109,6 +112,7 @@ async def reject(
 ) -> Proposal:
     """Reject a proposal, or withdraw one's own. The same can then be proposed again."""
     require_operator(actor)
+    await require_acting(tx, actor)
     ended = await _end(tx, proposal, actor.name, False, now=now)
     await _note(tx, proposal, note, details, actor=actor, now=now)
     return ended

@@ -12,6 +12,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Code, Forbidden
 from malipo.operators import store as operators
 from malipo.operators import vouching
+from malipo.operators.require_acting import require_acting
 
 
 class OperatorRefusal(Code):
@@ -58,6 +59,7 @@ async def count_unless_two(
     password or second factor another one has set move nothing alone until a third one vouches for them: otherwise each
     operator whom one creates would have an amount of their own.
     """
+    await require_acting(tx, Actor(operator, ""))
     amount = abs(amount)
     moved = {**(shares or {}), **dict.fromkeys({operator, *authors}, amount)}
     await lock(tx, *moved)

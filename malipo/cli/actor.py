@@ -16,8 +16,10 @@ from malipo.cli import session_file
 from malipo.cli.authority import Authority
 from malipo.db import Conn, Tx
 from malipo.errors import Unauthorized
+from malipo.operators import roles
 from malipo.operators import store as operators
 from malipo.operators.command_line_session import command_line_session
+from malipo.operators.roles import Right
 from malipo.operators.store import OperatorSession
 from malipo.settings import Settings
 
@@ -26,11 +28,15 @@ class NotLoggedIn(Unauthorized):
     """Nobody is logged in at this terminal."""
 
 
-async def find_actor(tx: Tx, settings: Settings, authority: Authority, *, now: datetime) -> Actor:
-    """The operator who is logged in; else the user of this machine, if they may."""
+async def find_actor(
+    tx: Tx, settings: Settings, authority: Authority, *, now: datetime, right: Right = Right.ACT
+) -> Actor:
+    """The operator who is logged in, if their role has the right; else the user of this machine, if they may."""
     assert authority is not Authority.NOBODY, "a command that only reads changes something"
     session = await find_session(tx, settings, now=now)
     if session is not None:
+        if authority is not Authority.MACHINE:
+            roles.require(session.operator.role, right)
         return actors.operator_at(session.operator.name, origin(), os_user=os_user())
     is_installing = authority is Authority.INSTALLER and not await operators.has_any_password(tx)
     if authority is not Authority.MACHINE and not is_installing:

@@ -24,6 +24,7 @@ from malipo.approvals.act_rules import (
     confirmation_of,
 )
 from malipo.errors import Forbidden
+from malipo.operators.roles import Right
 
 
 class Authority(Enum):
@@ -59,6 +60,9 @@ AUTHORITY = {
     "operators password": Authority.INSTALLER,
     "operators reset-second-factor": Authority.INSTALLER,
     "operators vouch": Authority.SECOND_OPERATOR,
+    "operators role": Authority.INSTALLER,
+    "operators reject": Authority.OPERATOR,
+    "operators approve": Authority.SECOND_OPERATOR,
     "wallet top-up": Authority.OPERATOR,
     "wallet settle": Authority.OPERATOR,
     "wallet reject": Authority.OPERATOR,
@@ -189,6 +193,15 @@ AUTHORITY = {
 }
 
 
+# Commands that an operator may give whose role does not let them act. `login.set_password` lets them set no other's.
+RIGHTS: dict[str, Right] = {"operators password": Right.OWN}
+
+
+def right_of(command: str) -> Right:
+    """The right that an operator needs for a command that changes something."""
+    return RIGHTS.get(command, Right.ACT)
+
+
 # The operators' acts that each command does, as the pages do them. Commands that take a proposal back are not here, but
 # for a list of payments, which turns each of its lines into an exception.
 DOES: dict[str, tuple[Act, ...]] = {
@@ -202,6 +215,8 @@ DOES: dict[str, tuple[Act, ...]] = {
     "operators password": (Act.SET_OPERATOR_PASSWORD,),
     "operators reset-second-factor": (Act.RESET_SECOND_FACTOR,),
     "operators vouch": (Act.VOUCH,),
+    "operators role": (Act.GIVE_ROLE,),
+    "operators approve": (Act.GIVE_ROLE,),
     "merchant vouch": (Act.VOUCH,),
     "merchant create": (Act.CREATE_MERCHANT,),
     "merchant activate": (Act.SWITCH_MERCHANT,),

@@ -15,7 +15,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli import reauthentication
 from malipo.cli.actor import find_actor
 from malipo.cli.approval_code import ShownProposal, agreed
-from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE, needs_of
+from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE, needs_of, right_of
 from malipo.cli.database_url import database_url
 from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
@@ -98,14 +98,14 @@ def _change(
     show: Callable[[Tx], Awaitable[ShownProposal | None]] | None,
     act: Callable[[Tx, Actor, datetime, str], Awaitable[Done]],
 ) -> Done:
-    authority = AUTHORITY[arguments.act]
+    authority, right = AUTHORITY[arguments.act], right_of(arguments.act)
 
     async def work(database: Database) -> Done:
         needed = await _prove(arguments, settings, database)
         seen = ""
         if show is not None:
             async with database.begin() as tx:
-                await find_actor(tx, settings, authority, now=await database_now(tx))
+                await find_actor(tx, settings, authority, now=await database_now(tx), right=right)
                 shown = await show(tx)
             if shown is not None:
                 seen = agreed(arguments, shown)
@@ -113,7 +113,7 @@ def _change(
                 await _prove(arguments, settings, database)
         async with database.begin() as tx:
             now = await database_now(tx)
-            actor = await find_actor(tx, settings, authority, now=now)
+            actor = await find_actor(tx, settings, authority, now=now, right=right)
             if needed is not None:
                 await reauthentication.require_recent(tx, needed, settings, now=now)
             return await act(tx, actor, now, seen)
@@ -126,7 +126,8 @@ def prove(arguments: argparse.Namespace, settings: Settings) -> None:
 
     async def work(database: Database) -> None:
         async with database.begin() as tx:
-            await find_actor(tx, settings, AUTHORITY[arguments.act], now=await database_now(tx))
+            now, right = await database_now(tx), right_of(arguments.act)
+            await find_actor(tx, settings, AUTHORITY[arguments.act], now=now, right=right)
         await _prove(arguments, settings, database)
 
     with_database(settings, work)

@@ -10,6 +10,7 @@ from malipo.approvals import decide
 from malipo.approvals.act_rules import BANK, BOOKINGS, STATEMENT_UNDOS, Act
 from malipo.approvals.booking_approval import proposed_booking
 from malipo.approvals.key_approval import find_wallet
+from malipo.approvals.role_approval import RoleTerms
 from malipo.approvals.store import Proposal
 from malipo.bank.approve import find_facts
 from malipo.bank.proposals import code_of as bank_code_of
@@ -66,6 +67,8 @@ async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> Sho
             return _close(proposal)
         case Act.MAKE_PAYING_KEY:
             return await _key(connection, proposal)
+        case Act.GIVE_ROLE:
+            return _role(proposal)
         case Act.RELEASE:
             return await _release(connection, proposal)
         case Act.VERIFY_BANK_ACCOUNT | Act.COLLECT_SETTLEMENT | Act.RELEASE_SETTLEMENTS:
@@ -251,6 +254,12 @@ def _close(proposal: Proposal) -> ShownProposal:
     day: date = proposed.day
     terms = {"day": str(day), "without": ", ".join(proposed.without), "hash": proposed.hash}
     return ShownProposal(decide.code_of(proposal), terms, proposed.differences or [_NO_DIFFERENCES.format(day=day)])
+
+
+def _role(proposal: Proposal) -> ShownProposal:
+    terms = proposal.terms_as(RoleTerms)
+    shown = {"operator": proposal.subject, "role now": terms.before, "role": terms.role}
+    return ShownProposal(decide.code_of(proposal), shown)
 
 
 async def _release(connection: Conn, proposal: Proposal) -> ShownProposal:

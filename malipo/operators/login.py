@@ -25,6 +25,7 @@ from malipo.messages.kinds import Kind
 from malipo.operators import second_factor, vouching
 from malipo.operators import store as sessions
 from malipo.operators.command_line_session import command_line_session
+from malipo.operators.require_acting import require_acting
 from malipo.operators.store import Operator, OperatorSession
 
 SESSION_LIFE = timedelta(hours=12)
@@ -199,10 +200,15 @@ def actor_of(operator: Operator, address: str, *, os_user: str | None = None) ->
 
 
 async def set_password(tx: Tx, name: str, password_hash: str, *, actor: Actor, now: datetime) -> bool:
-    """A new password. Sessions that were begun with the old one end. Whether a third operator must vouch for it."""
+    """A new password. Sessions that were begun with the old one end. Whether a third operator must vouch for it.
+
+    Every operator may set their own, whatever the role.
+    """
     operator = await sessions.find_operator(tx, name_of(name))
     if operator is None:
         raise Missing(code=LoginRefusal.NO_SUCH, name=name)
+    if actor.name != actor_of(operator, "").name:
+        await require_acting(tx, actor)
     await sessions.set_password(tx, operator.id, password_hash)
     await sessions.end_all(tx, operator.id, now=now)
     await browsers.forget_all(tx, "operator_id", operator.id)

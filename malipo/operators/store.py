@@ -4,13 +4,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from malipo.db import Conn, Tx
+from malipo.db import Conn, Row, Tx
+from malipo.operators.roles import Role
+
+_COLUMNS = "id, name, password_hash, role"
 
 
 class Operator(NamedTuple):
     id: str
     name: str
     password_hash: str | None
+    role: Role = Role.MANAGER
 
 
 class OperatorSession(NamedTuple):
@@ -23,13 +27,25 @@ class OperatorSession(NamedTuple):
 
 
 async def find_operator(connection: Conn, name: str) -> Operator | None:
-    row = await connection.fetchrow("SELECT id, name, password_hash FROM operators WHERE name = $1", name)
-    return None if row is None else Operator(*row.values())
+    return _operator(await connection.fetchrow(f"SELECT {_COLUMNS} FROM operators WHERE name = $1", name))
 
 
 async def find_by_id(connection: Conn, operator_id: str) -> Operator | None:
-    row = await connection.fetchrow("SELECT id, name, password_hash FROM operators WHERE id = $1", operator_id)
-    return None if row is None else Operator(*row.values())
+    return _operator(await connection.fetchrow(f"SELECT {_COLUMNS} FROM operators WHERE id = $1", operator_id))
+
+
+async def lock_operator(tx: Tx, name: str) -> Operator | None:
+    """The role does not change before the commit."""
+    sql = f"SELECT {_COLUMNS} FROM operators WHERE name = $1 FOR NO KEY UPDATE"
+    return _operator(await tx.fetchrow(sql, name))
+
+
+def _operator(row: Row | None) -> Operator | None:
+    return None if row is None else Operator(row["id"], row["name"], row["password_hash"], Role(row["role"]))
+
+
+async def set_role(tx: Tx, operator_id: str, role: Role) -> None:
+    await tx.execute("UPDATE operators SET role = $2 WHERE id = $1", operator_id, role)
 
 
 class Addressee(NamedTuple):
@@ -95,7 +111,7 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Opera
     """The session, with whose it is, unless it has ended."""
     row = await connection.fetchrow(
         """
-        SELECT o.id, o.name, o.password_hash, s.confirmed_at, s.last_used_at,
+        SELECT o.id, o.name, o.password_hash, o.role, s.confirmed_at, s.last_used_at,
                EXISTS (SELECT FROM second_factors f WHERE f.account_id = o.id) AS has_second_factor,
                EXISTS (SELECT FROM new_place_alerts a WHERE a.account_id = o.id AND a.read_at IS NULL) AS has_alerts
         FROM operator_sessions s JOIN operators o ON o.id = s.operator_id
@@ -106,7 +122,8 @@ async def get_live(connection: Conn, session_id: str, *, now: datetime) -> Opera
     )
     if row is None:
         return None
-    operator = Operator(row["id"], row["name"], row["password_hash"])
+    operator = _operator(row)
+    assert operator is not None
     return OperatorSession(
         session_id,
         operator,
@@ -209,8 +226,8 @@ async def end_everybodys(tx: Tx, *, now: datetime) -> None:
 
 
 async def count(connection: Conn) -> int:
-    """The number of operators."""
-    return int(await connection.fetchval("SELECT count(*) FROM operators"))
+    """The number of operators who may approve something: of an auditor nobody gets a second vote."""
+    return int(await connection.fetchval("SELECT count(*) FROM operators WHERE role = $1", Role.MANAGER))
 
 
 async def has_any_password(connection: Conn) -> bool:
@@ -218,17 +235,32 @@ async def has_any_password(connection: Conn) -> bool:
     return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM operators WHERE password_hash IS NOT NULL)"))
 
 
-async def insert_operator(tx: Tx, operator_id: str, name: str, *, now: datetime) -> bool:
+async def insert_operator(tx: Tx, operator_id: str, name: str, *, now: datetime, role: Role = Role.MANAGER) -> bool:
     """Whether the name was new."""
     done = await tx.execute(
-        "INSERT INTO operators (id, name, created_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
+        "INSERT INTO operators (id, name, created_at, role) VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO NOTHING",
         operator_id,
         name,
         now,
+        role,
     )
     return done == "INSERT 0 1"
 
 
-async def find_operators(connection: Conn) -> list[tuple[str, datetime]]:
-    rows = await connection.fetch("SELECT name, created_at FROM operators ORDER BY name")
-    return [(row["name"], row["created_at"]) for row in rows]
+class ListedOperator(NamedTuple):
+    name: str
+    role: Role
+    created_at: datetime
+    has_password: bool
+    has_second_factor: bool
+
+
+async def find_operators(connection: Conn) -> list[ListedOperator]:
+    rows = await connection.fetch(
+        """
+        SELECT name, role, created_at, password_hash IS NOT NULL AS has_password,
+               EXISTS (SELECT FROM second_factors f WHERE f.account_id = o.id) AS has_second_factor
+        FROM operators o ORDER BY name
+        """
+    )
+    return [ListedOperator(*{**row, "role": Role(row["role"])}.values()) for row in rows]

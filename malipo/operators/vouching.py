@@ -14,6 +14,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Code, Conflict, Forbidden
+from malipo.operators.require_acting import require_acting
 from malipo.operators.store import Operator
 
 __all__ = [
@@ -65,6 +66,7 @@ async def vouch(tx: Tx, name: str, *, actor: Actor, now: datetime, last_seen: st
         raise Conflict(code=VouchingRefusal.NOTHING_OPEN)
     if not may_vouch(found, name, actor, await credential_resets.find_all(tx)):
         raise Forbidden(code=VouchingRefusal.NOT_THIRD)
+    await require_acting(tx, actor)
     by = await vouching.end(tx, own, voucher=actor.name, now=now)
     await audit_log.append(tx, actor, "operator.vouched_for", now=now, name=name, resets_by=by)
 

@@ -16,6 +16,11 @@ APPROVALS = {
     "operators_not_alone": "There is more than one operator, so it takes two of them.",
     "operators_always_two": "This always takes two operators.",
     "operator_logged_in": "Only an operator who is logged in can do this.",
+    "operator_role_insufficient": "Your role does not allow this. Ask an operator who may.",
+    "role_own": "Nobody decides about their own role: two other operators do.",
+    "role_same": "{name} has this role already.",
+    "role_reason": "Say why this role, in 3 to 500 characters.",
+    "role_nothing_waits": "No role of this operator waits for a second operator.",
     "operator_missing": "There is no operator {name!r}.",
     "operator_unknown": "The name or the password is not right.",
     "vouching_not_third": "A third operator must vouch: not the one who did the reset, not the one whose account it "

@@ -153,8 +153,10 @@ def _of_access(command: str, case: Case) -> list[str]:
             return [case.name]
         case ["merchant", "activate" | "deactivate"]:
             return [case.merchant_id]
-        case ["operators", "vouch"]:
+        case ["operators", "vouch" | "approve"]:
             return [case.name, "--here"]
+        case ["operators", "role"]:
+            return [case.name, "auditor", *WHY]
         case ["operators", _]:
             return [case.name]
         case ["key", "create"]:

@@ -131,6 +131,11 @@ GRID: dict[str, Row] = {
     "reset_second_factor": Row(
         SINGLE, NO_PAGE, Door(("merchant reset-second-factor", "operators reset-second-factor"))
     ),
+    "give_role": Row(
+        TWO,
+        Door((), ("/operator/operators/approve",)),
+        Door(("operators role",), ("operators approve",)),
+    ),
     "set_operator_password": Row(SINGLE, NO_PAGE, Door(("operators password",))),
 }
 

@@ -90,6 +90,8 @@ def _page_of(form: str, case: Case) -> tuple[str, Fields, dict[str, str]]:
             return "/operator/restore", [("evidence", EVIDENCE)], {"channel": ""}
         case ["restore", _]:
             return "/operator/restore", [], {"scope": "everything"}
+        case ["operators", _]:
+            return "/operator/operators", [], {"name": case.name}
         case ["vouch"]:
             return "/operator/account", [], {"name": case.name}
     raise AssertionError(form)

@@ -60,6 +60,7 @@ BY_HAND = {
     "make_password_link": ("never", P, False),
     "reset_second_factor": ("never", SensitiveAct.SECOND_FACTOR, False),
     "set_operator_password": ("never", P, False),
+    "give_role": ("always", SensitiveAct.PEOPLE, ALONE),
     "add_payer_account": ("always", A, False),
     "approve_payout_file": ("always", A, False),
     "void_payout_file": ("always", A, False),

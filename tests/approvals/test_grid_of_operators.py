@@ -6,13 +6,14 @@ how recently each operator must have confirmed, are in `test_grid_of_doors.py`.
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from malipo import clock
-from malipo.approvals import booking_approval, key_approval
+from malipo.approvals import booking_approval, key_approval, role_approval
 from malipo.approvals.act_rules import BANK, Act
 from malipo.approvals.booking_approval import AnyBooking
 from malipo.audit_log.actor import Actor, operator_at
@@ -27,6 +28,8 @@ from malipo.merchants.api_keys import Environment, KeyTerms, NewKey, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Channel, Verdict
 from malipo.operators import login, vouching
+from malipo.operators import store as operators
+from malipo.operators.roles import Role as OperatorRole
 from malipo.payments.after_restore import release
 from malipo.payments.after_restore.fence import fence
 from malipo.payments.cases import cancel_unsent, resolve
@@ -331,12 +334,29 @@ class World:
                 )
             case Act.MAKE_PAYING_KEY:
                 return self.paying_key(merchant_id)
+            case Act.GIVE_ROLE:
+                return await self._role()
             case Act.RESET_SECOND_FACTOR:
                 await enrolled(self.database, "opr_neema", secret_key=SECRET_KEY)
                 return self.single(lambda tx, by: login.reset_second_factor(tx, "neema", actor=by, now=clock.now()))
             case Act.SET_OPERATOR_PASSWORD:
                 return self.single(lambda tx, by: login.set_password(tx, "neema", "x", actor=by, now=clock.now()))
         return self._of_person(act)
+
+    async def _role(self) -> tuple[Begin, Approve]:
+        """Of somebody who reads only, so that the others stay as many as they are."""
+        insert = partial(operators.insert_operator, now=clock.now(), role=OperatorRole.AUDITOR)
+        await self.write(lambda tx: insert(tx, "opr_rehema", "rehema"))
+
+        async def begin(actor: Actor) -> bool:
+            how: dict[str, Any] = {"actor": actor, "now": clock.now(), "is_single_operator": self.alone}
+            asked = partial(role_approval.request, name="rehema", role=OperatorRole.SUPPORT, reason=REASON, **how)
+            return await self.write(asked) is None
+
+        async def approve(actor: Actor) -> object:
+            return await self.write(lambda tx: role_approval.approve(tx, "rehema", **self.approving(actor)))
+
+        return begin, approve
 
     async def _settlement(self, act: Act) -> tuple[Begin, Approve]:
         subject = await settlement_subject(act, self.steps.service, self.database, self.steps.merchant_id)
@@ -477,6 +497,7 @@ ALONE = {
     "release": "done",
     "cancel_unreported": "done",
     "make_paying_key": "done",
+    "give_role": "done",
     "import_bank_statement": "done",
     "book_bank_line": "done",
     "match_bank_line": "refused",

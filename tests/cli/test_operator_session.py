@@ -258,7 +258,7 @@ GIVEN_BY = {
     Authority.INSTALLER: {
         *(f"merchant {act}" for act in ("create", "activate", "deactivate", "add-person", "password-link")),
         *("merchant reset-second-factor", "key create", "key revoke", "tariff set"),
-        *("operators add", "operators password", "operators reset-second-factor"),
+        *("operators add", "operators password", "operators reset-second-factor", "operators role"),
     },
     Authority.OPERATOR: {
         *("wallet top-up", "wallet settle", "wallet reject"),
@@ -278,11 +278,12 @@ GIVEN_BY = {
         *("settlements verify", "settlements reject-account", "settlements stop-account", "settlements cancel"),
         *("settlements collect", "settlements release", "settlements reject"),
         *("hold", "restore fence", "restore reject", "restore release"),
+        "operators reject",
     },
     Authority.SECOND_OPERATOR: {
         *("wallet approve", "floats approve", "close approve", "payments approve", "exceptions approve"),
         *("statements approve", "statements approve-import", "operators vouch", "key approve"),
-        *("merchant vouch", "books approve", "bank approve", "settlements approve"),
+        *("merchant vouch", "operators approve", "books approve", "bank approve", "settlements approve"),
     },
 }
 

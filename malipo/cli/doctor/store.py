@@ -26,11 +26,11 @@ async def find_server(connection: Conn) -> dict[str, Any]:
 
 
 async def find_operators(connection: Conn) -> list[tuple[str, bool]]:
-    """The operators who can log in, and whether they have a second factor."""
+    """The operators who can log in and may approve, and whether they have a second factor."""
     rows = await connection.fetch(
         """
         SELECT name, EXISTS (SELECT FROM second_factors f WHERE f.account_id = o.id) AS has_second_factor
-        FROM operators o WHERE password_hash IS NOT NULL ORDER BY name
+        FROM operators o WHERE password_hash IS NOT NULL AND role = 'manager' ORDER BY name
         """
     )
     return [(row["name"], row["has_second_factor"]) for row in rows]

@@ -11,7 +11,8 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.routes import PAGES, WITHOUT_SECOND_FACTOR, OperatorPage
 from malipo.dashboard.site import Site
 from malipo.dashboard.trusted_browser_pages import find_alerts
-from malipo.operators import vouching
+from malipo.operators import roles, vouching
+from malipo.operators.roles import Right
 from malipo.restore.store import installation
 
 
@@ -36,9 +37,10 @@ class OperatorDashboard(Site[OperatorPage, OperatorRequest]):
         if browser_request.session is not None:
             browser_request.standing = await self._parts.queries.read(installation.get)
             now = self._parts.clock()
-            browser_request.resets = await self._parts.queries.read(
-                lambda connection: vouching.find_open(connection, now=now)
-            )
+            if browser_request.may(Right.READ):
+                browser_request.resets = await self._parts.queries.read(
+                    lambda connection: vouching.find_open(connection, now=now)
+                )
             if browser_request.session.has_alerts:
                 browser_request.alerts = await find_alerts(browser_request)
 
@@ -48,6 +50,7 @@ class OperatorDashboard(Site[OperatorPage, OperatorRequest]):
         if not page.is_for_everybody:
             if browser_request.must_enrol and page.path not in WITHOUT_SECOND_FACTOR:
                 return browser_request.go(OWN.path)
+            roles.require(browser_request.role, page.right)
             if (question := await reauthentication_pages.ask(browser_request, page.act)) is not None:
                 return question
             await browser_request.note_use()

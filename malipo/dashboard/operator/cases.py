@@ -22,6 +22,7 @@ from malipo.networks import circuit_store as networks
 from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.routing import Route, unconnected_routes
 from malipo.operators import store as operators
+from malipo.operators.roles import Right
 from malipo.payments.cases import case_reason, resolve
 from malipo.payments.cases.cancellable import find_served
 from malipo.payments.cases.resolution import NoSuchCase, resembles_adopted
@@ -67,7 +68,8 @@ async def show_all(request: OperatorRequest) -> Response:
         found += await cases.find_contradicted(connection)
         names = {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
         down = set(await networks.find_down(connection)) & set(request.parts.networks.routes.values())
-        return found, names, len(down), await proposals.find_open(connection, list(Act))
+        waiting = await proposals.find_open(connection, list(Act)) if request.may(Right.READ) else []
+        return found, names, len(down), waiting
 
     found, names, down, waiting = await request.parts.queries.read_snapshot(find)
     return render.page(

@@ -17,6 +17,8 @@ def page_of(proposal: Proposal) -> str:
         return f"/operator/statements/{proposal.subject}"
     if proposal.action is Act.CLOSE_WITH_DIFFERENCE:
         return f"/operator/close/{proposal.subject}"
+    if proposal.action is Act.GIVE_ROLE:
+        return "/operator/operators"
     if proposal.action is Act.RELEASE:
         return "/operator/restore"
     if proposal.action is Act.MAKE_PAYING_KEY or proposal.action in (*BANK, *SETTLEMENT_ACTS):

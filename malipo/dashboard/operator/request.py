@@ -16,10 +16,19 @@ from malipo.dashboard.cookies import SessionCookie
 from malipo.http.user_agents import device_of
 from malipo.operators import vouching
 from malipo.operators.login import actor_of
+from malipo.operators.roles import RIGHTS, Right, Role
 from malipo.operators.second_factor import owner_of
 from malipo.operators.store import OperatorSession
 from malipo.operators.vouching import COOLING_TIME
 from malipo.restore.installation import Installation
+
+# Beside the name of the service, on every page.
+_BUSINESS = {
+    Role.MANAGER: "Operators",
+    Role.SUPPORT: "Operators: support",
+    Role.AUDITOR: "Operators: auditor, reads only",
+}
+SENTENCES = [*_BUSINESS.values()]
 
 
 @dataclass(slots=True)
@@ -38,6 +47,13 @@ class OperatorRequest(BrowserRequest):
     @property
     def person_id(self) -> str | None:
         return self.session.operator.id if self.session is not None else None
+
+    @property
+    def role(self) -> Role:
+        return self._live_session.operator.role
+
+    def may(self, right: Right) -> bool:
+        return right in RIGHTS[self.role]
 
     @property
     def confirmed_at(self) -> datetime:
@@ -81,11 +97,11 @@ class OperatorRequest(BrowserRequest):
         operator = self.session.operator if self.session is not None else None
         return {
             "person": operator,
-            "business": self.words("Operators") if operator else "",
+            "business": self.words(_BUSINESS[operator.role]) if operator else "",
             "is_confined": operator is not None and self.must_enrol,
             "alerts": [(each, device_of(each.user_agent)) for each in self.alerts],
             "account": "/operator/account",
-            "may": lambda _: False,
+            "may": lambda right: operator is not None and self.may(right),
             "resets": self._shown_resets(),
             "closed": self.standing if self.standing is not None and self.standing.takes_no_payments else None,
         }
@@ -93,7 +109,11 @@ class OperatorRequest(BrowserRequest):
     def _shown_resets(self) -> list[tuple[CredentialReset, datetime, bool]]:
         """The last of each operator, until when they count as no second one, and whether this operator may vouch."""
         return [
-            (each, each.reset_at + COOLING_TIME, vouching.may_vouch(self.resets, each.name, self.actor))
+            (
+                each,
+                each.reset_at + COOLING_TIME,
+                self.may(Right.ACT) and vouching.may_vouch(self.resets, each.name, self.actor),
+            )
             for each in vouching.last_of_each(self.resets)
         ]
 

@@ -1,4 +1,5 @@
-"""Every page for operators. All but the log-in are for operators who are logged in; each of them may do everything."""
+"""Every page for operators. All but the log-in are for operators who are logged in; what each role may do is in
+`operators/roles.py`."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -23,10 +24,14 @@ from malipo.dashboard.operator import (
     account,
     audit_log,
     blocked_numbers,
+    booking_history,
     bookings,
     cases,
     ledger_check,
+    merchant_deliveries,
+    merchants,
     networks,
+    operator_roles,
     resolve_case,
     restore,
     unknown_callbacks,
@@ -47,6 +52,7 @@ from malipo.dashboard.operator.reconciliation import (
 )
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.trusted_browser_pages import ending_trust, read_alert
+from malipo.operators.roles import Right
 
 Handler = Callable[[OperatorRequest], Awaitable[Response]]
 
@@ -59,6 +65,11 @@ class OperatorPage:
     is_for_everybody: bool = False
     does: tuple[Act, ...] = ()  # one of these, of the table of operators' acts, which says what confirmation they need
     own: SensitiveAct | None = None  # what operators change about themselves
+    needs: Right | None = None  # None: to read, for a page that is only looked at; to act, for a form
+
+    @property
+    def right(self) -> Right:
+        return self.needs or (Right.READ if self.method == "GET" else Right.ACT)
 
     @property
     def act(self) -> SensitiveAct | None:
@@ -69,24 +80,32 @@ class OperatorPage:
 # All that is open to who must set up a second factor first.
 WITHOUT_SECOND_FACTOR = (OWN.path, "/operator/logout", "/operator/confirm")
 
+_DELIVERIES = f"{merchants.PATH}/{{merchant}}/deliveries/{{endpoint}}"
+
 PAGES = [
     OperatorPage("GET", "/operator/login", LOGIN.show, is_for_everybody=True),
     OperatorPage("POST", "/operator/login", LOGIN.log_in, is_for_everybody=True),
     OperatorPage("GET", "/operator/login/code", LOGIN.show_code, is_for_everybody=True),
     OperatorPage("POST", "/operator/login/code", LOGIN.check_code, is_for_everybody=True),
     OperatorPage("POST", "/operator/language", choose_language, is_for_everybody=True),
-    OperatorPage("POST", "/operator/logout", LOGIN.log_out),
-    OperatorPage("GET", "/operator/confirm", reauthentication_pages.show),
-    OperatorPage("POST", "/operator/confirm", reauthentication_pages.confirm),
-    OperatorPage("GET", "/operator", cases.show_all),
-    OperatorPage("GET", "/operator/cases", cases.look_up),
-    OperatorPage("GET", "/operator/cases/{payment}", cases.show),
+    OperatorPage("POST", "/operator/logout", LOGIN.log_out, needs=Right.OWN),
+    OperatorPage("GET", "/operator/confirm", reauthentication_pages.show, needs=Right.OWN),
+    OperatorPage("POST", "/operator/confirm", reauthentication_pages.confirm, needs=Right.OWN),
+    OperatorPage("GET", "/operator", cases.show_all, needs=Right.READ_PAYMENTS),
+    OperatorPage("GET", "/operator/cases", cases.look_up, needs=Right.READ_PAYMENTS),
+    OperatorPage("GET", "/operator/cases/{payment}", cases.show, needs=Right.READ_PAYMENTS),
     OperatorPage("POST", "/operator/cases/{payment}/propose", resolve_case.propose, does=RESOLUTIONS),
     OperatorPage("POST", "/operator/cases/{payment}/approve", resolve_case.approve, does=RESOLUTIONS),
     OperatorPage("POST", "/operator/cases/{payment}/reject", resolve_case.reject),
     OperatorPage("POST", "/operator/cases/{payment}/cancel", resolve_case.cancel, does=CANCELS),
-    OperatorPage("GET", "/operator/callbacks", unknown_callbacks.show),
+    OperatorPage("GET", "/operator/callbacks", unknown_callbacks.show, needs=Right.READ_PAYMENTS),
+    OperatorPage("GET", merchants.PATH, merchants.show_all, needs=Right.READ_PAYMENTS),
+    OperatorPage("GET", f"{merchants.PATH}/{{merchant}}", merchants.show, needs=Right.READ_PAYMENTS),
+    OperatorPage("GET", f"{merchants.PATH}/{{merchant}}/payments", merchants.show_payments, needs=Right.READ_PAYMENTS),
+    OperatorPage("GET", _DELIVERIES, merchant_deliveries.show, needs=Right.READ_PAYMENTS),
+    OperatorPage("POST", f"{_DELIVERIES}/{{event}}/resend", merchant_deliveries.send_again, needs=Right.RESEND),
     OperatorPage("GET", "/operator/bookings", bookings.show),
+    OperatorPage("GET", booking_history.PATH, booking_history.show),
     OperatorPage("POST", "/operator/bookings/approve", bookings.approve, does=BOOKINGS),
     OperatorPage("POST", "/operator/bookings/reject", bookings.reject),
     OperatorPage("GET", statements.PATH, statements.show_all),
@@ -132,26 +151,31 @@ PAGES = [
     OperatorPage("POST", "/operator/restore/reject", restore.reject),
     OperatorPage("POST", "/operator/restore/hold", restore.begin_hold),
     OperatorPage("POST", "/operator/restore/end-hold", restore.end_hold, does=(Act.END_HOLD,)),
-    OperatorPage("GET", "/operator/networks", networks.show),
-    OperatorPage("GET", blocked_numbers.PATH, blocked_numbers.show),
+    OperatorPage("GET", "/operator/networks", networks.show, needs=Right.READ_PAYMENTS),
+    OperatorPage("GET", blocked_numbers.PATH, blocked_numbers.show, needs=Right.READ_PAYMENTS),
     OperatorPage("POST", f"{blocked_numbers.PATH}/block", blocked_numbers.block),
     OperatorPage("POST", f"{blocked_numbers.PATH}/unblock", blocked_numbers.unblock),
     OperatorPage("GET", "/operator/ledger", ledger_check.show),
-    OperatorPage("POST", "/operator/ledger", ledger_check.check),
+    OperatorPage("POST", "/operator/ledger", ledger_check.check, needs=Right.READ),  # It changes nothing.
     OperatorPage("GET", audit_log.PATH, audit_log.show),
     OperatorPage("GET", f"{audit_log.PATH}.csv", audit_log.download),
+    OperatorPage("GET", operator_roles.PATH, operator_roles.show),
+    OperatorPage("POST", f"{operator_roles.PATH}/approve", operator_roles.approve, does=(Act.GIVE_ROLE,)),
+    OperatorPage("POST", f"{operator_roles.PATH}/reject", operator_roles.reject),
     OperatorPage("POST", vouch.PATH, vouch.vouch, does=(Act.VOUCH,)),
-    OperatorPage("GET", account.PATH, account.show),
-    OperatorPage("POST", account.ADDRESS, account.change_address, own=SensitiveAct.ADDRESS),
-    OperatorPage("POST", account.MESSAGES, account.choose_messages),
-    OperatorPage("POST", f"{account.PATH}/sessions/end", account.end_others),
-    OperatorPage("POST", f"{account.PATH}/sessions/{{id}}/end", account.end_one),
-    OperatorPage("POST", f"{account.PATH}/browsers/{{id}}/end", ending_trust(f"{account.PATH}#browsers")),
-    OperatorPage("POST", "/operator/new-places/{id}/read", read_alert),
-    OperatorPage("GET", OWN.path, OWN.show),
-    OperatorPage("POST", OWN.path, OWN.enrol, own=SensitiveAct.SECOND_FACTOR),
-    OperatorPage("GET", f"{OWN.path}/codes", OWN.show),
-    OperatorPage("POST", f"{OWN.path}/codes", OWN.make_codes, own=SensitiveAct.SECOND_FACTOR),
-    OperatorPage("GET", f"{OWN.path}/remove", OWN.ask_to_remove),
-    OperatorPage("POST", f"{OWN.path}/remove", OWN.remove),
+    OperatorPage("GET", account.PATH, account.show, needs=Right.OWN),
+    OperatorPage("POST", account.ADDRESS, account.change_address, own=SensitiveAct.ADDRESS, needs=Right.OWN),
+    OperatorPage("POST", account.MESSAGES, account.choose_messages, needs=Right.OWN),
+    OperatorPage("POST", f"{account.PATH}/sessions/end", account.end_others, needs=Right.OWN),
+    OperatorPage("POST", f"{account.PATH}/sessions/{{id}}/end", account.end_one, needs=Right.OWN),
+    OperatorPage(
+        "POST", f"{account.PATH}/browsers/{{id}}/end", ending_trust(f"{account.PATH}#browsers"), needs=Right.OWN
+    ),
+    OperatorPage("POST", "/operator/new-places/{id}/read", read_alert, needs=Right.OWN),
+    OperatorPage("GET", OWN.path, OWN.show, needs=Right.OWN),
+    OperatorPage("POST", OWN.path, OWN.enrol, own=SensitiveAct.SECOND_FACTOR, needs=Right.OWN),
+    OperatorPage("GET", f"{OWN.path}/codes", OWN.show, needs=Right.OWN),
+    OperatorPage("POST", f"{OWN.path}/codes", OWN.make_codes, own=SensitiveAct.SECOND_FACTOR, needs=Right.OWN),
+    OperatorPage("GET", f"{OWN.path}/remove", OWN.ask_to_remove, needs=Right.OWN),
+    OperatorPage("POST", f"{OWN.path}/remove", OWN.remove, needs=Right.OWN),
 ]

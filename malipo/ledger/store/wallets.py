@@ -27,6 +27,15 @@ async def lock(tx: Tx, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
     return {row["merchant_id"]: Wallet(*row.values()) for row in rows}
 
 
+async def find(connection: Conn, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
+    """The wallets of these merchants. Nothing is held."""
+    rows = await connection.fetch(
+        "SELECT merchant_id, available, in_flight, statement_lines, owed FROM wallets WHERE merchant_id = ANY($1)",
+        sorted(set(merchant_ids)),
+    )
+    return {row["merchant_id"]: Wallet(*row.values()) for row in rows}
+
+
 async def find_owing(connection: Conn, merchant_ids: Iterable[str]) -> set[str]:
     """Those of these merchants that owe something after corrections. Nothing is held."""
     rows = await connection.fetch(

@@ -81,6 +81,26 @@ async def set_idempotency_key_required(tx: Tx, merchant_id: str, *, is_required:
     return done == "UPDATE 1"
 
 
+async def find(connection: Conn, merchant_id: str) -> Merchant | None:
+    row = await connection.fetchrow("SELECT id, name, is_active, created_at FROM merchants WHERE id = $1", merchant_id)
+    return None if row is None else Merchant(*row.values())
+
+
+async def search(connection: Conn, text: str, *, limit: int) -> list[Merchant]:
+    """By a part of the name, by the id, or by a part of the email of one of its people; the first ones by name."""
+    rows = await connection.fetch(
+        """
+        SELECT id, name, is_active, created_at FROM merchants m
+        WHERE $1 = '' OR strpos(lower(name), lower($1)) > 0 OR id = $1
+            OR EXISTS (SELECT FROM people p WHERE p.merchant_id = m.id AND strpos(p.email, lower($1)) > 0)
+        ORDER BY lower(name), id LIMIT $2
+        """,
+        text,
+        limit,
+    )
+    return [Merchant(*row.values()) for row in rows]
+
+
 async def find_all(connection: Conn) -> list[Merchant]:
     rows = await connection.fetch("SELECT id, name, is_active, created_at FROM merchants ORDER BY id")
     return [Merchant(*row.values()) for row in rows]

@@ -53,12 +53,13 @@ async def find_people(
 
 
 async def find_operators(connection: Conn, kind: Kind, *, except_name: str | None) -> list[Recipient]:
-    """The operators with an address who get this kind, in the order of their ids."""
+    """The operators with an address who get this kind, in the order of their ids. Those who only read can do nothing
+    about it."""
     rule = KINDS[kind]
     rows = await connection.fetch(
         f"""
         SELECT o.id, o.email, o.name, o.language FROM operators o
-        WHERE o.email IS NOT NULL AND o.name IS DISTINCT FROM $1 AND {_IS_WANTED.format("o.id")}
+        WHERE o.email IS NOT NULL AND o.role = 'manager' AND o.name IS DISTINCT FROM $1 AND {_IS_WANTED.format("o.id")}
         ORDER BY o.id
         """,
         except_name,

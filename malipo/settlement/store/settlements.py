@@ -213,6 +213,18 @@ async def sum_open(connection: Conn, merchant_id: str) -> int:
     )
 
 
+async def find_sums_open(connection: Conn, merchant_ids: Collection[str]) -> dict[str, int]:
+    """As `sum_open`, of those of these merchants that have any."""
+    rows = await connection.fetch(
+        """
+        SELECT merchant_id, sum(amount)::bigint AS amount FROM settlements
+        WHERE merchant_id = ANY($1::text[]) AND status IN ('REQUESTED', 'SENT') GROUP BY merchant_id
+        """,
+        list(merchant_ids),
+    )
+    return {row["merchant_id"]: row["amount"] for row in rows}
+
+
 async def set_file(tx: Tx, settlement_ids: Sequence[str], file_id: str | None) -> None:
     await tx.execute(
         "UPDATE settlements SET payout_file_id = $2 WHERE id = ANY($1::text[])", list(settlement_ids), file_id
