@@ -30,7 +30,7 @@ Details = Mapping[str, Sequence[str]]
 
 
 class Code(StrEnum):
-    """Codes of a room, each with a sentence in `malipo/words`. A code is unique in all rooms."""
+    """Codes of a package, each with a sentence in `malipo/words`. No two packages have the same code."""
 
 
 @dataclass(frozen=True, init=False)

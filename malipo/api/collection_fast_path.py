@@ -159,14 +159,15 @@ class _FastRequest:
 
     def _created(self, answer: "asyncio.Future[Answer]") -> None:
         error = answer.exception()
-        initiated = answer.result() if error is None else error
-        if isinstance(initiated, InitiatedPayment):
-            self._parts.payments.signal(initiated)
-            self._answer(initiated)
-        elif isinstance(initiated, KeyCheckFailed | DataError):
-            self._usual()  # Nothing was written. (A request that is counted is counted again, which is rare.)
+        outcome = answer.result() if error is None else error
+        if isinstance(outcome, InitiatedPayment):
+            self._parts.payments.signal(outcome)
+            self._answer(outcome)
+        elif isinstance(outcome, KeyCheckFailed | DataError):
+            # Nothing was written. Where requests are counted, this rare one is counted twice.
+            self._usual()
         else:
-            self._refuse(initiated)
+            self._refuse(outcome)
 
     def _answer(self, initiated: InitiatedPayment) -> None:
         body = created_body(initiated)

@@ -2,7 +2,7 @@
 
 The act itself decides what the operators are shown and what an approval does: its code locks the subject, calls
 `approve`, and applies the act in the same transaction. The audit log names the act itself and not the approval, because
-one operator alone may do the same act below the approval amount.
+one operator alone may do the same act below the approval amount. When two operators are two: `operators/vouching.py`.
 """
 
 import base64

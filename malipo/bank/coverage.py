@@ -75,4 +75,5 @@ def _continues(before: Covering, statement: Covering) -> bool:
 
 
 def is_covered(stretches: Sequence[Days], first: date, last: date) -> bool:
+    """Whether one of the stretches, as `days_of` joins them, has all of these days."""
     return any(begins <= first and last <= ends for begins, ends in stretches)

@@ -103,7 +103,7 @@ async def import_statement(
 
 
 async def count(tx: Tx, statement: StoredStatement, *, by: str, now: datetime) -> MatchingSummary:
-    """The statement counts from now on."""
+    """Let the statement count from now on: write which days it covers, and match its lines."""
     await write_coverage(tx, statement.payer_account_id)
     return await match_lines(tx, by=by, now=now)
 
@@ -222,7 +222,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
 
 
 async def rejected(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
-    """Nothing of it ever counted."""
+    """The statement is rejected: none of its lines has ever counted."""
     await store.set_state(tx, proposal.subject, StatementState.REJECTED, by=actor.name, now=now)
     await store.forget_lines(tx, proposal.subject)
 

@@ -57,7 +57,7 @@ async def find_effects(connection: Conn, statement_id: str) -> list[Effect]:
 
 
 async def match_lines(tx: Tx, *, by: str, now: datetime) -> MatchingSummary:
-    """Match all lines that count. The caller holds the lock of the room."""
+    """Match all lines that count. The caller has taken the lock of `store/payer_accounts.py`."""
     await store.resolve_uncounted(tx, by=by, now=now)
     decisions, known = await _decide(tx)
     await _end_settlements(tx, decisions, now=now)

@@ -1,7 +1,7 @@
 """Acts about our bank accounts that take two operators: one proposes, another approves or rejects.
 
-The workflow is that of all acts (`approvals/decide.py`). Here is what they have in common: the lock of the room, the
-facts that an approver is shown, and the entries in the audit log.
+The workflow is that of all acts (`approvals/decide.py`). Here is what these acts have in common: the proposal with its
+entry in the audit log, the reason, and the facts that an approver is shown. Their lock is in `store/payer_accounts.py`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Reads the fields of a request for a link, and collects all mistakes in them."""
+"""Reads the fields of a request for a link, with the mistakes in them."""
 
 from datetime import datetime
 from urllib.parse import urlsplit

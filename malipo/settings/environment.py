@@ -1,7 +1,7 @@
 """Reads the settings from the environment: `MALIPO_…` variables, each by the name of a field of `Settings`.
 
 A name we do not know or a value we cannot read stops the start with a sentence that names it: a typing error in
-a setting must never be a silent default.
+a setting must never be a silent default. The settings are declared in `__init__.py`.
 """
 
 from collections.abc import Mapping

@@ -37,7 +37,8 @@ async def adopt(
     reference_prefix: str,
     now: datetime,
 ) -> Settlement:
-    """The settlement of a debit with this key. `amount` is what the bank has taken; `by`, the operator who proposed."""
+    """Adopt the debit with this key. Returns its settlement. `amount` is what the bank has taken, and `by` the operator
+    who proposed."""
     # Wallets are locked after settlements, and a request that uses the same key holds the wallet.
     known = await settlements.lock_by_key(tx, key)
     if known is None:

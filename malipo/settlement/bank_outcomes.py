@@ -1,5 +1,6 @@
-"""What the bank has done with settlements, by its statement or its refusal. The room above reads those, and calls these
-in its own transactions. Each can be repeated: the same facts change nothing, other facts about the same are a conflict.
+"""What the bank has done with settlements, by its statement or its refusal. `bank`, a layer above, reads those, and
+calls these functions in its own transactions. Each can be repeated: the same facts change nothing, and other facts
+about the same settlement are a conflict.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Whether the days of statements cover a span of days without a gap. Pure."""
+"""Whether the days of bank statements cover a span of days without a gap. Pure.
+
+Which days each statement covers is computed in `bank/coverage.py`, a layer above, and stored (`store/coverage.py`).
+"""
 
 from collections.abc import Iterable
 from datetime import date, timedelta

@@ -132,7 +132,7 @@ class CreateSettlements:
 
 
 def key_of(secret: bytes, request: SettlementRequest) -> str:
-    """16 characters: the EndToEndId."""
+    """The key by which the bank knows the settlement: 16 characters, the EndToEndId of the file."""
     day = None if request.draft is None else request.draft.scheduled_on
     if day is not None:
         return network_keys.derive(secret, request.merchant_id, "settlement by schedule", day.isoformat())
@@ -165,7 +165,7 @@ async def _replay_lost(tx: Tx, request: SettlementRequest, lost: Settlement) -> 
 
 
 def _account_of(draft: SettlementDraft, accounts: list[BankAccount], now: datetime) -> BankAccount | Refusal:
-    """Where it goes. No account is stopped before the commit."""
+    """The bank account that the settlement goes to. The caller has locked the accounts: none is stopped meanwhile."""
     if draft.bank_account_id is None:
         return default_account(accounts, now) or NoBankAccount()
     named = next((each for each in accounts if each.id == draft.bank_account_id), None)

@@ -1,5 +1,6 @@
-"""Which settlements are in which file to the bank. The files themselves are of the room above, which calls these in its
-own transactions. Each can be repeated: a second call with the same facts changes nothing, and its answer says so.
+"""Which settlements are in which payout file. The files themselves are in `bank`, a layer above, which calls these
+functions in its own transactions. Each can be repeated: a second call with the same facts changes nothing, and its
+answer says so.
 
 A settlement in a file cannot be cancelled. From the approval of the file on money can leave, and only the bank's word
 ends the settlement; a file is voided only with proof that the bank has not paid it.
@@ -37,13 +38,13 @@ class Written(msgspec.Struct, frozen=True):
 
 
 async def due_for_file(tx: Tx, limit: int) -> list[Settlement]:
-    """Hold the oldest settlements that wait for a file, fit or not: `unfit_for_file` tells which are not."""
+    """Lock the oldest settlements that wait for a file, fit or not: `unfit_for_file` says which are not."""
     return await settlements.lock_due(tx, most=limit)
 
 
 async def unfit_for_file(tx: Tx, ids: Collection[str], *, now: datetime) -> dict[str, Unfit]:
-    """Those of these settlements that must not be in a file now, and why. Their accounts and wallets are held until the
-    commit, so that an approval that finds them fit is not too late."""
+    """The settlements that must not be in a file now, and why. Accounts and wallets of all are locked until the commit,
+    so that those which an approval finds fit stay fit."""
     found = [*(await settlements.lock(tx, ids)).values()]
     accounts = await bank_accounts.keep(tx, _accounts_of(found))
     locked = await wallets.lock(tx, {each.merchant_id for each in found})
@@ -52,7 +53,7 @@ async def unfit_for_file(tx: Tx, ids: Collection[str], *, now: datetime) -> dict
 
 
 async def look_for_unfit(connection: Conn, ids: Collection[str], *, now: datetime) -> dict[str, Unfit]:
-    """The same, to show it: nothing is held, and it may be otherwise in a moment."""
+    """The same without a lock, for a page or the terminal: it may change at once."""
     found = await settlements.find(connection, ids)
     accounts = await bank_accounts.find(connection, _accounts_of(found))
     owing = await wallets.find_owing(connection, {each.merchant_id for each in found})
@@ -115,8 +116,8 @@ async def leave_file(tx: Tx, ids: Collection[str], file_id: str) -> Written:
 
 
 async def mark_sent(tx: Tx, ids: Collection[str], file_id: str, *, now: datetime) -> Written:
-    """The file is approved: money can leave. Not after a restore before operators have released settlements: the bank
-    may have paid some of these already, and it pays a repeated EndToEndId again."""
+    """The file is approved: money can leave. After a restore this is refused until operators have released settlements,
+    because the bank may have paid some of these already, and pays a repeated EndToEndId again."""
     await release.require_released(tx)
     changes, unchanged = [], []
     for each in await _lock_all(tx, ids):

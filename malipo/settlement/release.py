@@ -1,4 +1,4 @@
-"""After a restore of the database: what is done with settlements only when operators have released them.
+"""The release of settlements: after a restore of the database, nothing more goes to banks before operators allow it.
 
 Files to the bank may have been lost, and the bank has paid them: it pays a repeated EndToEndId again. So no schedule
 runs, no file is approved and no settlement is cancelled, until statements of our bank accounts cover the lost time and
@@ -24,8 +24,9 @@ async def is_released(connection: Conn) -> bool:
 
 
 async def require_released(tx: Tx) -> None:
-    """The installation's row is held until the commit: a fence that begins meanwhile waits for it. Before a worker has
-    compared the database with its mark, nobody knows whether it was restored."""
+    """Refuse what must wait for the release. The installation's row is locked until the commit: a fence that begins
+    meanwhile waits for it. Before a worker has compared the database with its mark, nobody knows whether it was
+    restored."""
     if not await releases.keep_released(tx):
         raise Conflict(code=SettlementRefusal.NOT_RELEASED)
     if await installation.why_not_cancel(tx) is not None:
@@ -56,7 +57,7 @@ async def why_not_covered(connection: Conn) -> Conflict | None:
 
 
 async def release(tx: Tx, *, now: datetime) -> None:
-    """The caller has the word of two operators."""
+    """Release settlements. The caller has made sure that two operators agree."""
     if await releases.is_released(tx):
         raise Conflict(code=SettlementRefusal.NOTHING_TO_RELEASE)
     if (refusal := await why_not_covered(tx)) is not None:

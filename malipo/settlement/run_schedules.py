@@ -1,7 +1,7 @@
 """Runs the schedules of settlements: at most one a merchant and day, whatever happens, in one commit each.
 
-Not while the installation is fenced or held, nor after a restore before operators have released settlements. What was
-not run then is made up for once.
+None runs while the installation is fenced or held, or after a restore until operators have released settlements. What
+was not run then is made up for once.
 """
 
 from datetime import date, datetime

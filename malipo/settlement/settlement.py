@@ -52,7 +52,7 @@ del S, C
 
 
 class SettlementRefusal(Code):
-    """Why something about a settlement is not done, for operators and for the room of the bank."""
+    """Why something about a settlement is not done, for operators and for `bank`."""
 
     NO_SUCH = "settlement_no_such"
     WRONG_STATUS = "settlement_wrong_status"
@@ -160,7 +160,7 @@ def next_status(settlement: Settlement, cause: SettlementCause) -> SettlementSta
 
 
 def moves_of(before: Settlement, cause: SettlementCause) -> tuple[Step, list[Move]] | None:
-    """What happens to the money. None: nothing, it stays in settlement. A return of what was completed goes the way
+    """The moves of the money. None: it stays in `in_settlement`. A return of a completed settlement goes the way
     back through `in_settlement`, so that the wallet's statement has one line for amount and fee."""
     amount, bank = before.amount, before.net_amount
     back = Move(Account.IN_SETTLEMENT, Account.WALLET, amount)

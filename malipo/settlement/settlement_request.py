@@ -1,4 +1,4 @@
-"""Reads the fields of a request for a settlement, with everything that is wrong with them."""
+"""Reads the fields of a request for a settlement, with the mistakes in them."""
 
 from datetime import date, datetime
 
@@ -48,8 +48,8 @@ def settlement_request_of(
     actor: Actor | None = None,
     is_key_required: bool = False,
 ) -> SettlementRequest:
-    """Errors are kept in it, because a used idempotency key is answered before any of them. A field that is misspelt
-    would settle another amount, or to another account, than was meant: it is refused."""
+    """The request with its id. It keeps its mistakes, because a used idempotency key is answered before any of them. An
+    unknown field is a mistake: a misspelt one would settle another amount, or to another account, than was meant."""
     fields.refuse_unknown(*_FIELDS, of="a settlement")
     draft = SettlementDraft(
         amount=fields.optional_amount("amount", least=1, most=largest),

@@ -44,7 +44,7 @@ class SettlementChange(msgspec.Struct, frozen=True):
 
 
 async def write_changes(tx: Tx, changes: Sequence[SettlementChange], *, now: datetime) -> list[Settlement]:
-    """The settlements after their changes. The caller has locked them, each is there once."""
+    """Write these changes. Returns the settlements after them. The caller has locked them, and each is there once."""
     if not changes:
         return []
     done = [_after(each) for each in changes]

@@ -1,4 +1,7 @@
-"""Why no checkpoint of the receipt log is signed, what its check finds, and what operators are refused there."""
+"""Sentences about the receipt log: why no checkpoint is signed, what its check finds, and what operators are refused.
+
+The words that a customer reads on a receipt are in `pay_pages/templates/receipt.html`.
+"""
 
 SENTENCES = {
     "receipt_log_no_state": "The state folder of this host has not the last checkpoint of the receipt log: it is new, "

@@ -144,7 +144,7 @@ async def resolve(tx: Tx, line_ids: Sequence[int], how: str, *, by: str, now: da
 
 
 async def resolve_uncounted(tx: Tx, *, by: str, now: datetime) -> None:
-    """Resolve exceptions of lines that no statement has that counts."""
+    """Resolve the exceptions of lines that are in no statement which counts."""
     await tx.execute(
         f"""
         UPDATE bank_exceptions e SET resolved_at = $3, resolved_by = $2, how = 'withdrawn' FROM bank_lines b
@@ -166,7 +166,7 @@ async def find_open_exceptions(connection: Conn) -> list[BankException]:
 
 
 async def count_unknown_debits(connection: Conn) -> int:
-    """How many debits with a key like ours, that nobody knows, wait for operators."""
+    """The number of debits that wait for operators and have a key like ours, of no settlement that we have."""
     return int(
         await connection.fetchval(
             """

@@ -14,10 +14,10 @@ _BANK = 0x62616E6B
 
 
 async def lock(tx: Tx) -> None:
-    """Let one act of this room run at a time, until the commit: of payout files, statements, matches and decisions.
+    """Let one act about payout files, bank statements or their lines run at a time, until the commit.
 
-    Each of them reads what the others write: a file is voided only if no line of a statement is of it. Taken before
-    the lock of an operator's amounts, and before settlements and wallets.
+    Each act reads what the others write: a file is voided only if no line of a statement is of it. The lock is taken
+    before that of an operator's amounts, and before settlements and wallets.
     """
     await tx.execute("SELECT pg_advisory_xact_lock($1, 0)", _BANK)
 

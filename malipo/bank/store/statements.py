@@ -96,8 +96,8 @@ async def with_entries(connection: Conn, statement: StoredStatement) -> KnownSta
 
 
 async def forget_lines(tx: Tx, statement_id: str) -> None:
-    """What a statement said that does not count any more is no longer known: its lines stay as evidence, and equal ones
-    of another statement are others."""
+    """Set apart the lines that only this statement has, which does not count any more. They stay as evidence; an equal
+    line of a later statement is a new line."""
     await tx.execute(
         f"""
         UPDATE bank_lines b SET nth = -1 - (b.id % 2000000000)::integer

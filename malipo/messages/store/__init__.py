@@ -1,0 +1,1 @@
+"""The SQL of messages, who gets them, and who has chosen which."""

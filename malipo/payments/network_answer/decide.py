@@ -107,9 +107,9 @@ def _while_open(transaction: Transaction, dispatch: Dispatch, received: Received
             return Decision(cause=Cause.CONFIRMED)
         case Verdict.REFUSED if received.source is not AnswerSource.QUERY and dispatch.send_count > 1:
             # A refusal of the second sending says nothing about the first.
-            return (
-                query_later(dispatch, received, rules) if received.source is AnswerSource.SEND else query_now(dispatch)
-            )
+            if received.source is AnswerSource.SEND:
+                return query_later(dispatch, received, rules)
+            return query_now(dispatch)
         case Verdict.REFUSED if received.source is AnswerSource.SEND and dispatch.is_success_reported:
             # The reply and a callback contradict each other, so the network is queried.
             return query_later(dispatch, received, rules)

@@ -61,9 +61,8 @@ class Reservations:
             return amount
         is_in_doubt = self._undone.get((draft.merchant_id, collection.id))
         if is_in_doubt:
-            return (
-                refundable.RefundInDoubt()
-            )  # The refund would get the next key, and may have been paid with the one before.
+            # The refund would get the next key, and may have been paid with the one before.
+            return refundable.RefundInDoubt()
         taken = self._taken_keys[draft.merchant_id, collection.id]
         key = self._keys.next_key(collection, taken)
         refund = replace(

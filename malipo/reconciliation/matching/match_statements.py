@@ -1,7 +1,8 @@
-"""Matches the lines of imported statements with payments, and finds what does not fit.
+"""Matches the lines of imported statements with payments, and finds what does not fit: the steps of a run.
 
 It runs after each import, and again whenever it is asked to. Each step is a commit of its own and can be repeated:
-if a process dies in between, nothing is lost, and the next run completes it. One runs at a time.
+if a process dies in between, nothing is lost, and the next run completes it. One runs at a time. Which payment a line
+is matched with is decided in SQL: `store/candidates.py` and `store/matching.py`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -20,6 +20,7 @@ from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.transaction import Status
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.book_lines import book_sums
+from malipo.reconciliation.matching.carriers import own_carrier
 from malipo.reconciliation.matching.exception import ID_PREFIX, ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.resolve_obsolete import resolve_obsolete
 from malipo.reconciliation.matching.statement_answer_ids import answer_id
@@ -144,7 +145,7 @@ def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:
         channels=[evidence.channel],
         key=evidence.network_key,
         received=ReceivedAnswer(
-            connector=evidence.channel.lower(),
+            connector=own_carrier(evidence.channel),
             source=AnswerSource.STATEMENT,
             is_trusted=not is_hint,
             answer=Answer(

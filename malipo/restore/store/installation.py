@@ -64,8 +64,8 @@ async def lock(tx: Tx) -> Installation:
 
 
 async def why_not_cancel(connection: Conn) -> IntakeClosed | None:
-    """Why no payment can be cancelled now; None if it can. An apparently unsent payment may have been sent before a
-    restore."""
+    """Why nothing can be done now that relies on a payment or settlement being unsent, such as to cancel it; None if it
+    can. After a restore, what seems unsent may have been sent before it."""
     standing = await get(connection)
     if standing.is_fenced:
         return standing.refusal

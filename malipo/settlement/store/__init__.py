@@ -1,0 +1,1 @@
+"""The SQL of settlements, merchants' bank accounts, schedules, reports and releases."""

@@ -62,31 +62,31 @@ async def get(connection: Conn, merchant_id: str, account_id: str) -> BankAccoun
 
 
 async def get_with_id(connection: Conn, account_id: str) -> BankAccount | None:
-    """Of any merchant, for operators."""
+    """The account with this id, whichever merchant has it: for operators."""
     row = await connection.fetchrow(f"{_ACCOUNTS} WHERE a.id = $1", account_id)
     return None if row is None else _account_of(row)
 
 
 async def lock(tx: Tx, account_id: str) -> BankAccount | None:
-    """Hold an account until the commit: nobody requests a settlement to it meanwhile."""
+    """Lock an account until the commit: nobody requests a settlement to it meanwhile."""
     if await tx.fetchrow("SELECT id FROM bank_accounts WHERE id = $1 FOR UPDATE", account_id) is None:
         return None
     return await get_with_id(tx, account_id)
 
 
 async def lock_all(tx: Tx, merchant_id: str) -> None:
-    """Nobody else adds an account of this merchant before the commit."""
+    """Lock the accounts of a merchant against new ones: nobody else adds one before the commit."""
     await tx.execute("SELECT FROM merchants WHERE id = $1 FOR NO KEY UPDATE", merchant_id)
 
 
 async def find_of(connection: Conn, merchant_id: str) -> list[BankAccount]:
-    """All of a merchant, the newest first."""
+    """All accounts of a merchant, the newest first."""
     rows = await connection.fetch(f"{_ACCOUNTS} WHERE a.merchant_id = $1 ORDER BY a.id DESC", merchant_id)
     return [_account_of(row) for row in rows]
 
 
 async def keep_of(tx: Tx, merchant_ids: Collection[str]) -> dict[str, list[BankAccount]]:
-    """All of these merchants; none of them is stopped before the commit."""
+    """All accounts of these merchants, with a shared lock: none of them is stopped before the commit."""
     ids = list(merchant_ids)
     await tx.fetch("SELECT id FROM bank_accounts WHERE merchant_id = ANY($1::text[]) ORDER BY id FOR SHARE", ids)
     rows = await tx.fetch(f"{_ACCOUNTS} WHERE a.merchant_id = ANY($1::text[]) ORDER BY a.id", ids)
@@ -106,7 +106,7 @@ async def find(connection: Conn, keys: Collection[Key]) -> dict[Key, BankAccount
 
 
 async def keep(tx: Tx, keys: Collection[Key]) -> dict[Key, BankAccount]:
-    """These accounts; none of them is stopped before the commit."""
+    """These accounts, with a shared lock: none of them is stopped before the commit."""
     await tx.fetch(
         """
         SELECT id FROM bank_accounts WHERE (merchant_id, id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
@@ -124,7 +124,7 @@ async def find_unverified(connection: Conn) -> list[BankAccount]:
 
 
 async def verify(tx: Tx, account: BankAccount, *, now: datetime, usable_from: datetime) -> None:
-    """The caller has locked it."""
+    """Mark an account as verified. The caller has locked it."""
     await tx.execute(
         """
         UPDATE bank_accounts SET status = 'VERIFIED', verified_at = $3, usable_from = $4
@@ -138,7 +138,7 @@ async def verify(tx: Tx, account: BankAccount, *, now: datetime, usable_from: da
 
 
 async def end(tx: Tx, account: BankAccount, status: BankAccountStatus, *, by: str, reason: str, now: datetime) -> None:
-    """Reject or stop one. The caller has locked it."""
+    """Reject or stop an account. The caller has locked it."""
     await tx.execute(
         """
         UPDATE bank_accounts SET status = $3, ended_at = $4, ended_by = $5, end_reason = $6

@@ -1,4 +1,4 @@
-"""The days that statements of our own bank accounts cover. The room of the bank writes them."""
+"""The days that statements of our own bank accounts cover. `bank/import_statement.py` writes them."""
 
 from datetime import date
 
@@ -21,7 +21,7 @@ async def insert(tx: Tx, payer_account_id: str, statement_id: str, *, first: dat
 
 
 async def delete(tx: Tx, statement_id: str) -> None:
-    """The statement is withdrawn."""
+    """Delete the days of a statement: it was withdrawn, or they are written anew."""
     await tx.execute("DELETE FROM bank_coverage WHERE statement_id = $1", statement_id)
 
 
@@ -32,7 +32,7 @@ async def find_first_account(connection: Conn) -> date | None:
 
 
 async def find(connection: Conn) -> dict[str, list[Days]]:
-    """By payer account, with those of which nothing is covered."""
+    """The covered days of each payer account. An account of which nothing is covered has an empty list."""
     rows = await connection.fetch(
         """
         SELECT coalesce(a.id, c.payer_account_id), c.first_day, c.last_day

@@ -15,7 +15,7 @@ async def is_released(connection: Conn) -> bool:
 
 
 async def keep_released(tx: Tx) -> bool:
-    """The same; it stays so until the commit."""
+    """The same, locked: it stays so until the commit."""
     return bool(await tx.fetchval(f"SELECT {IS_RELEASED} FROM installation i FOR SHARE"))
 
 

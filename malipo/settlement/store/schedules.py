@@ -93,7 +93,7 @@ async def note_run(
 
 
 async def find_runs(connection: Conn, merchant_id: str, *, limit: int) -> list[Run]:
-    """The latest first."""
+    """The runs of a merchant's schedule, the latest first."""
     rows = await connection.fetch(
         "SELECT day, outcome, settlement_id FROM settlement_runs WHERE merchant_id = $1 ORDER BY day DESC LIMIT $2",
         merchant_id,

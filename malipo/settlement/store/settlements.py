@@ -119,7 +119,7 @@ async def get(connection: Conn, merchant_id: str, settlement_id: str) -> Settlem
 
 
 async def find(connection: Conn, settlement_ids: Collection[str]) -> list[Settlement]:
-    """Of any merchant, in the order of their ids."""
+    """The settlements with these ids, whichever merchant has them, in the order of their ids."""
     rows = await connection.fetch(
         f"SELECT {_COLUMNS} FROM settlements s WHERE s.id = ANY($1::text[]) ORDER BY s.id", list(settlement_ids)
     )
@@ -127,7 +127,7 @@ async def find(connection: Conn, settlement_ids: Collection[str]) -> list[Settle
 
 
 async def lock(tx: Tx, settlement_ids: Collection[str]) -> dict[str, Settlement]:
-    """Hold these until the commit, always in the order of their ids."""
+    """Lock these settlements until the commit, always in the order of their ids."""
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM settlements s WHERE s.id = ANY($1::text[]) ORDER BY s.id FOR UPDATE",
         list(settlement_ids),
@@ -136,7 +136,7 @@ async def lock(tx: Tx, settlement_ids: Collection[str]) -> dict[str, Settlement]
 
 
 async def lock_due(tx: Tx, *, most: int) -> list[Settlement]:
-    """Hold the oldest that are in no file."""
+    """Lock the oldest settlements that are in no file."""
     rows = await tx.fetch(
         f"""
         SELECT {_COLUMNS} FROM settlements s WHERE s.status = 'REQUESTED' AND s.payout_file_id IS NULL
@@ -149,7 +149,7 @@ async def lock_due(tx: Tx, *, most: int) -> list[Settlement]:
 
 
 async def lock_by_key(tx: Tx, key: str) -> Settlement | None:
-    """The one that the bank knows by this key."""
+    """Lock the settlement that the bank knows by this key."""
     row = await tx.fetchrow(f"SELECT {_COLUMNS} FROM settlements s WHERE s.key = $1 FOR UPDATE", key)
     return None if row is None else settlement_of(row)
 
@@ -274,7 +274,7 @@ async def update(tx: Tx, settlements: Sequence[Settlement]) -> None:
 
 
 async def find_owing(connection: Conn) -> list[Settlement]:
-    """Adopted ones that their wallets could not bear, oldest first."""
+    """Adopted settlements of which the wallet still owes something, oldest first."""
     rows = await connection.fetch(f"SELECT {_COLUMNS} FROM settlements s WHERE s.owed > 0 ORDER BY s.id")
     return [settlement_of(row) for row in rows]
 
@@ -326,7 +326,7 @@ async def find_last_known(connection: Conn, *, before: datetime) -> date | None:
 
 
 async def count_resolutions(tx: Tx, settlement: Settlement) -> int:
-    """How often something of what is owed of an adopted one was taken or written off."""
+    """How often a part of what is owed of an adopted settlement was taken from the wallet or written off."""
     found = await tx.fetchval(
         "SELECT max(ordinal) FROM moves WHERE merchant_id = $1 AND cause_id = $2 AND step = 'resolution'",
         settlement.merchant_id,
@@ -336,13 +336,13 @@ async def count_resolutions(tx: Tx, settlement: Settlement) -> int:
 
 
 async def find_now(connection: Conn) -> datetime:
-    """By the database's clock, which decides from when a bank account can be used."""
+    """The time of the database's clock, which decides from when a bank account can be used."""
     now: datetime = await connection.fetchval("SELECT clock_timestamp()")
     return now
 
 
 async def find_latest(connection: Conn, *, status: SettlementStatus | None, limit: int) -> list[Settlement]:
-    """Of all merchants, newest first."""
+    """The latest settlements of all merchants, newest first."""
     rows = await connection.fetch(
         f"SELECT {_COLUMNS} FROM settlements s WHERE $1::text IS NULL OR s.status = $1 ORDER BY s.id DESC LIMIT $2",
         status,
