@@ -69,7 +69,9 @@ async def every_report(steps: SettlementSteps) -> list[tuple[Settlement, Report,
 @pytest.mark.parametrize("seed", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 async def test_every_line_is_in_exactly_one_report_and_each_adds_up(steps: SettlementSteps, seed: int) -> None:
     chance = random.Random(seed)
-    await PaymentSteps(steps.service, steps.merchant_id).charge_fees()
+    payments = PaymentSteps(steps.service, steps.merchant_id)
+    await payments.charge_fees()
+    await payments.ended(Type.DISBURSEMENT, Status.FAILED, 2_000)
     for _ in range(3):
         for _ in range(chance.randrange(1, 9)):
             await trade(steps, chance)
@@ -100,6 +102,9 @@ async def test_every_line_is_in_exactly_one_report_and_each_adds_up(steps: Settl
             expected = (len(of_group), sum(line.gross for line in of_group), sum(line.fee for line in of_group))
             assert (each.count, each.gross, each.fee) == expected
         assert report.closing == balance
+    every = [line for _, _, lines in reports for line in lines]
+    for cause in {line.cause_id for line in every if line.group is ReportGroup.PAYOUT_RETURNED}:
+        assert sum(line.fee for line in every if line.cause_id == cause) == 0, "its fee was given back too"
     await steps.check()
 
 

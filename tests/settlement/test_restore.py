@@ -14,7 +14,7 @@ from malipo.restore.installation import DatabaseRestored, OnHold
 from malipo.restore.store import installation
 from malipo.settlement import adopt, business_days, release
 from malipo.settlement.settlement import Settlement, SettlementStatus
-from malipo.settlement.store import coverage
+from malipo.settlement.store import coverage, releases
 from tests.bank.bank_desk import open_account
 from tests.bank.samples import ACCOUNT
 from tests.restore.reporting_worker import note_worker
@@ -91,6 +91,20 @@ async def test_nothing_is_sent_before_a_worker_has_compared_the_database_with_it
     async with steps.database.begin() as tx:
         await note_worker(tx, [])
     await steps.send(settlement)
+
+
+async def test_what_was_released_waits_for_the_end_of_the_fence(steps: SettlementSteps) -> None:
+    settlement = await steps.requested()
+    await steps.gather(settlement)
+    async with steps.database.begin() as tx:
+        await installation.begin_epoch(tx, "a test")
+        await releases.insert(tx, now=steps.service.clock())
+    with pytest.raises(Conflict) as refused:
+        await steps.send(settlement)
+    assert refused.value.code == "settlement_not_released"
+    async with steps.database.begin() as tx:
+        await installation.end_fence(tx)
+    assert (await steps.send(settlement)).changed
 
 
 async def test_settlements_are_released_only_when_statements_cover_the_lost_time(steps: SettlementSteps) -> None:

@@ -116,6 +116,15 @@ async def test_what_is_in_a_file_is_not_cancelled_until_it_leaves_it(steps: Sett
     await steps.check()
 
 
+async def test_what_is_in_a_file_is_not_put_into_another(steps: SettlementSteps) -> None:
+    settlement = await steps.requested()
+    await steps.gather(settlement)
+    with pytest.raises(Conflict) as refused:
+        await steps.gather(settlement, file_id="pof_2")
+    assert refused.value.code == "settlement_in_a_file"
+    assert (await steps.look(settlement)).payout_file_id == "pof_1"
+
+
 async def test_a_cancellation_that_races_the_gathering_wins_or_loses_whole(steps: SettlementSteps) -> None:
     for _ in range(8):
         settlement = await steps.requested(1_000)

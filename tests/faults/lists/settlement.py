@@ -84,14 +84,6 @@ FAULTS = (
         ("bank/test_after_a_restore.py",),
     ),
     Fault(
-        "a cancelled settlement is cancelled again in the same batch",
-        "CancelSettlements.__call__",
-        "found[answer.id] = answer",
-        "pass",
-        "Two cancellations at once give the amount back twice.",
-        _STEPS,
-    ),
-    Fault(
         "a settlement is made although its key was used",
         "_find_made",
         "if request.key is None:",
