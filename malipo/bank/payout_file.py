@@ -1,7 +1,8 @@
 """What may be done with a payout file, and when. Pure.
 
 Money can leave from the approval on: whoever has downloaded the file can hand it in. So the bytes never change after
-it, and a file is voided only if the bank certainly has not paid from it.
+it, and a file is voided only if the bank certainly has not paid from it. A payout file pays settlements to bank
+accounts; payouts, which go to phones, are in none.
 """
 
 from collections.abc import Sequence

@@ -38,7 +38,7 @@ class SendClaim(msgspec.Struct, frozen=True, kw_only=True):
 class ClaimedPayments(msgspec.Struct, frozen=True):
     to_send: list[Transaction]
     lapsed: list[Transaction]  # ended instead of sent: too late, or a payout that would pay twice
-    batch: CountedBatch | None = None  # how many batches of sends there were, this one included
+    batch: CountedBatch | None = None  # of sends, which the high-water mark counts; no batch of payouts
 
 
 class ClaimForSending:

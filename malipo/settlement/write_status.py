@@ -1,5 +1,5 @@
-"""Writes statuses of settlements, each with its money, its event and its message in one commit. Nothing else writes
-one."""
+"""Writes statuses of settlements, each with its money, its event and its message in one commit. Nothing else changes
+one; `create.py` and `adopt.py` insert settlements with their first status."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -28,7 +28,7 @@ async def lock(tx: Tx, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
 
 
 async def find(connection: Conn, merchant_ids: Iterable[str]) -> dict[str, Wallet]:
-    """The wallets of these merchants. Nothing is held."""
+    """The wallets of these merchants. Nothing is locked."""
     rows = await connection.fetch(
         "SELECT merchant_id, available, in_flight, statement_lines, owed FROM wallets WHERE merchant_id = ANY($1)",
         sorted(set(merchant_ids)),
@@ -37,7 +37,7 @@ async def find(connection: Conn, merchant_ids: Iterable[str]) -> dict[str, Walle
 
 
 async def find_owing(connection: Conn, merchant_ids: Iterable[str]) -> set[str]:
-    """Those of these merchants that owe something after corrections. Nothing is held."""
+    """Those of these merchants that owe something after corrections. Nothing is locked."""
     rows = await connection.fetch(
         "SELECT merchant_id FROM wallets WHERE merchant_id = ANY($1) AND owed > 0", sorted(set(merchant_ids))
     )

@@ -9,7 +9,8 @@ from malipo.db import Conn, Tx
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
 
-IdempotencyKey = tuple[str, str, str]  # a merchant's id, the route, the idempotency key
+# A merchant's id; the route, which is the type of the payment, or the scope of its request; the idempotency key.
+IdempotencyKey = tuple[str, str, str]
 
 _encode = msgspec.json.Encoder().encode
 

@@ -76,8 +76,9 @@ _CHANGE_OF_FLOAT = "CASE 'float' WHEN b.source THEN b.amount WHEN b.target THEN 
 async def build_open_items(
     tx: Tx, *, expected_since: datetime, transfers_since: datetime, stated: Sequence[str]
 ) -> None:
-    """Put the open items into a table of this transaction, each with its reason: the first one in the order of
-    `OpenReason` that applies. `stated` are the connectors of which there is any statement."""
+    """Put the open items into the temporary table `close_open`, each with its reason: the first one in the order of
+    `OpenReason` that applies. `close_subjects` has the entries that they are the sums of. `stated` are the connectors
+    of which there is any statement."""
     await tx.execute(
         f"""
         CREATE TEMPORARY TABLE close_subjects ON COMMIT DROP AS
