@@ -39,6 +39,7 @@ from malipo.bank.store import statements as store
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing, Problem
 from malipo.settlement.store import coverage
+from malipo.table_files import store as kept_contents
 
 
 class BankImport(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +80,7 @@ async def import_statement(
     statement = _new(read, lines, problems, actor=actor, now=now)
     await _refuse_contradiction(tx, KnownStatement(statement, names_of(lines)), counting)
     await store.insert(tx, statement)
+    await kept_contents.keep(tx, read.sha256, read.path)
     new_count = await store.put_lines(tx, statement.id, read.account.id, lines)
     amount = _amount(await find_effects(tx, statement.id))
     deciders = await moved_alone.count_unless_two(

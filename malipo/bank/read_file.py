@@ -31,6 +31,7 @@ class ReadStatement(msgspec.Struct, frozen=True):
     format: str
     name: str  # of the file
     sha256: bytes
+    path: Path
 
 
 class NotImported(Refusal):
@@ -50,7 +51,7 @@ def read_file(path: Path, accounts: Sequence[PayerAccount], *, number: str = "")
     if number and any(account != account_of(number, accounts) for account, _ in whose):
         raise NotImported(code=BankImportRefusal.OTHER_ACCOUNT, name=path.name, account=whose[0][0].number)
     return [
-        ReadStatement(account, joined([each for of, each in whose if of == account]), kind, path.name, sha256)
+        ReadStatement(account, joined([each for of, each in whose if of == account]), kind, path.name, sha256, path)
         for account in dict.fromkeys(account for account, _ in whose)
     ]
 

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import msgspec
 
 from malipo.books import store
-from malipo.books.chart import LATE, Division, SubAccount, chart_account, sub_account
+from malipo.books.chart import CHART, LATE, Division, SubAccount, chart_account, sub_account
 from malipo.books.entry import Line, MovedAmount, lines_of
 from malipo.db import Conn, Row
 from malipo.reconciliation.close.late_moves import LateMoves, find_late
@@ -30,6 +30,14 @@ class TrialBalance(msgspec.Struct, frozen=True, kw_only=True):
             whole = each.whole if chart_account(each.account).division is Division.MERCHANT else each
             sums[whole] = sums.get(whole, 0) + amount
         return sums
+
+    def shown(self, *, is_by_merchant: bool = False) -> Balances:
+        """Every account of the chart, also one of nothing, in its order."""
+        shown = dict(self.balances) if is_by_merchant else self.whole
+        for each in CHART:
+            if each.division is Division.WHOLE or not any(part.account == each.account for part in shown):
+                shown.setdefault(SubAccount(each.code, each.account), 0)
+        return {each: shown[each] for each in sorted(shown)}
 
 
 async def find_trial_balance(connection: Conn, at: date | None) -> TrialBalance:

@@ -162,6 +162,7 @@ AUTHORITY = {
     "books safeguarding": Authority.NOBODY,
     "books pending": Authority.NOBODY,
     "books suspense": Authority.NOBODY,
+    "books month": Authority.NOBODY,
     "books vouchers": Authority.NOBODY,
     "books accounts": Authority.NOBODY,
     "statements charges": Authority.NOBODY,

@@ -5,6 +5,7 @@ from malipo.errors import Problem, Refusal
 from malipo.words.say import say
 
 HINTS = {
+    "archive_differs": "malipo close verify --ledger",
     "approval_changed": "malipo approvals",
     "booking_not_proposed": "malipo wallet pending, malipo floats pending",
     "case_repeat_or_other": "malipo exceptions propose",

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from malipo.errors import Problem, Refusal
-from malipo.words import bank, books, exceptions, invoices, operators, people, receipts, settlements, statements
+from malipo.words import (
+    bank,
+    books,
+    exceptions,
+    invoices,
+    month_end,
+    operators,
+    people,
+    receipts,
+    settlements,
+    statements,
+)
 
 SENTENCES: dict[str, str] = {
     **statements.SENTENCES,
@@ -15,6 +26,7 @@ SENTENCES: dict[str, str] = {
     **bank.SENTENCES,
     **books.SENTENCES,
     **invoices.SENTENCES,
+    **month_end.SENTENCES,
     **settlements.SENTENCES,
 }
 

@@ -35,6 +35,7 @@ READING: dict[str, tuple[str, ...]] = {
     "books pending": (),
     "books suspense": (),
     "invoices list": (),
+    "books month": ("2026-10",),
     "books journal": ("--from", "2026-11-01", "--to", "2026-11-02", "--format", "beancount"),
     "log status": (),
     "log keys": (),

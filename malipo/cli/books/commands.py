@@ -2,50 +2,32 @@
 
 import argparse
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 from malipo import money
-from malipo.books import read_journal, store
-from malipo.books.chart import CHART, LATE, Division, SubAccount, chart_account
-from malipo.books.entry import Entry
-from malipo.books.formats.beancount import BeancountJournal
-from malipo.books.formats.csv_lines import CsvJournal
-from malipo.books.formats.hledger import HledgerJournal
-from malipo.books.formats.journal_format import JournalFormat, JournalWords, VoucherFormat
-from malipo.books.formats.quickbooks import QuickBooksVouchers
-from malipo.books.formats.tally import TallyVouchers
+from malipo.books import store
+from malipo.books.chart import CHART, SubAccount, chart_account
 from malipo.books.read_journal import Period
 from malipo.books.trial_balance import TrialBalance, find_trial_balance
-from malipo.books.vouchers import read_vouchers, require_closed
-from malipo.cli.books import bank_bookings, suspense
+from malipo.books.vouchers import require_closed
+from malipo.books.write_journal import FORMATS, VOUCHERS, JournalWriter, VoucherWriter
+from malipo.cli.books import bank_bookings, month, suspense
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, cell, tell, tell_table
 from malipo.dashboard.language import Translator
-from malipo.dashboard.operator.books_words import account_names, entry_names
+from malipo.dashboard.operator.books_words import journal_words, part_names
 from malipo.db import Database
 from malipo.errors import Missing
 from malipo.http.accept_language import Language
 from malipo.ledger.check import prepare
-from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.reconciliation.close.business_day import parse_day
 from malipo.reconciliation.close.plain_text import safeguarding_lines
 from malipo.reconciliation.close.safeguarding import Cover, Safeguarding, safeguarding_of
 from malipo.reconciliation.close.store import closes
 from malipo.settings import Settings
 from malipo.words import books as words
-
-_FORMATS: dict[str, Callable[[JournalWords], JournalFormat]] = {
-    "csv": CsvJournal,
-    "beancount": BeancountJournal,
-    "hledger": HledgerJournal,
-}
-_VOUCHERS: dict[str, Callable[[JournalWords], VoucherFormat]] = {
-    "quickbooks": QuickBooksVouchers,
-    "tally": TallyVouchers,
-}
 
 
 def add_commands(commands: Any) -> None:
@@ -61,9 +43,9 @@ def add_commands(commands: Any) -> None:
     journal = add_subcommand(
         acts, "journal", _journal, "every entry of a period; exit code 1 if it differs from a signed close"
     )
-    journal.add_argument("--format", choices=list(_FORMATS), required=True, help="what the file is read with")
+    journal.add_argument("--format", choices=list(FORMATS), required=True, help="what the file is read with")
     vouchers = add_subcommand(acts, "vouchers", _vouchers, "a summary voucher for each closed day")
-    vouchers.add_argument("--format", choices=list(_VOUCHERS), required=True, help="the program that imports them")
+    vouchers.add_argument("--format", choices=list(VOUCHERS), required=True, help="the program that imports them")
     vouchers.add_argument("--opening", action="store_true", help="begin with the balances before the first day")
     accounts = add_subcommand(acts, "accounts", _accounts, "the chart of accounts")
     for act in (journal, vouchers):
@@ -77,6 +59,7 @@ def add_commands(commands: Any) -> None:
         "what merchants own beside what is there; exit code 1 if not covered",
     )
     safeguarding.add_argument("--at", type=parse_day, metavar="DAY", help="a closed day; without it: the last one")
+    month.add_subcommands(acts)
     suspense.add_subcommands(acts)
     bank_bookings.add_subcommands(acts)
     for act in (balance, journal, vouchers, accounts):
@@ -91,7 +74,7 @@ def _trial_balance(arguments: argparse.Namespace, settings: Settings) -> int:
 
     found, names = with_database(settings, act)
     say = Translator(arguments.language)
-    rows = [_row(each, amount, names, say) for each, amount in _shown(found, arguments.merchants).items()]
+    rows = [_row(each, amount, names, say) for each, amount in found.shown(is_by_merchant=arguments.merchants).items()]
     as_json = {
         "at": found.at,
         "isClosed": found.is_closed,
@@ -107,30 +90,16 @@ def _trial_balance(arguments: argparse.Namespace, settings: Settings) -> int:
     return 1 if found.differing else 0
 
 
-def _shown(found: TrialBalance, is_by_merchant: bool) -> dict[SubAccount, int]:
-    """Every account of the chart, also one of nothing."""
-    shown = dict(found.balances) if is_by_merchant else found.whole
-    for each in CHART:
-        if each.division is Division.WHOLE or not any(part.account == each.account for part in shown):
-            shown.setdefault(SubAccount(each.code, each.account), 0)
-    return {each: shown[each] for each in sorted(shown)}
-
-
 def _row(account: SubAccount, amount: int, names: dict[str, str], say: Translator) -> dict[str, Any]:
     return {
         "code": account.code,
         "name": say(words.ACCOUNTS[account.account]),
         "of": account.of or None,
-        "ofName": _parts(names, say).get(account.of),
+        "ofName": part_names(names, say).get(account.of),
         "type": chart_account(account.account).type,
         "debit": max(amount, 0),
         "credit": max(-amount, 0),
     }
-
-
-def _parts(names: dict[str, str], say: Translator) -> dict[str, str]:
-    """The names of merchants and channels."""
-    return names | {channel: profile.name for channel, profile in PROFILES.items()} | {LATE: say(words.LATE_PART)}
 
 
 def _lines(found: TrialBalance, rows: list[dict[str, Any]]) -> list[str]:
@@ -195,40 +164,28 @@ def _opened(path: Path | None) -> Any:
 async def _write(
     database: Database, period: Period, format_: str, say: Translator, file: IO[str]
 ) -> tuple[dict[str, int], list[str]]:
-    written, findings = {"entries": 0, "lines": 0, "closedDays": 0}, list[str]()
     async with database.snapshot() as connection:
         await prepare(connection)
-        journal = _FORMATS[format_](_words(period, await store.find_names(connection), say))
-        file.write(journal.begin(period))
-        async for part in read_journal.read_journal(connection, period):
-            if isinstance(part, Entry):
-                file.write(journal.entry(part))
-                written["entries"] += 1
-                written["lines"] += len(part.lines)
-            else:
-                file.write(journal.closing(part))
-                written["closedDays"] += 1
-                if part.differing:
-                    findings.append(_difference(f"{part.day}", part.differing))
-    return written, findings
+        writer = JournalWriter(FORMATS[format_](journal_words(period, await store.find_names(connection), say)))
+        async for piece in writer.pieces(connection, period):
+            file.write(piece)
+    written = {"entries": writer.entries, "lines": writer.lines, "closedDays": writer.closed_days}
+    return written, [_difference(f"{day}", each) for day, each in writer.differing.items()]
 
 
 def _vouchers(arguments: argparse.Namespace, settings: Settings) -> int:
     period, say = Period.of(arguments.first, arguments.last), Translator(arguments.language)
 
     async def act(database: Database) -> int:
-        count = 0
         async with database.snapshot() as connection:
             await prepare(connection)
-            format_ = _VOUCHERS[arguments.format](_words(period, await store.find_names(connection), say))
+            names = await store.find_names(connection)
+            writer = VoucherWriter(VOUCHERS[arguments.format](journal_words(period, names, say)))
             await require_closed(connection, period)
-            vouchers = read_vouchers(connection, period, with_opening=arguments.opening)
             with _opened(arguments.output) as file:
-                async for voucher in vouchers:
-                    file.write(("" if count else format_.begin()) + format_.voucher(voucher))
-                    count += 1
-                file.write(("" if count else format_.begin()) + format_.end())
-        return count
+                async for piece in writer.pieces(connection, period, with_opening=arguments.opening):
+                    file.write(piece)
+        return writer.vouchers
 
     count = with_database(settings, act)
     if arguments.output is not None:
@@ -277,14 +234,3 @@ def _safeguarding(arguments: argparse.Namespace, settings: Settings) -> int:
         arguments, as_json, "\n".join([f"At the end of {found.day}, in {money.CURRENCY}.", *safeguarding_lines(found)])
     )
     return 0 if found.cover is Cover.COVERED else 1
-
-
-def _words(period: Period, names: dict[str, str], say: Translator) -> JournalWords:
-    return JournalWords(
-        accounts=account_names(say),
-        entries=entry_names(say),
-        parts=_parts(names, say),
-        title=say(words.TITLE, first=period.first, last=period.last),
-        closing=say(words.CLOSING),
-        voucher=say(words.VOUCHER),
-    )

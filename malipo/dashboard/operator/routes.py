@@ -38,6 +38,7 @@ from malipo.dashboard.operator import (
     vouch,
 )
 from malipo.dashboard.operator.account import OWN
+from malipo.dashboard.operator.books import journal_files, month_end, safeguarding, suspense, trial_balance
 from malipo.dashboard.operator.login_pages import LOGIN
 from malipo.dashboard.operator.reconciliation import (
     close_day,
@@ -146,6 +147,13 @@ PAGES = [
     OperatorPage("POST", f"{close_day.PATH}/{{day}}/close", close_day.close, does=CLOSES),
     OperatorPage("POST", f"{close_day.PATH}/{{day}}/approve", close_day.approve, does=(Act.CLOSE_WITH_DIFFERENCE,)),
     OperatorPage("POST", f"{close_day.PATH}/{{day}}/reject", close_day.reject),
+    OperatorPage("GET", trial_balance.PATH, trial_balance.show),
+    OperatorPage("GET", f"{trial_balance.PATH}/journal.{{format}}", journal_files.send_journal),
+    OperatorPage("GET", f"{trial_balance.PATH}/vouchers/{{format}}", journal_files.send_vouchers),
+    OperatorPage("GET", month_end.PATH, month_end.show),
+    OperatorPage("GET", f"{month_end.PATH}/{{month}}.zip", month_end.send_archive),
+    OperatorPage("GET", safeguarding.PATH, safeguarding.show),
+    OperatorPage("GET", suspense.PATH, suspense.show),
     OperatorPage("GET", "/operator/restore", restore.show),
     OperatorPage("POST", "/operator/restore/release", restore.let_go, does=(Act.RELEASE,)),
     OperatorPage("POST", "/operator/restore/reject", restore.reject),

@@ -41,6 +41,7 @@ from malipo.reconciliation.statements.statement_file import (
 from malipo.reconciliation.statements.store import statement_lines as lines_store
 from malipo.reconciliation.statements.store import statements as store
 from malipo.reconciliation.statements.stored_problems import stored_text
+from malipo.table_files import store as kept_contents
 
 _MOST_BAD_LINES = 20  # that are reported; more would not help
 _LINES_A_REPORT = 1000  # between two reports of progress
@@ -130,6 +131,7 @@ async def import_statement(tx: Tx, request: StatementImport, *, actor: Actor, no
         return ImportResult(same, is_repeat=True)
     if same is None:
         await store.insert_file(tx, file)
+    await kept_contents.keep(tx, sha256, path)
     reading, file = await _store_lines(tx, same or file, lambda: _FileReading(request))
     file = msgspec.structs.replace(file, authors=_authors(file, reading, carrier_by=carrier_by, actor=actor))
     before = await store.find_before(tx, file)

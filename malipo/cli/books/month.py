@@ -1,0 +1,85 @@
+"""malipo books month: what is missing or open at the end of a month, and its archive for accountants and auditors."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from malipo import money
+from malipo.books import store
+from malipo.cli.database import with_database
+from malipo.cli.output import add_subcommand, tell
+from malipo.dashboard.language import Translator
+from malipo.dashboard.operator.books_words import archive_words
+from malipo.db import Database
+from malipo.db.database_time import database_now
+from malipo.http.accept_language import Language
+from malipo.ledger.check import prepare
+from malipo.month_end import open_items
+from malipo.month_end.archive import archive_pieces
+from malipo.month_end.month import Month, month_before, parse_month
+from malipo.month_end.open_items import MonthEnd, require_archivable
+from malipo.settings import Settings
+from malipo.words.say import say
+
+
+def add_subcommands(acts: Any) -> None:
+    month = add_subcommand(
+        acts, "month", _month, "what is missing or open at the end of a month; exit code 1 if something is missing"
+    )
+    month.add_argument("month", nargs="?", metavar="MONTH", help="such as 2026-10; without it: the last one")
+    month.add_argument("--archive", type=Path, metavar="FILE.zip", help="write all of the month into one file")
+    month.add_argument("--language", choices=list(Language), default=Language.ENGLISH, help="of the names in the file")
+
+
+def _month(arguments: argparse.Namespace, settings: Settings) -> int:
+    typed = None if arguments.month is None else parse_month(arguments.month)
+
+    async def act(database: Database) -> MonthEnd:
+        async with database.snapshot() as connection:
+            await prepare(connection)
+            now = await database_now(connection)
+            month = typed or month_before(now)
+            if arguments.archive is not None:
+                await _archive(database, month, arguments.archive, Translator(arguments.language))
+            return await open_items.find(connection, month, now=now)
+
+    found = with_database(settings, act)
+    as_json = {
+        "month": str(found.month),
+        "closedDays": len(found.closed),
+        "missing": [{"code": each.code, "sentence": say(each), **each.values} for each in found.missing],
+        "open": [{"code": each.code, "sentence": say(each), **each.values} for each in found.open],
+        "canBeArchived": found.period is not None,
+        "file": None if arguments.archive is None else str(arguments.archive),
+    }
+    tell(arguments, as_json, "\n".join(_lines(found, arguments.archive)))
+    return 0 if found.is_complete else 1
+
+
+def _lines(found: MonthEnd, file: Path | None) -> list[str]:
+    lines = [f"{found.month}: closed days: {len(found.closed)}."]
+    lines += ["Missing:", *(f"  {say(each)}" for each in found.missing)] if found.missing else ["Nothing is missing."]
+    lines += ["Open:", *(f"  {say(each)}" for each in found.open)] if found.open else ["Nothing is open."]
+    if (safe := found.safeguarding) is not None:
+        lines.append(
+            f"At the end of {safe.day} merchants own {money.display(safe.merchants)}; "
+            f"{money.display(safe.there)} are there."
+        )
+    if file is not None:
+        lines.append(f"{file}: check it with python3 check_archive.py, which is in it, or with sha256sum.")
+    return lines
+
+
+async def _archive(database: Database, month: Month, file: Path, words: Translator) -> None:
+    """Under another name until it is whole: nobody takes a part for the archive."""
+    async with database.snapshot() as connection:
+        period = await require_archivable(connection, month)
+        said = archive_words(period, await store.find_names(connection), words)
+        unfinished = file.with_name(f"{file.name}.part")
+        try:
+            with unfinished.open("wb") as part:
+                async for piece in archive_pieces(connection, month, said, period):
+                    part.write(piece)
+            unfinished.replace(file)
+        finally:
+            unfinished.unlink(missing_ok=True)

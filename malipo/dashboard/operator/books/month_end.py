@@ -1,0 +1,89 @@
+"""/operator/books/month: what is missing or open at the end of a month, and its archive."""
+
+from collections.abc import AsyncIterator
+
+from starlette.responses import Response
+
+from malipo.books import store
+from malipo.dashboard import form_errors, render
+from malipo.dashboard.operator.books.own_snapshot import download, read
+from malipo.dashboard.operator.books_words import archive_words
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.db import Conn
+from malipo.errors import Invalid, Problem, Refusal
+from malipo.month_end import open_items
+from malipo.month_end.archive import archive_pieces, file_name
+from malipo.month_end.month import Month, month_before, parse_month
+from malipo.month_end.open_items import MonthPoint, require_archivable
+from malipo.words.say import say
+
+PATH = "/operator/books/month"
+
+# Where an operator does something about it.
+_WHERE = {
+    MonthPoint.NOT_CLOSED: "/operator/close",
+    MonthPoint.NETWORK_STATEMENT: "/operator/statements",
+    MonthPoint.CLOSED_WITHOUT: "/operator/close",
+    MonthPoint.ACCEPTED: "/operator/close",
+    MonthPoint.DIFFERS: "/operator/ledger",
+    MonthPoint.SHORT: "/operator/books/safeguarding",
+    MonthPoint.UNEXPLAINED: "/operator/books/safeguarding",
+    MonthPoint.PAYMENTS: "/operator",
+    MonthPoint.EXCEPTIONS: "/operator/exceptions",
+    MonthPoint.SUSPENSE: "/operator/books/suspense",
+    MonthPoint.PROPOSALS: "/operator/bookings",
+}
+
+
+async def show(request: OperatorRequest) -> Response:
+    return await _page(request, _typed(request))
+
+
+async def send_archive(request: OperatorRequest) -> Response:
+    month = parse_month(request.http.path_params["month"])
+    try:
+        period = await read(request, lambda connection: require_archivable(connection, month))
+    except Refusal as refusal:
+        problem = form_errors.of_refusal(request.words, refusal)
+        return await _page(request, month, status=form_errors.status_of(refusal), problem=problem)
+
+    async def pieces(connection: Conn) -> AsyncIterator[bytes]:
+        words = archive_words(period, await store.find_names(connection), request.words)
+        async for piece in archive_pieces(connection, month, words, period):
+            yield piece
+
+    return download(request, pieces, name=file_name(month), media_type="application/zip")
+
+
+def _typed(request: OperatorRequest) -> Month:
+    try:
+        return parse_month(request.http.query_params.get("month", ""))
+    except Invalid:
+        return month_before(request.parts.clock())
+
+
+async def _page(request: OperatorRequest, month: Month, *, status: int = 200, problem: str | None = None) -> Response:
+    now = request.parts.clock()
+    found = await read(request, lambda connection: open_items.find(connection, month, now=now))
+
+    def said(problems: object) -> list[tuple[str, str | None]]:
+        assert isinstance(problems, list)
+        return [(say(each, request.words), _where(each)) for each in problems]
+
+    return render.page(
+        request,
+        "operator/books/month.html",
+        status=status,
+        problem=problem,
+        month=month,
+        found=found,
+        missing=said(list(found.missing)),
+        open=said(list(found.open)),
+        archive=f"{PATH}/{month}.zip" if found.period is not None else None,
+        is_next_over=month < month_before(now),
+        command=f"malipo books month {month} --archive {file_name(month)}",
+    )
+
+
+def _where(problem: Problem) -> str | None:
+    return _WHERE.get(MonthPoint(problem.code))

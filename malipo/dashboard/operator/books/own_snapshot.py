@@ -1,0 +1,44 @@
+"""A snapshot of the database on a connection of its own: the books read more than a page's statement may take."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from starlette.responses import Response, StreamingResponse
+
+from malipo.dashboard.operator.request import OperatorRequest
+from malipo.dashboard.security_headers import SECURITY_HEADERS
+from malipo.db import Conn
+from malipo.ledger.check import prepare
+
+Found = TypeVar("Found")
+Pieces = Callable[[Conn], AsyncIterator[str | bytes]]
+
+
+@asynccontextmanager
+async def own_snapshot(request: OperatorRequest) -> AsyncIterator[Conn]:
+    database = request.parts.queries.database.another(size=1)
+    await database.open()
+    try:
+        async with database.snapshot() as connection:
+            await prepare(connection)
+            yield connection
+    finally:
+        await database.close()
+
+
+async def read(request: OperatorRequest, query: Callable[[Conn], Awaitable[Found]]) -> Found:
+    async with own_snapshot(request) as connection:
+        return await query(connection)
+
+
+def download(request: OperatorRequest, pieces: Pieces, *, name: str, media_type: str) -> Response:
+    """A file that is sent while it is read. What could be refused is asked before."""
+
+    async def sent() -> AsyncIterator[str | bytes]:
+        async with own_snapshot(request) as connection:
+            async for piece in pieces(connection):
+                yield piece
+
+    headers = SECURITY_HEADERS | {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(sent(), media_type=media_type, headers=headers)

@@ -1,0 +1,1 @@
+"""The end of a month: what is open or missing, and the archive that accountants and auditors get."""

@@ -1,0 +1,321 @@
+"""The archive of a month: all that accountants and auditors get, as one ZIP file with the hashes of its members.
+
+It is of a month whose days are all closed, so it is the same whenever it is made: nothing in it says when, by whom or
+with which version. Only what people add later changes it: a statement of the month that comes after its close, an
+invoice, another name of a merchant.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from importlib import resources
+from typing import NamedTuple
+
+from malipo import clock
+from malipo.books import store as books
+from malipo.books.chart import CHART, SubAccount
+from malipo.books.entry import Entry, EntryKind
+from malipo.books.formats.journal_format import JournalWords
+from malipo.books.read_journal import Period
+from malipo.books.write_journal import FORMATS, VOUCHER_ENDINGS, VOUCHERS, JournalWriter, VoucherWriter
+from malipo.db import Conn, Row
+from malipo.errors import Refusal
+from malipo.ledger.check import prepare
+from malipo.month_end import store
+from malipo.month_end.month import Month
+from malipo.month_end.open_items import ArchiveRefusal
+from malipo.month_end.zip_stream import Member, safe_name, zip_pieces
+from malipo.reconciliation.close import files_to_verify
+from malipo.reconciliation.close.printed_page import html_of
+from malipo.reconciliation.close.spreadsheet import csv_of
+from malipo.reconciliation.close.store import closes, signing_keys
+from malipo.table_files import store as kept_contents
+from malipo.table_files.csv_export import csv_lines
+
+_PIECE = 64 * 1024  # characters that are written at once
+_JOURNALS = {"csv": "journal.csv", "beancount": "journal.beancount", "hledger": "journal.hledger"}
+
+Cell = str | int
+
+
+class ArchiveWords(NamedTuple):
+    """The words of its files, in the language of who asks for it."""
+
+    journal: JournalWords
+    types: Mapping[str, str]
+
+
+def file_name(month: Month) -> str:
+    return f"malipo-{month}.zip"
+
+
+async def archive_pieces(connection: Conn, month: Month, words: ArchiveWords, period: Period) -> AsyncIterator[bytes]:
+    """The connection is a snapshot of the database, and `period` that of `require_archivable`."""
+    await prepare(connection)
+    await books.allow_slow_readers(connection)
+    members = _Members(connection, month, words, period)
+    async for piece in zip_pieces(members.all()):
+        yield piece
+
+
+class _Turnover:
+    """What each account had at the beginning, was debited and credited, and has at the end: by the entries alone."""
+
+    def __init__(self) -> None:
+        self.sums: dict[SubAccount, list[int]] = {}
+
+    def add(self, entry: Entry) -> None:
+        for line in entry.lines:
+            sums = self.sums.setdefault(line.account, [0, 0, 0])
+            if entry.kind is EntryKind.OPENING:
+                sums[0] += line.amount
+            else:
+                sums[1 if line.amount > 0 else 2] += abs(line.amount)
+
+
+class _Members:
+    def __init__(self, connection: Conn, month: Month, words: ArchiveWords, period: Period) -> None:
+        self._connection = connection
+        self._month = month
+        self._words = words
+        self._period = period
+        self._turnover = _Turnover()
+
+    async def all(self) -> AsyncIterator[Member]:
+        """In the order of the archive: each is read when it is written."""
+        yield _text("README.txt", _packaged("read_me.txt").format(month=self._month, **_days(self._period)))
+        yield _text("check_archive.py", _packaged("check_archive.py"))
+        yield _csv("accounts.csv", ("code", "account", "name", "type", "path", "dividedBy"), self._accounts())
+        async for member in self._closes():
+            yield member
+        # The first journal also sums what the trial balance says.
+        for name, file in _JOURNALS.items():
+            yield Member(f"journal/{file}", self._journal(name))
+        for name, ending in VOUCHER_ENDINGS.items():
+            yield Member(f"journal/vouchers-{name}.{ending}", self._vouchers(name))
+        yield _csv("trial-balance.csv", _BALANCE, self._balances())
+        async for member in self._statements():
+            yield member
+        async for member in self._bank():
+            yield member
+        yield Member("settlements.csv", self._settlements())
+
+    def _accounts(self) -> list[tuple[Cell, ...]]:
+        names, types = self._words.journal.accounts, self._words.types
+        return [
+            (each.code, each.account, names[each.account], types[each.type], each.path, each.division) for each in CHART
+        ]
+
+    async def _closes(self) -> AsyncIterator[Member]:
+        keys = await signing_keys.find_public(self._connection)
+        used = set()
+        for day in self._period.days:
+            closed = await closes.find(self._connection, day)
+            assert closed is not None, day
+            used.add(closed.key_id)
+            for name, content in files_to_verify.files_of(closed, keys[closed.key_id]).items():
+                if not name.endswith(".pem"):
+                    yield _bytes(f"closes/{name}", content)
+            yield _text(f"closes/close-{day}.csv", csv_of(closed.close))
+            yield _text(f"closes/close-{day}.html", html_of(closed, keys[closed.key_id]))
+        for key_id in sorted(used):
+            yield _text(f"closes/{key_id}.pem", files_to_verify.pem_of(keys[key_id]))
+
+    async def _journal(self, format_: str) -> AsyncIterator[bytes]:
+        seen = self._turnover.add if format_ == "csv" else None
+        writer = JournalWriter(FORMATS[format_](self._words.journal), seen)
+        async for piece in _joined(writer.pieces(self._connection, self._period)):
+            yield piece
+        if writer.differing:
+            raise Refusal(code=ArchiveRefusal.DIFFERS, day=str(next(iter(writer.differing))))
+
+    async def _vouchers(self, format_: str) -> AsyncIterator[bytes]:
+        writer = VoucherWriter(VOUCHERS[format_](self._words.journal))
+        async for piece in _joined(writer.pieces(self._connection, self._period, with_opening=True)):
+            yield piece
+
+    def _balances(self) -> Iterable[tuple[Cell, ...]]:
+        """A line for each account and each merchant, when the journal has been written."""
+        words = self._words.journal
+        for account, (opening, debit, credit) in sorted(self._turnover.sums.items()):
+            yield (
+                account.code,
+                account.account,
+                words.accounts[account.account],
+                account.of,
+                words.parts.get(account.of, "") if account.of else "",
+                account.path,
+                opening,
+                debit,
+                credit,
+                opening + debit - credit,
+            )
+
+    # Statements, as they came.
+
+    async def _statements(self) -> AsyncIterator[Member]:
+        index = []
+        for row in await store.find_network_files(self._connection, self._month):
+            where = f"statements/{safe_name(row['channel'])}/{row['id']}"
+            name = _kept_name(row) if row["withdrawn_at"] is None else ""
+            index.append(_network_row(row, f"{where}-{name}" if name else ""))
+            if not name:
+                continue
+            if row["is_kept"]:
+                yield Member(f"{where}-{name}", kept_contents.read(self._connection, row["sha256"]))
+            else:
+                yield Member(f"{where}-{name}", self._network_lines(row["id"]))
+        yield _csv("statements/networks.csv", _NETWORK_FILE, index)
+
+    async def _network_lines(self, file_id: str) -> AsyncIterator[bytes]:
+        columns = ("row", "time", "receipt", "kind", "amount", "balance", "key", "phone", "linked", "details")
+        yield csv_lines([columns]).encode()
+        async for row in store.lines_of_network_file(self._connection, file_id):
+            yield csv_lines([_network_line(row)]).encode()
+
+    async def _bank(self) -> AsyncIterator[Member]:
+        index = []
+        for row in await store.find_bank_statements(self._connection, self._month):
+            name = f"bank/{row['id']}-{_kept_name(row)}" if row["state"] == "taken" else ""
+            index.append(_bank_row(row, name))
+            if name and row["is_kept"]:
+                yield Member(name, kept_contents.read(self._connection, row["sha256"]))
+            elif name:
+                yield Member(name, self._bank_lines(row["id"]))
+        yield _csv("bank/statements.csv", _BANK_FILE, index)
+        files = []
+        for row in await store.find_payout_files(self._connection, self._month):
+            name = f"bank/payouts/{row['id']}-{safe_name(row['message_id'])}"
+            files.append(_payout_row(row, name))
+            yield Member(name, store.read_payout_file(self._connection, row["id"]))
+        yield _csv("bank/payout-files.csv", _PAYOUT_FILE, files)
+
+    async def _bank_lines(self, statement_id: str) -> AsyncIterator[bytes]:
+        columns = ("bookedOn", "reference", "key", "messageId", "part", "cents", "isReversal", "reason", "details")
+        yield csv_lines([columns]).encode()
+        async for row in store.lines_of_bank_statement(self._connection, statement_id):
+            yield csv_lines([tuple(_cell(each) for each in row.values())]).encode()
+
+    async def _settlements(self) -> AsyncIterator[bytes]:
+        yield csv_lines([_SETTLEMENT]).encode()
+        async for row in store.settlements_of(self._connection, self._month):
+            merchant = self._words.journal.parts.get(row["merchant_id"], "")
+            cells = [_cell(each) for each in row.values()]
+            yield csv_lines([(*cells[:4], merchant, *cells[4:7], row["amount"] - row["fee"], *cells[7:])]).encode()
+
+
+_BALANCE = ("code", "account", "name", "of", "ofName", "path", "opening", "debits", "credits", "closing")
+_NETWORK_FILE = (
+    *("id", "channel", "account", "name", "sha256", "layout", "begins", "ends", "opening", "closing", "lines"),
+    *("problems", "importedBy", "importedAt", "withdrawnAt", "asItCame", "file"),
+)
+_BANK_FILE = (
+    *("id", "account", "name", "sha256", "format", "begins", "ends", "openingCents", "closingCents", "lines"),
+    *("problems", "state", "importedBy", "importedAt", "decidedBy", "asItCame", "file"),
+)
+_PAYOUT_FILE = (
+    *("id", "messageId", "status", "lines", "total", "sha256", "paysOn", "gatheredBy", "approvedBy", "approvedAt"),
+    *("whyVoided", "file"),
+)
+_SETTLEMENT = (
+    *("reference", "id", "key", "merchantId", "merchant", "status", "amount", "fee", "netAmount", "createdAt"),
+    *("sentAt", "payoutFileId", "completedAt", "bookedOn", "bankReference", "returnedAt", "returnReason"),
+    *("returnBookedOn", "returnBankReference", "cancelledAt", "isAdopted"),
+)
+
+
+def _network_row(row: Row, file: str) -> tuple[Cell, ...]:
+    return (
+        *(row["id"], row["channel"], row["account"], row["name"], row["sha256"].hex(), row["profile"]),
+        *(_cell(row["begins_at"]), _cell(row["ends_at"])),
+        *(_money(row["opening"], row["opening_cents"]), _money(row["closing"], row["closing_cents"])),
+        *(row["line_count"], "; ".join(row["problems"]), row["imported_by"], _cell(row["imported_at"])),
+        *(_cell(row["withdrawn_at"]), _cell(row["is_kept"]), file),
+    )
+
+
+def _network_line(row: Row) -> tuple[Cell, ...]:
+    return (
+        *(row["row"], _cell(row["moved_at"]), row["receipt"], row["kind"], _money(row["amount"], row["cents"])),
+        *(_money(row["balance"], row["balance_cents"]), row["key"], row["phone"], row["linked"], row["details"]),
+    )
+
+
+def _bank_row(row: Row, file: str) -> tuple[Cell, ...]:
+    names = (
+        *("id", "account_number", "name", "sha256", "format", "begins_on", "ends_on", "opening", "closing"),
+        *("line_count", "problems", "state", "imported_by", "imported_at", "decided_by", "is_kept"),
+    )
+    return (*(_cell(row[name]) for name in names), file)
+
+
+def _payout_row(row: Row, file: str) -> tuple[Cell, ...]:
+    names = (
+        *("id", "message_id", "status", "line_count", "total", "sha256", "pays_on", "gathered_by", "approved_by"),
+        *("approved_at", "why_voided"),
+    )
+    return (*(_cell(row[name]) for name in names), file)
+
+
+def _kept_name(row: Row) -> str:
+    """Of a file that is not kept as it came, its lines."""
+    return safe_name(row["name"]) if row["is_kept"] else "lines.csv"
+
+
+def _money(amount: int | None, cents: int) -> Cell:
+    if amount is None:
+        return ""
+    whole = amount * 100 + cents
+    return amount if not cents else f"{'-' if whole < 0 else ''}{abs(whole) // 100}.{abs(whole) % 100:02}"
+
+
+def _cell(value: object) -> Cell:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "yes" if value else "no"
+        case int() | str():
+            return value
+        case bytes():
+            return value.hex()
+        case list():
+            return "; ".join(map(str, value))
+    return clock.iso(value) if hasattr(value, "tzinfo") else str(value)  # type: ignore[arg-type]
+
+
+def _days(period: Period) -> dict[str, object]:
+    return {"first": period.first, "last": period.last}
+
+
+def _packaged(name: str) -> str:
+    return resources.files("malipo.month_end").joinpath(name).read_text(encoding="utf-8")
+
+
+def _text(name: str, text: str) -> Member:
+    return _bytes(name, text.encode())
+
+
+def _bytes(name: str, content: bytes) -> Member:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield content
+
+    return Member(name, pieces())
+
+
+def _csv(name: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Member:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield csv_lines([columns, *rows]).encode()
+
+    return Member(name, pieces())
+
+
+async def _joined(texts: AsyncIterator[str]) -> AsyncIterator[bytes]:
+    """Fewer, larger pieces: a journal has one for each entry."""
+    held: list[str] = []
+    size = 0
+    async for text in texts:
+        held.append(text)
+        size += len(text)
+        if size >= _PIECE:
+            yield "".join(held).encode()
+            held, size = [], 0
+    yield "".join(held).encode()

@@ -1,0 +1,276 @@
+"""Checks the archive of a month. Needs nothing but Python 3.9 or later: python3 check_archive.py malipo-2026-10.zip
+
+It imports nothing of malipo, and computes everything again from the files: hashes, signatures, the chain of the closed
+days, and every balance. `--key FILE.pem` names the public key that you were given earlier, by another way than the
+archive: without it, the archive vouches for itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import csv
+import hashlib
+import io
+import json
+import re
+import sys
+import zipfile
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import date, timedelta
+from typing import Any, NamedTuple
+
+MANIFEST = "MANIFEST.sha256"
+HEADING = b"malipo: daily close 1\n"
+
+# Ed25519, as RFC 8032 describes it: y² - x² = 1 + d·x²·y² in the numbers below P. Slow, and only to verify.
+P = 2**255 - 19
+ORDER = 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, P - 2, P) % P
+ROOT = pow(2, (P - 1) // 4, P)
+
+Point = tuple[int, int, int, int]
+
+
+def add(a: Point, b: Point) -> Point:
+    p = (a[1] - a[0]) * (b[1] - b[0]) % P
+    q = (a[1] + a[0]) * (b[1] + b[0]) % P
+    r, s = 2 * a[3] * b[3] * D % P, 2 * a[2] * b[2] % P
+    e, f, g, h = q - p, s - r, s + r, q + p
+    return e * f % P, g * h % P, f * g % P, e * h % P
+
+
+def times(number: int, point: Point) -> Point:
+    result: Point = (0, 1, 1, 0)
+    while number:
+        if number & 1:
+            result = add(result, point)
+        point, number = add(point, point), number >> 1
+    return result
+
+
+def point_of(text: bytes) -> Point | None:
+    value = int.from_bytes(text, "little")
+    y, sign = value & ((1 << 255) - 1), value >> 255
+    if y >= P:
+        return None
+    square = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    if x * x % P != square:
+        x = x * ROOT % P
+    if x * x % P != square or (x == 0 and sign):
+        return None
+    if x & 1 != sign:
+        x = P - x
+    return x, y, 1, x * y % P
+
+
+BASE = point_of((4 * pow(5, P - 2, P) % P).to_bytes(32, "little"))
+
+
+def is_signed(public_key: bytes, message: bytes, signature: bytes) -> bool:
+    if len(public_key) != 32 or len(signature) != 64:
+        return False
+    key, nonce, scalar = point_of(public_key), point_of(signature[:32]), int.from_bytes(signature[32:], "little")
+    if key is None or nonce is None or scalar >= ORDER:
+        return False
+    assert BASE is not None
+    challenge = int.from_bytes(hashlib.sha512(signature[:32] + public_key + message).digest(), "little") % ORDER
+    ours, theirs = times(scalar, BASE), add(nonce, times(challenge, key))
+    return (ours[0] * theirs[2] - theirs[0] * ours[2]) % P == 0 and (ours[1] * theirs[2] - theirs[1] * ours[2]) % P == 0
+
+
+def key_of(pem: str) -> bytes:
+    """The last 32 bytes of what stands between the first and the last line."""
+    return base64.b64decode("".join(re.sub("-----[^-]*-----", "", pem).split()))[-32:]
+
+
+class Day(NamedTuple):
+    name: str
+    previous: str
+    hash: str
+    balances: dict[str, int]  # of each account at the end of the day: debits above zero
+
+
+class Check:
+    def __init__(self, archive: zipfile.ZipFile, given_keys: set[bytes]) -> None:
+        self.archive = archive
+        self.given_keys = given_keys
+        self.findings: list[str] = []
+        self.done: list[str] = []
+        self.names = set(archive.namelist())
+
+    def find(self, what: str) -> None:
+        self.findings.append(what)
+
+    def read(self, name: str) -> bytes:
+        with self.archive.open(name) as file:
+            return file.read()
+
+    def rows(self, name: str) -> Iterator[dict[str, str]]:
+        with self.archive.open(name) as file:
+            yield from csv.DictReader(io.TextIOWrapper(file, encoding="utf-8", newline=""))
+
+    def run(self) -> None:
+        if self._hashes():
+            days = self._closes()
+            self._journal(days)
+            self._files()
+            self._invoices()
+
+    def _hashes(self) -> bool:
+        listed = {}
+        for line in self.read(MANIFEST).decode().splitlines():
+            expected, _, name = line.partition("  ")
+            listed[name] = expected
+        for name in sorted(self.names - {MANIFEST} - listed.keys()):
+            self.find(f"{name} is not in {MANIFEST}")
+        for name, expected in listed.items():
+            if name not in self.names:
+                self.find(f"{name} is missing")
+            elif self._hash(name) != expected:
+                self.find(f"{name} was changed: its SHA-256 is not that of {MANIFEST}")
+        self.done.append(f"{len(listed):,} files are those of {MANIFEST}.")
+        return not self.findings
+
+    def _hash(self, name: str) -> str:
+        digest = hashlib.sha256()
+        with self.archive.open(name) as file:
+            for piece in iter(lambda: file.read(1 << 20), b""):
+                digest.update(piece)
+        return digest.hexdigest()
+
+    def _closes(self) -> list[Day]:
+        """Each closed day is signed, and names the hash of the day before."""
+        keys = {
+            name[len("closes/") : -len(".pem")]: key_of(self.read(name).decode())
+            for name in self.names
+            if name.startswith("closes/") and name.endswith(".pem")
+        }
+        if self.given_keys and not set(keys.values()) <= self.given_keys:
+            self.find("the key in the archive is not the one that you were given")
+        signed = sorted(name for name in self.names if re.fullmatch(r"closes/close-.*\.signed", name))
+        days = [self._close(name, keys) for name in signed]
+        for number, day in enumerate(days[1:]):
+            before = days[number]
+            if day.previous != before.hash:
+                self.find(f"the close of {day.name} does not follow that of {before.name}")
+        if not days or (date.fromisoformat(days[-1].name) + timedelta(days=1)).day != 1:
+            self.find("the close of the last day of the month is missing")
+        self.done.append(f"{len(days):,} closed days are signed, and each names the hash of the one before.")
+        if days:
+            self.done.append(f"The last hash is {days[-1].hash}.")
+        return days
+
+    def _close(self, name: str, keys: dict[str, bytes]) -> Day:
+        message, signature = self.read(name), self.read(name[: -len("signed")] + "sig")
+        fields: dict[str, Any] = json.loads(message[len(HEADING) :])
+        day, key = fields["day"], keys.get(fields["key_id"])
+        if not message.startswith(HEADING) or key is None or not is_signed(key, message, signature):
+            self.find(f"the signature of {day} is wrong")
+        if name != f"closes/close-{day}.signed":
+            self.find(f"{name} is the close of {day}")
+        previous, own = base64.b64decode(fields["previous"] or ""), base64.b64decode(fields["hash"])
+        if hashlib.sha256(previous + fields["content"].encode()).digest() != own:
+            self.find(f"the hash of {day} is not that of its content")
+        content = json.loads(fields["content"])
+        balances = {account: -amount for account, amount in content["balances"].items() if amount}
+        return Day(day, previous.hex(), own.hex(), balances)
+
+    def _journal(self, days: list[Day]) -> None:
+        """The entries lead to the balances that the closes have signed, day by day, and to the trial balance."""
+        accounts = {row["code"]: row["account"] for row in self.rows("accounts.csv")}
+        signed = {day.name: day.balances for day in days}
+        ledger: dict[str, int] = defaultdict(int)
+        parts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+        today, count, seen = "", 0, set()
+
+        def end(day: str) -> None:
+            if day in signed and {each: amount for each, amount in ledger.items() if amount} != signed[day]:
+                self.find(f"the journal does not lead to the balances that the close of {day} has signed")
+            seen.add(day)
+
+        for row in self.rows("journal/journal.csv"):
+            if row["date"] != today:
+                if row["date"] < today:
+                    self.find(f"the journal goes back from {today} to {row['date']}")
+                for day in sorted(signed):  # Days without an entry end with what the day before ended with.
+                    if today <= day < row["date"] and day not in seen:
+                        end(day)
+                today = row["date"]
+            account, of, count = accounts[row["accountCode"]], row["of"], count + 1
+            debit, credit = int(row["debit"] or 0), int(row["credit"] or 0)
+            ledger[f"float {of}" if account == "float" else account] += debit - credit
+            part = parts[row["accountCode"], of]
+            if row["kind"] == "opening":
+                part[0] += debit - credit
+            else:
+                part[1] += debit
+                part[2] += credit
+        for day in sorted(signed):
+            if day not in seen:
+                end(day)
+        if sum(ledger.values()):
+            self.find("debits and credits of the journal differ")
+        self.done.append(f"{count:,} lines of the journal lead to the signed balances of every day.")
+        self._trial_balance(parts)
+
+    def _trial_balance(self, parts: dict[tuple[str, str], list[int]]) -> None:
+        told = {
+            (row["code"], row["of"]): [int(row[name]) for name in ("opening", "debits", "credits")]
+            for row in self.rows("trial-balance.csv")
+        }
+        for row in self.rows("trial-balance.csv"):
+            if int(row["opening"]) + int(row["debits"]) - int(row["credits"]) != int(row["closing"]):
+                self.find(f"the line {row['code']} {row['of']} of the trial balance does not add up")
+        if told != dict(parts):
+            self.find("the trial balance is not that of the journal")
+        self.done.append(f"{len(told):,} lines of the trial balance are those of the journal.")
+
+    def _files(self) -> None:
+        """What came from networks and banks is what was imported, by its hash."""
+        count = 0
+        for index in ("statements/networks.csv", "bank/statements.csv", "bank/payout-files.csv"):
+            for row in self.rows(index):
+                if row["file"] and row.get("asItCame", "yes") == "yes":
+                    count += 1
+                    if self._hash(row["file"]) != row["sha256"]:
+                        self.find(f"{row['file']} is not the file with the SHA-256 in {index}")
+        self.done.append(f"{count:,} statements and payout files are as they came, by the hashes of their import.")
+
+    def _invoices(self) -> None:
+        if "invoices.csv" not in self.names:
+            return
+        count = 0
+        for row in self.rows("invoices.csv"):
+            count += 1
+            if int(row["net"]) + int(row["vat"]) != int(row["total"]):
+                self.find(f"invoice {row['number']} does not add up")
+        self.done.append(f"{count:,} invoices and credit notes add up.")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Checks the archive of a month.")
+    parser.add_argument("archive")
+    parser.add_argument(
+        "--key", action="append", default=[], help="the public key (PEM) that you were given by another way"
+    )
+    given = parser.parse_args(arguments)
+    keys = set()
+    for name in given.key:
+        with open(name, encoding="ascii") as file:
+            keys.add(key_of(file.read()))
+    with zipfile.ZipFile(given.archive) as archive:
+        check = Check(archive, keys)
+        check.run()
+    print("\n".join(check.done))
+    for each in check.findings:
+        print(f"WRONG: {each}")
+    if not check.findings:
+        print("Nothing is wrong." if keys else "Nothing is wrong, if the key in the archive is the right one (--key).")
+    return 1 if check.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

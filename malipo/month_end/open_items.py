@@ -1,0 +1,220 @@
+"""What is missing before a month can be handed over, and what stays open at its end.
+
+Missing is what people do first: days that are not closed, statements. Open is what goes on: payments and settlements
+under way, exceptions, what waits for a second operator. The books have all of that; the next month ends it.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+
+import msgspec
+
+from malipo import clock
+from malipo.bank.coverage import days_of
+from malipo.bank.store import statements as bank_statements
+from malipo.books import suspense
+from malipo.books.read_journal import Period
+from malipo.books.trial_balance import find_trial_balance
+from malipo.db import Conn
+from malipo.errors import Code, Problem, Refusal
+from malipo.month_end import store
+from malipo.month_end.month import Month
+from malipo.networks.connector import Channel
+from malipo.reconciliation.close.business_day import begin_of
+from malipo.reconciliation.close.closed_day import ClosedDay
+from malipo.reconciliation.close.safeguarding import Cover, Safeguarding, safeguarding_of
+from malipo.reconciliation.close.store import closes
+from malipo.reconciliation.statements import coverage
+from malipo.reconciliation.statements.statement_file import StatementFile
+from malipo.reconciliation.statements.store.statements import file_of
+from malipo.settlement import business_days
+
+_DAY = timedelta(days=1)
+_MOST_NAMED = 5
+
+
+class MonthPoint(Code):
+    NOT_OVER = "month_not_over"
+    NOT_CLOSED = "month_not_closed"
+    NETWORK_STATEMENT = "month_network_statement"
+    CLOSED_WITHOUT = "month_closed_without"
+    BANK_STATEMENT = "month_bank_statement"
+    DIFFERS = "month_differs"
+    SHORT = "month_short"
+    UNEXPLAINED = "month_unexplained"
+    ACCEPTED = "month_accepted"
+    PAYMENTS = "month_payments"
+    SETTLEMENTS = "month_settlements"
+    EXCEPTIONS = "month_exceptions"
+    BANK_LINES = "month_bank_lines"
+    SUSPENSE = "month_suspense"
+    PROPOSALS = "month_proposals"
+
+
+class ArchiveRefusal(Code):
+    NOT_CLOSED = "archive_not_closed"
+    NOTHING_CLOSED = "archive_nothing_closed"
+    DIFFERS = "archive_differs"
+
+
+class MonthEnd(msgspec.Struct, frozen=True, kw_only=True):
+    month: Month
+    closed: Sequence[date]
+    missing: Sequence[Problem]
+    open: Sequence[Problem]
+    safeguarding: Safeguarding | None  # at the end of the last closed day of the month
+    period: Period | None  # that an archive can have; None: not all days are closed
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.missing
+
+
+async def find(connection: Conn, month: Month, *, now: datetime) -> MonthEnd:
+    """The connection is a snapshot of the database."""
+    closed = [each for each in await closes.find_after(connection, month.first - _DAY, limit=31) if _in(each, month)]
+    days = [each.day for each in closed]
+    to_close = days_to_close(month, days, await closes.find_first_day(connection))
+    over = [day for day in to_close if day < clock.day_of(now)]
+    missing = [Problem(MonthPoint.NOT_OVER, month=str(month))] if len(over) < len(to_close) else []
+    if over:
+        missing.append(Problem(MonthPoint.NOT_CLOSED, days=named(over), count=len(over)))
+    missing += await _network_statements(connection, month, over)
+    missing += await _bank_statements(connection, month, over, days)
+    safeguarding = safeguarding_of(closed[-1].close) if closed else None
+    missing += await _of_last_close(connection, closed, safeguarding)
+    return MonthEnd(
+        month=month,
+        closed=days,
+        missing=missing,
+        open=[*_of_closes(closed), *await _open(connection, month, now=now)],
+        safeguarding=safeguarding,
+        period=Period(days[0], month.last) if days and not to_close else None,
+    )
+
+
+def _in(closed: ClosedDay, month: Month) -> bool:
+    return month.first <= closed.day <= month.last
+
+
+def days_to_close(month: Month, closed: Sequence[date], first: date | None) -> list[date]:
+    """The days of the month that are not closed. Days before the first close of all never are."""
+    return [day for day in month.days if day not in closed and (first is None or day >= first)]
+
+
+async def require_archivable(connection: Conn, month: Month) -> Period:
+    """The days of a month whose days are all closed: from its first one, or from the first close of all."""
+    days = await store.find_closed_days(connection, month)
+    if not days:
+        raise Refusal(code=ArchiveRefusal.NOTHING_CLOSED, month=str(month))
+    if open_days := days_to_close(month, days, await closes.find_first_day(connection)):
+        raise Refusal(code=ArchiveRefusal.NOT_CLOSED, month=str(month), days=named(open_days))
+    if (await find_trial_balance(connection, month.last)).differing:
+        raise Refusal(code=ArchiveRefusal.DIFFERS, day=str(month.last))
+    return Period(days[0], month.last)
+
+
+def named(days: Iterable[date]) -> str:
+    """`2026-10-01 to 2026-10-03, 2026-10-07`: stretches of days."""
+    stretches: list[tuple[date, date]] = []
+    for day in sorted(days):
+        if stretches and stretches[-1][1] == day - _DAY:
+            stretches[-1] = (stretches[-1][0], day)
+        else:
+            stretches.append((day, day))
+    shown = [f"{first}" if first == last else f"{first} – {last}" for first, last in stretches]
+    return ", ".join(shown[:_MOST_NAMED]) + (" …" if len(shown) > _MOST_NAMED else "")
+
+
+async def _network_statements(connection: Conn, month: Month, over: Sequence[date]) -> list[Problem]:
+    """Of days that are over and not closed: which accounts have no statement. (A close requires them.)"""
+    if not over:
+        return []
+    files: dict[tuple[Channel, str], list[StatementFile]] = {}
+    for row in await store.find_network_files(connection, month):
+        if row["withdrawn_at"] is None:
+            columns = {name: row[name] for name in StatementFile.__struct_fields__}
+            file = file_of(columns)
+            files.setdefault((file.channel, file.account), []).append(file)
+    known = {channel for channel, _ in files}
+    for part in (await find_trial_balance(connection, None)).balances:
+        if part.account == "float" and part.of not in known and part.of in Channel.__members__.values():
+            files[Channel(part.of), ""] = []
+    found = []
+    for (channel, account), own in sorted(files.items()):
+        days = [day for day in over if coverage.missing(own, begin_of(day), begin_of(day + _DAY), balance=None)]
+        if days:
+            name = f"{channel} {account}".strip()
+            found.append(Problem(MonthPoint.NETWORK_STATEMENT, channel=name, days=named(days)))
+    return found
+
+
+async def _bank_statements(
+    connection: Conn, month: Month, over: Sequence[date], closed: Sequence[date]
+) -> list[Problem]:
+    """Business days of the month, since the account is here, that no complete statement of it covers."""
+    taken = await bank_statements.find_taken(connection)
+    found = []
+    for account in await store.find_payer_accounts(connection):
+        own = [each.covering for each in taken if each.payer_account_id == account["id"]]
+        stretches = days_of(each for each in own if each is not None)
+        since = clock.day_of(account["added_at"])
+        days = [
+            day
+            for day in sorted([*over, *closed])
+            if day >= since
+            and business_days.is_business_day(day)
+            and not any(first <= day <= last for first, last in stretches)
+        ]
+        if days:
+            found.append(Problem(MonthPoint.BANK_STATEMENT, account=account["number"], days=named(days)))
+    return found
+
+
+async def _of_last_close(
+    connection: Conn, closed: Sequence[ClosedDay], safeguarding: Safeguarding | None
+) -> list[Problem]:
+    if not closed or safeguarding is None:
+        return []
+    found = []
+    balance = await find_trial_balance(connection, closed[-1].day)
+    if balance.differing:
+        found.append(Problem(MonthPoint.DIFFERS, day=str(closed[-1].day), accounts=", ".join(balance.differing)))
+    if safeguarding.cover is Cover.SHORT:
+        found.append(Problem(MonthPoint.SHORT, day=str(safeguarding.day), amount=-safeguarding.difference))
+    elif safeguarding.cover is Cover.UNEXPLAINED:
+        found.append(Problem(MonthPoint.UNEXPLAINED, day=str(safeguarding.day), amount=safeguarding.unexplained))
+    return found
+
+
+def _of_closes(closed: Sequence[ClosedDay]) -> list[Problem]:
+    """Days that were closed although something was missing or differed: people have decided that, and said why."""
+    found = []
+    without: dict[str, list[date]] = {}
+    for each in closed:
+        for channel in each.close.without:
+            without.setdefault(channel, []).append(each.day)
+    for channel, days in sorted(without.items()):
+        found.append(Problem(MonthPoint.CLOSED_WITHOUT, channel=channel, days=named(days)))
+    if accepted := [each.day for each in closed if each.requested_by is not None]:
+        found.append(Problem(MonthPoint.ACCEPTED, days=named(accepted)))
+    return found
+
+
+async def _open(connection: Conn, month: Month, *, now: datetime) -> list[Problem]:
+    """What is from the month or before it, and has not ended."""
+    payments = await store.count_open_payments(connection, month.ends)
+    settlements, settled = await store.sum_open_settlements(connection, month.ends)
+    exceptions, at_stake = await store.count_open_exceptions(connection, month.ends)
+    lines, moved = await store.count_open_bank_lines(connection, month.last)
+    in_suspense = [each for each in (await suspense.find(connection, now=now)).items if each.since <= month.last]
+    proposals = await store.count_open_proposals(connection, month.ends)
+    points = [
+        (MonthPoint.PAYMENTS, payments, {}),
+        (MonthPoint.SETTLEMENTS, settlements, {"amount": settled}),
+        (MonthPoint.EXCEPTIONS, exceptions, {"amount": at_stake}),
+        (MonthPoint.BANK_LINES, lines, {"amount": moved}),
+        (MonthPoint.SUSPENSE, len(in_suspense), {"amount": sum(each.amount for each in in_suspense)}),
+        (MonthPoint.PROPOSALS, proposals, {}),
+    ]
+    return [Problem(point, count=count, **values) for point, count, values in points if count]

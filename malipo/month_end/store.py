@@ -1,0 +1,183 @@
+"""The SQL of the end of a month: what is open, and what goes into the archive beside the books."""
+
+from collections.abc import AsyncIterator
+from datetime import date, datetime
+
+from malipo.db import Conn, Row
+from malipo.month_end.month import Month
+
+_AT_ONCE = 1000  # rows that are in memory
+
+
+async def find_closed_days(connection: Conn, month: Month) -> list[date]:
+    rows = await connection.fetch(
+        "SELECT day FROM day_closes WHERE day BETWEEN $1 AND $2 ORDER BY day", month.first, month.last
+    )
+    return [row["day"] for row in rows]
+
+
+async def count_open_payments(connection: Conn, before: datetime) -> int:
+    """Payments that were asked for before this moment and have not ended."""
+    return int(
+        await connection.fetchval(
+            "SELECT count(*) FROM dispatches d JOIN transactions t ON t.merchant_id = d.merchant_id "
+            "AND t.id = d.transaction_id WHERE t.ended_at IS NULL AND t.created_at < $1",
+            before,
+        )
+    )
+
+
+async def sum_open_settlements(connection: Conn, before: datetime) -> tuple[int, int]:
+    """Settlements that were asked for before this moment and are under way: how many, and how much."""
+    row = await connection.fetchrow(
+        "SELECT count(*), coalesce(sum(amount), 0)::bigint FROM settlements "
+        "WHERE status IN ('REQUESTED', 'SENT') AND created_at < $1",
+        before,
+    )
+    assert row is not None
+    return row[0], row[1]
+
+
+async def count_open_exceptions(connection: Conn, before: datetime) -> tuple[int, int]:
+    """Exceptions of networks about lines and payments from before this moment: how many, and what is at stake."""
+    row = await connection.fetchrow(
+        """
+        SELECT count(*), coalesce(sum(abs(e.amount)), 0)::bigint FROM reconciliation_exceptions e
+        LEFT JOIN statement_lines l ON l.id = e.line_id
+        LEFT JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+        WHERE e.state <> 'resolved' AND coalesce(l.moved_at, t.created_at, e.found_at) < $1
+        """,
+        before,
+    )
+    assert row is not None
+    return row[0], row[1]
+
+
+async def count_open_bank_lines(connection: Conn, last: date) -> tuple[int, int]:
+    """Lines of the bank that nothing fits, up to a day: how many, and how much, in shillings."""
+    row = await connection.fetchrow(
+        "SELECT count(*), coalesce(sum(abs(b.cents)) / 100, 0)::bigint FROM bank_exceptions e "
+        "JOIN bank_lines b ON b.id = e.line_id WHERE e.resolved_at IS NULL AND b.booked_on <= $1",
+        last,
+    )
+    assert row is not None
+    return row[0], row[1]
+
+
+async def count_open_proposals(connection: Conn, before: datetime) -> int:
+    return int(
+        await connection.fetchval(
+            "SELECT count(*) FROM proposals WHERE decided_at IS NULL AND requested_at < $1", before
+        )
+    )
+
+
+async def find_payer_accounts(connection: Conn) -> list[Row]:
+    return list(await connection.fetch("SELECT id, number, added_at FROM payer_accounts ORDER BY id"))
+
+
+# What goes into the archive.
+
+
+async def find_network_files(connection: Conn, month: Month) -> list[Row]:
+    """The statements of networks that have something of the month."""
+    return list(
+        await connection.fetch(
+            """
+            SELECT f.*, EXISTS (SELECT FROM file_contents c WHERE c.sha256 = f.sha256) AS is_kept
+            FROM statement_files f
+            WHERE coalesce(begins_at, imported_at) < $2
+              AND (coalesce(ends_at, imported_at) > $1 OR (begins_at = ends_at AND begins_at >= $1))
+            ORDER BY channel, account, begins_at, id
+            """,
+            month.begins,
+            month.ends,
+        )
+    )
+
+
+async def lines_of_network_file(connection: Conn, file_id: str) -> AsyncIterator[Row]:
+    """The lines of a statement that is not kept as it came, in its order."""
+    cursor = connection.cursor(
+        """
+        SELECT row, moved_at, receipt, kind, amount, cents, balance, balance_cents, key, phone, linked, details
+        FROM statement_lines l WHERE file_id = $1 AND NOT EXISTS (
+            SELECT FROM statement_line_copies c WHERE c.line_id = l.id AND c.file_id = $1)
+        UNION ALL
+        SELECT c.row, c.moved_at, l.receipt, c.kind, l.amount, l.cents, c.balance, l.balance_cents, c.key, c.phone,
+               c.linked, c.details
+        FROM statement_line_copies c JOIN statement_lines l ON l.id = c.line_id WHERE c.file_id = $1
+        ORDER BY 1
+        """,
+        file_id,
+        prefetch=_AT_ONCE,
+    )
+    async for row in cursor:
+        yield row
+
+
+async def find_bank_statements(connection: Conn, month: Month) -> list[Row]:
+    return list(
+        await connection.fetch(
+            """
+            SELECT b.*, p.number AS account_number,
+                   EXISTS (SELECT FROM file_contents c WHERE c.sha256 = b.sha256) AS is_kept
+            FROM bank_statements b JOIN payer_accounts p ON p.id = b.payer_account_id
+            WHERE coalesce(begins_on, $1) <= $2 AND coalesce(ends_on, $2) >= $1 AND state IN ('taken', 'withdrawn')
+            ORDER BY b.payer_account_id, begins_on, b.id
+            """,
+            month.first,
+            month.last,
+        )
+    )
+
+
+async def lines_of_bank_statement(connection: Conn, statement_id: str) -> AsyncIterator[Row]:
+    cursor = connection.cursor(
+        """
+        SELECT b.booked_on, b.reference, b.key, b.message_id, b.part, b.cents, b.is_reversal, b.reason, b.details
+        FROM bank_statement_lines s JOIN bank_lines b ON b.id = s.line_id WHERE s.statement_id = $1
+        ORDER BY b.booked_on, b.id
+        """,
+        statement_id,
+        prefetch=_AT_ONCE,
+    )
+    async for row in cursor:
+        yield row
+
+
+async def find_payout_files(connection: Conn, month: Month) -> list[Row]:
+    """Files with which our bank was told to pay, that were approved in the month. Their content is read one by one."""
+    return list(
+        await connection.fetch(
+            "SELECT id, message_id, status, line_count, total, sha256, pays_on, gathered_by, approved_by, approved_at, "
+            "why_voided FROM payout_files WHERE approved_at >= $1 AND approved_at < $2 ORDER BY approved_at, id",
+            month.begins,
+            month.ends,
+        )
+    )
+
+
+async def read_payout_file(connection: Conn, file_id: str) -> AsyncIterator[bytes]:
+    content: bytes = await connection.fetchval("SELECT content FROM payout_files WHERE id = $1", file_id)
+    yield content
+
+
+async def settlements_of(connection: Conn, month: Month) -> AsyncIterator[Row]:
+    """Settlements that were asked for, paid, returned or cancelled in the month."""
+    cursor = connection.cursor(
+        """
+        SELECT reference, id, key, merchant_id, status, amount, fee, created_at, sent_at, payout_file_id, completed_at,
+               booked_on, bank_reference, returned_at, return_reason, return_booked_on, return_bank_reference,
+               cancelled_at, is_adopted
+        FROM settlements
+        WHERE (created_at >= $1 AND created_at < $2) OR (completed_at >= $1 AND completed_at < $2)
+           OR (returned_at >= $1 AND returned_at < $2) OR (cancelled_at >= $1 AND cancelled_at < $2)
+        ORDER BY id
+        """,
+        month.begins,
+        month.ends,
+        prefetch=_AT_ONCE,
+    )
+    async for row in cursor:
+        yield row

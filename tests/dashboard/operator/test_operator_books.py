@@ -1,0 +1,116 @@
+"""/operator/books: the trial balance of a period, files of the journal, safeguarding, suspense, the end of a month."""
+
+import csv
+import io
+import zipfile
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from malipo.db import Database
+from malipo.month_end import check_archive
+from tests.dashboard.operator.operator_pages import Operator, OperatorPages
+from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
+from tests.dashboard.operator.own_database import database as database
+from tests.dashboard.operator.own_database import database_url as database_url
+from tests.dashboard.operator.own_database import running as running
+from tests.dashboard.operator.own_database import service as service
+from tests.reconciliation.close.books import Books, at
+
+FRIDAY, SATURDAY, SUNDAY = date(2026, 10, 30), date(2026, 10, 31), date(2026, 11, 1)
+NO_STATEMENT = {"without": ["MPESA"], "reason": "portal away"}
+PATH = "/operator/books"
+PERIOD = "from=2026-10-31&to=2026-10-31"
+
+
+@pytest.fixture
+async def books(database: Database, tmp_path: Path) -> Books:
+    """Friday and Saturday are closed; something is in suspense since Sunday."""
+    books = await Books.begin(database, tmp_path)
+    await books.paid("R1", 5_000, at(FRIDAY))
+    await books.close(FRIDAY, **NO_STATEMENT)
+    await books.paid("R2", 7_000, at(SATURDAY))
+    await books.paid_out("R3", 2_000, at(SATURDAY, "15:00"))
+    await books.close(SATURDAY, **NO_STATEMENT)
+    await books.contradicted("R2", -900, at(SUNDAY))
+    return books
+
+
+@pytest.fixture
+async def asha(operator_pages: OperatorPages) -> Operator:
+    return await operator_pages.operator("asha")
+
+
+async def _file(operator: Operator, path: str) -> tuple[str, bytes]:
+    """The name of a download, and what is in it."""
+    surfer = operator.surfer
+    async with surfer.http.get(surfer.url + path, headers=surfer.headers) as response:
+        assert response.status == 200, await response.text()
+        return response.headers["Content-Disposition"], await response.read()
+
+
+async def test_the_trial_balance_is_of_the_days_that_were_asked_for(books: Books, asha: Operator) -> None:
+    seen = await asha.surfer.get(f"{PATH}?{PERIOD}")
+    for shown in (
+        "The last day is closed, and every account is as its signed close says.",
+        "1020 Floats at networks M-Pesa Asset 5,000 5,000 10,000",
+        "2010 Merchants' wallets Liability −4,990 −4,990 9,980",
+        "4010 Fees earned Income −10 −10 20",
+        "Total 0 0 10,000 10,000",
+    ):
+        assert shown in seen.words, seen.words
+    by_merchant = await asha.surfer.get(f"{PATH}?{PERIOD}&by=merchant")
+    assert "2010 Merchants' wallets Duka Liability −4,990 −4,990 9,980" in by_merchant.words
+    wrong = await asha.surfer.get(f"{PATH}?from=yesterday")
+    assert (wrong.status, "The day" in wrong.words or "date" in wrong.words) == (400, True)
+    await asha.surfer.post("/operator/language", {"language": "sw", "next": PATH})
+    assert "2010 Pochi za wafanyabiashara" in (await asha.surfer.get(f"{PATH}?{PERIOD}")).words
+
+
+async def test_the_journal_and_the_vouchers_are_files(books: Books, asha: Operator) -> None:
+    name, content = await _file(asha, f"{PATH}/journal.csv?{PERIOD}")
+    assert 'filename="journal_2026-10-31_2026-10-31.csv"' in name
+    rows = list(csv.DictReader(io.StringIO(content.decode())))
+    assert {row["kind"] for row in rows} == {"opening", "collection", "payout_reserved", "payout_paid"}
+    for format_, begins in (("beancount", b'option "title"'), ("hledger", b"; malipo  2026-10-31")):
+        assert (await _file(asha, f"{PATH}/journal.{format_}?{PERIOD}"))[1].startswith(begins)
+    name, content = await _file(asha, f"{PATH}/vouchers/tally?{PERIOD}&opening=yes")
+    assert 'filename="vouchers_2026-10-31_2026-10-31.xml"' in name
+    assert content.count(b"<VOUCHER ") == 2
+    refused = await asha.surfer.get(f"{PATH}/vouchers/quickbooks?from=2026-10-31&to=2026-11-01")
+    assert "2026-11-01 is not closed." in refused.words
+    assert (await asha.surfer.get(f"{PATH}/journal.exe?{PERIOD}")).status == 404
+
+
+async def test_safeguarding_and_suspense_say_what_the_commands_say(books: Books, asha: Operator) -> None:
+    safe = await asha.surfer.get(f"{PATH}/safeguarding")
+    assert "What merchants own is there, and the rest is the house's own." in safe.words
+    assert "Merchants own TZS 9,980" in safe.words
+    suspense = await asha.surfer.get(f"{PATH}/suspense")
+    assert "A network has reported another outcome of a payment" in suspense.words
+    assert "900" in suspense.words
+
+
+async def test_the_month_is_downloaded_when_all_of_it_is_closed(books: Books, asha: Operator, tmp_path: Path) -> None:
+    seen = await asha.surfer.get(f"{PATH}/month")
+    assert f'href="{PATH}/month/2026-10.zip"' in seen.text, "October is the last month that is over"
+    assert "Closed without a statement of MPESA: 2026-10-30 – 2026-10-31." in seen.words
+    assert "Nothing is missing." in seen.words
+    name, content = await _file(asha, f"{PATH}/month/2026-10.zip")
+    assert 'filename="malipo-2026-10.zip"' in name
+    (file := tmp_path / "october.zip").write_bytes(content)
+    assert check_archive.main([str(file)]) == 0
+    with zipfile.ZipFile(file) as archive:
+        assert "Assets:Floats:MPESA" in archive.read("journal/journal.hledger").decode()
+
+
+async def test_a_month_that_is_not_closed_says_why_it_has_no_archive(books: Books, asha: Operator) -> None:
+    seen = await asha.surfer.get(f"{PATH}/month?month=2026-11")
+    assert "2026-11 is not over." in seen.words
+    assert "Days that are not closed: 2026-11-01 – " in seen.words
+    assert "Statements of MPESA are missing: 2026-11-01 – " in seen.words
+    assert ".zip" not in seen.text.replace("--archive malipo-2026-11.zip", "")
+    refused = await asha.surfer.get(f"{PATH}/month/2026-11.zip")
+    assert "No day of 2026-11 is closed." in refused.words
+    assert (await asha.surfer.get(f"{PATH}/month/2026-13.zip")).status in (400, 404)

@@ -1,0 +1,273 @@
+"""The archive of a month, and what checks it: the program that is in it, sha256sum, OpenSSL, beancount and hledger."""
+
+import csv
+import hashlib
+import io
+import subprocess
+import sys
+import zipfile
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from malipo.db import Database
+from malipo.ledger.accounts import Account, Move, Step
+from malipo.ledger.bookings import BookingKind, book
+from malipo.ledger.house_bookings import HouseBookingKind
+from malipo.month_end import check_archive
+from tests.books.outside_programs import bean_check, hledger, hledger_balances
+from tests.conftest import make_merchant
+from tests.journeys.operator_commands import Said, malipo
+from tests.reconciliation.close.books import Books, at
+
+FIRST, SECOND, LAST = (date(2026, 11, day) for day in (28, 29, 30))
+NEXT = date(2026, 12, 1)
+NOW = datetime(2026, 12, 2, 9, tzinfo=UTC)
+NO_STATEMENT = {"without": ["MPESA"], "reason": "portal away"}
+
+
+@pytest.fixture
+async def books(database: Database, tmp_path: Path) -> Books:
+    """Two merchants; the days from the 28th are closed, and December has begun."""
+    books = await Books.begin(database, tmp_path)
+    first = books.merchant_id
+    async with database.begin() as tx:
+        await book(tx, BookingKind.TOP_UP, first, 250_000, reference="FT-1", now=at(FIRST - timedelta(days=3)))
+    await books.paid("R1", 5_000, at(FIRST))
+    await books.paid_out("R2", 20_000, at(FIRST, "13:00"))
+    await books.match("R1", "R2")
+    await books.statement(
+        FIRST,
+        [("R1", 5_000, "12:00:00", "money"), ("R2", -20_000, "13:00:00", "money"), ("F2", -150, "13:00:00", "fee")],
+        opening=100_000,
+    )
+    await books.book(HouseBookingKind.NETWORK_FEE, -150, FIRST)
+    await _close(books, FIRST, accepts_difference=True, reason="the float before is not known")
+    books.merchant_id = (await make_merchant(database)).id
+    await books.paid("R4", 4_000, at(SECOND, "15:00"))
+    await books.close(SECOND, now=NOW, **NO_STATEMENT)
+    await books.paid("LATE", 1_500, at(SECOND, "23:59"))
+    await books.contradicted("R4", -4_000, at(LAST))
+    await books.post(
+        books.payments["R4"],
+        Step.RESOLUTION,
+        [Move(Account.WALLET, Account.SUSPENSE, 3_000), Move(Account.LOSSES, Account.SUSPENSE, 1_000)],
+        at(LAST, "13:00"),
+    )
+    await books.close(LAST, now=NOW, **NO_STATEMENT)
+    await books.paid("DEC", 700, at(NEXT))
+    return books
+
+
+async def _close(books: Books, day: date, **how: Any) -> None:
+    """By two, if it does not add up."""
+    await books.try_to_close(day, now=NOW, **how)
+    await books.approve(day, now=NOW)
+
+
+async def _month(database_url: str, *arguments: str) -> Said:
+    return await malipo("books", "month", *arguments, database_url=database_url)
+
+
+@pytest.fixture
+async def archive(books: Books, database_url: str, tmp_path: Path) -> Path:
+    file = tmp_path / "november.zip"
+    said = await _month(database_url, "2026-11", "--archive", str(file))
+    assert said.err == ""
+    return file
+
+
+def _check(archive: Path, *arguments: str) -> tuple[int, str]:
+    """As an auditor runs it: the program of the archive, alone, without malipo in the path."""
+    program = archive.with_name("check_archive.py")
+    with zipfile.ZipFile(archive) as opened:
+        program.write_bytes(opened.read("check_archive.py"))
+    command = [sys.executable, "-I", str(program), str(archive), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+async def test_the_program_in_the_archive_finds_nothing_wrong(archive: Path, database_url: str, tmp_path: Path) -> None:
+    key = tmp_path / "key.pem"
+    [pem] = (await malipo("close", "key", "--json", database_url=database_url)).json.values()
+    key.write_text(pem)
+    code, said = _check(archive, "--key", str(key))
+    assert (code, said.splitlines()[-1]) == (0, "Nothing is wrong.")
+    assert "3 closed days are signed, and each names the hash of the one before." in said
+    other = tmp_path / "other.pem"
+    other.write_text("-----BEGIN PUBLIC KEY-----\n" + "A" * 60 + "\n-----END PUBLIC KEY-----\n")
+    code, said = _check(archive, "--key", str(other))
+    assert (code, "the key in the archive is not the one that you were given" in said) == (1, True)
+
+
+async def test_it_is_the_same_to_the_byte_when_it_is_made_again_later(
+    archive: Path, books: Books, database_url: str, tmp_path: Path
+) -> None:
+    await books.paid("MORE", 900, at(NEXT, "16:00"))
+    again = tmp_path / "again.zip"
+    await _month(database_url, "2026-11", "--archive", str(again))
+    assert _hash(again) == _hash(archive)
+
+
+def _hash(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _run(command: str, folder: Path) -> None:
+    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True, timeout=30)
+
+
+async def test_sha256sum_openssl_beancount_and_hledger_read_what_is_in_it(archive: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "month"
+    with zipfile.ZipFile(archive) as opened:
+        opened.extractall(folder)
+    _run("sha256sum --check --strict --quiet MANIFEST.sha256", folder)
+    [key] = folder.glob("closes/*.pem")
+    for day in (FIRST, SECOND, LAST):
+        signed = folder / "closes" / f"close-{day}"
+        _run(f"openssl pkeyutl -verify -pubin -inkey {key} -rawin -in {signed}.signed -sigfile {signed}.sig", folder)
+    bean_check(folder / "journal" / "journal.beancount")
+    hledger(folder / "journal" / "journal.hledger", "check", "--strict")
+    with (folder / "trial-balance.csv").open(newline="") as file:
+        closing = {row["path"]: int(row["closing"]) for row in csv.DictReader(file)}
+    assert hledger_balances(folder / "journal" / "journal.hledger") == {
+        path: amount for path, amount in closing.items() if amount
+    }
+
+
+async def test_one_merchants_month_is_in_the_journal_to_the_shilling(archive: Path, books: Books) -> None:
+    with zipfile.ZipFile(archive) as opened:
+        journal = list(csv.DictReader(io.StringIO(opened.read("journal/journal.csv").decode())))
+        [wallet] = [
+            row
+            for row in csv.DictReader(io.StringIO(opened.read("trial-balance.csv").decode()))
+            if (row["code"], row["of"]) == ("2010", books.merchant_id)
+        ]
+    own = [row for row in journal if (row["accountCode"], row["of"]) == ("2010", books.merchant_id)]
+    assert [(row["date"], row["kind"], row["receipt"], row["lateOf"]) for row in own] == [
+        (str(SECOND), "collection", "R4", ""),
+        (str(LAST), "collection", "LATE", str(SECOND)),
+        (str(LAST), "resolution", "R4", ""),
+    ]
+    assert sum(int(row["debit"] or 0) - int(row["credit"] or 0) for row in own) == int(wallet["closing"]) == -2480
+
+
+async def test_a_statement_is_in_it_as_it_came(archive: Path, books: Books) -> None:
+    came = (books.folder / f"MPESA--{FIRST}.csv").read_bytes()
+    with zipfile.ZipFile(archive) as opened:
+        [row] = csv.DictReader(io.StringIO(opened.read("statements/networks.csv").decode()))
+        assert (row["asItCame"], row["sha256"]) == ("yes", hashlib.sha256(came).hexdigest())
+        assert opened.read(row["file"]) == came
+
+
+async def test_of_a_statement_that_an_earlier_version_imported_it_has_the_lines(
+    books: Books, database_url: str, tmp_path: Path
+) -> None:
+    async with books.database.begin() as tx:
+        await tx.execute("DELETE FROM file_contents")
+    file = tmp_path / "lines.zip"
+    await _month(database_url, "2026-11", "--archive", str(file))
+    with zipfile.ZipFile(file) as opened:
+        [row] = csv.DictReader(io.StringIO(opened.read("statements/networks.csv").decode()))
+        assert row["asItCame"] == "no"
+        lines = list(csv.DictReader(io.StringIO(opened.read(row["file"]).decode())))
+    assert [(each["receipt"], each["amount"]) for each in lines] == [("R1", "5000"), ("R2", "-20000"), ("F2", "-150")]
+    assert _check(file)[0] == 0
+
+
+def _changed(archive: Path, name: str, old: bytes, new: bytes, *, with_manifest: bool) -> Path:
+    """The same archive with another member, as somebody makes it who does not want to be found."""
+    file = archive.with_name("changed.zip")
+    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(file, "w") as target:
+        members = {each: source.read(each) for each in source.namelist()}
+        assert old in members[name]
+        before = hashlib.sha256(members[name]).hexdigest().encode()
+        members[name] = members[name].replace(old, new, 1)
+        if with_manifest:
+            after = hashlib.sha256(members[name]).hexdigest().encode()
+            members["MANIFEST.sha256"] = members["MANIFEST.sha256"].replace(before, after)
+        for each, content in members.items():
+            target.writestr(each, content)
+    return file
+
+
+CLOSE = f"closes/close-{SECOND}.signed"
+# What somebody changes, and what is said then.
+CHANGES = [
+    ("journal/journal.csv", b",3990,", b",3991,", "does not lead to the balances that the close of 2026-11-29"),
+    ("trial-balance.csv", b"2010,wallet", b"2020,wallet", "the trial balance is not that of the journal"),
+    (CLOSE, b"portal away", b"portal fell", f"the signature of {SECOND} is wrong"),
+    (CLOSE, b"2026-11-29", b"2026-11-27", f"the hash of {SECOND} is not that of its content"),
+    (CLOSE, b'\\"fees\\":', b'\\"feed\\":', f"the hash of {SECOND} is not that of its content"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "finding"), CHANGES)
+async def test_what_somebody_has_changed_is_found(
+    archive: Path, name: str, old: bytes, new: bytes, finding: str
+) -> None:
+    code, said = _check(_changed(archive, name, old, new, with_manifest=False))
+    assert (code, f"WRONG: {name} was changed" in said) == (1, True), said
+    code, said = _check(_changed(archive, name, old, new, with_manifest=True))
+    assert (code, finding in said) == (1, True), said
+
+
+def _files(folder: Path, names: str) -> list[Path]:
+    return list(folder.glob(names))
+
+
+async def test_a_month_that_is_not_closed_has_no_archive(books: Books, database_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "december.zip"
+    said = await _month(database_url, "2026-12", "--archive", str(file))
+    assert (said.code, said.err) == (2, "malipo: No day of 2026-12 is closed.\n")
+    await books.close(NEXT, now=NOW, **NO_STATEMENT)
+    said = await _month(database_url, "2026-12", "--archive", str(file))
+    assert said.err.startswith("malipo: Not every day of 2026-12 is closed: 2026-12-02 – 2026-12-31.")
+    assert _files(tmp_path, "december*") == []
+
+
+async def test_a_ledger_that_differs_from_its_close_has_no_archive(
+    books: Books, database_url: str, tmp_path: Path
+) -> None:
+    async with books.database.begin() as tx:
+        await tx.execute("UPDATE moves SET amount = amount + 1 WHERE cause_id = $1", books.payments["R4"])
+    file = tmp_path / "november.zip"
+    said = await _month(database_url, "2026-11", "--archive", str(file))
+    assert said.err.startswith(
+        "malipo: The ledger differs from the signed close of 2026-11-30, so there is no archive: malipo close verify"
+    )
+    assert _files(tmp_path, "november*") == []
+    status = await _month(database_url, "2026-11")
+    assert (status.code, "The ledger differs from the signed close of 2026-11-30" in status.out) == (1, True)
+
+
+async def test_the_month_says_what_is_missing_and_what_is_open(books: Books, database_url: str) -> None:
+    november = (await _month(database_url, "2026-11", "--json")).json
+    assert (november["closedDays"], november["canBeArchived"]) == (3, True)
+    codes = {each["code"]: each["sentence"] for each in november["open"]}
+    assert codes["month_closed_without"] == f"Closed without a statement of MPESA: {SECOND} – {LAST}."
+    assert codes["month_accepted"] == f"Closed with a difference that two operators accepted: {FIRST}."
+
+
+def test_signatures_are_those_of_the_standard() -> None:
+    """The first vectors of RFC 8032, 7.1."""
+    vectors = [
+        (
+            "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+            "",
+            "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
+        ),
+        (
+            "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+            "72",
+            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
+        ),
+    ]
+    for key, message, signature in vectors:
+        public, text, signed = map(bytes.fromhex, (key, message, signature))
+        assert check_archive.is_signed(public, text, signed)
+        assert not check_archive.is_signed(public, text + b"\0", signed)
+        assert not check_archive.is_signed(public, text, signed[:-1] + b"\xff")
+        assert not check_archive.is_signed(public, text, bytes([signed[0] ^ 1]) + signed[1:])
