@@ -35,12 +35,13 @@ def _month(arguments: argparse.Namespace, settings: Settings) -> int:
     typed = None if arguments.month is None else parse_month(arguments.month)
 
     async def act(database: Database) -> MonthEnd:
+        async with database.read() as connection:
+            now = await database_now(connection)
+        month = typed or month_before(now)
+        if arguments.archive is not None:
+            await _archive(database, month, arguments.archive, Translator(arguments.language))
         async with database.snapshot() as connection:
             await prepare(connection)
-            now = await database_now(connection)
-            month = typed or month_before(now)
-            if arguments.archive is not None:
-                await _archive(database, month, arguments.archive, Translator(arguments.language))
             return await open_items.find(connection, month, now=now)
 
     found = with_database(settings, act)
