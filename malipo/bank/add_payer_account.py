@@ -12,7 +12,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.bank import proposals
 from malipo.bank.payer_account import ID_PREFIX, PayerAccount, PayerAccountRefusal, check, plain_number
-from malipo.bank.proposals import Facts
+from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import payer_accounts as store
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
@@ -28,7 +28,7 @@ async def propose(tx: Tx, account: PayerAccount, *, actor: Actor, now: datetime)
     return await proposals.propose(tx, Act.ADD_PAYER_ACCOUNT, account.number, account, amount=0, actor=actor, now=now)
 
 
-async def facts(connection: Conn, proposal: Proposal) -> Facts:
+async def facts(connection: Conn, proposal: Proposal) -> ShownTerms:
     account = proposal.terms_as(PayerAccount)
     known = await _find_known(connection, account.number)
     values = msgspec.structs.asdict(account)
@@ -39,7 +39,7 @@ async def facts(connection: Conn, proposal: Proposal) -> Facts:
         for name, value in values.items()
         if before and before[name] != value
     ]
-    return Facts(values, changed)
+    return ShownTerms(values, changed)
 
 
 async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:

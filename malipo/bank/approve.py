@@ -17,12 +17,12 @@ from malipo.bank import (
     void,
     withdraw_statement,
 )
-from malipo.bank.proposals import Facts
+from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import payer_accounts
 from malipo.db import Conn, Tx
 
 
-async def find_facts(connection: Conn, proposal: Proposal, *, now: datetime) -> Facts:
+async def find_facts(connection: Conn, proposal: Proposal, *, now: datetime) -> ShownTerms:
     """What an approver is shown."""
     match proposal.action:
         case Act.ADD_PAYER_ACCOUNT:

@@ -22,7 +22,7 @@ from malipo.audit_log.actor import Actor
 from malipo.bank import proposals
 from malipo.bank.match import BankExceptionKind, Line
 from malipo.bank.match_lines import match_lines, return_of
-from malipo.bank.proposals import Facts
+from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import lines as store
 from malipo.bank.store import payer_accounts, payout_files
 from malipo.bank.store.lines import BankException, Match
@@ -134,7 +134,7 @@ async def begin(
     return Decided(proposal=proposal, is_done=True)
 
 
-async def facts(connection: Conn, proposal: Proposal) -> Facts:
+async def facts(connection: Conn, proposal: Proposal) -> ShownTerms:
     exception = await _get(connection, proposal.subject)
     terms, line = proposal.terms_as(LineTerms), exception.line
     named = await settlements.find(connection, terms.settlement_ids)
@@ -161,7 +161,7 @@ async def facts(connection: Conn, proposal: Proposal) -> Facts:
         "merchant": terms.merchant_id,
         "with_key": terms.key,
     }
-    return Facts(shown, rows)
+    return ShownTerms(shown, rows)
 
 
 async def apply(tx: Tx, proposal: Proposal, *, reference_prefix: str, actor: Actor, now: datetime) -> None:

@@ -33,7 +33,7 @@ from malipo.bank.payout_file import (
     name_of,
     order_of,
 )
-from malipo.bank.proposals import Facts
+from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import lines as bank_lines
 from malipo.bank.store import payer_accounts
 from malipo.bank.store import payout_files as store
@@ -138,7 +138,7 @@ async def _find_paid(connection: Conn, keys: Mapping[str, str]) -> dict[str, str
     return {id_: PAID_ALREADY for id_, key in keys.items() if key in paid}
 
 
-async def facts(connection: Conn, proposal: Proposal, *, now: datetime) -> Facts:
+async def facts(connection: Conn, proposal: Proposal, *, now: datetime) -> ShownTerms:
     """The file as it would be approved now: what is dropped is shown too."""
     file, account = await get_file(connection, proposal.subject), await _account(connection, proposal)
     lines = await store.find_lines(connection, file.id)
@@ -169,7 +169,7 @@ async def facts(connection: Conn, proposal: Proposal, *, now: datetime) -> Facts
         }
         for each in lines
     ]
-    return Facts(terms, rows)
+    return ShownTerms(terms, rows)
 
 
 def _mark(layout: str) -> str:

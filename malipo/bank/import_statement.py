@@ -20,7 +20,7 @@ from malipo.audit_log.actor import Actor
 from malipo.bank import proposals
 from malipo.bank.coverage import coverage_rows
 from malipo.bank.match_lines import Effect, MatchingSummary, find_effects, match_lines
-from malipo.bank.proposals import Facts
+from malipo.bank.proposals import ShownTerms
 from malipo.bank.read_file import NotImported, ReadStatement
 from malipo.bank.statement import (
     ID_PREFIX,
@@ -100,12 +100,12 @@ async def import_statement(
     if deciders is Deciders.TWO:
         proposal = await _propose(tx, statement, actor=actor, now=now)
         return BankImport(statement=statement, problems=tuple(problems), proposal=proposal)
-    found = await count(tx, statement, by=actor.name, now=now)
+    found = await take(tx, statement, by=actor.name, now=now)
     return BankImport(statement=statement, problems=tuple(problems), found=found)
 
 
-async def count(tx: Tx, statement: StoredStatement, *, by: str, now: datetime) -> MatchingSummary:
-    """Let the statement count from now on: write which days it covers, and match its lines."""
+async def take(tx: Tx, statement: StoredStatement, *, by: str, now: datetime) -> MatchingSummary:
+    """Take the statement: from now on it covers its days, and its lines are matched."""
     await write_coverage(tx, statement.payer_account_id)
     return await match_lines(tx, by=by, now=now)
 
@@ -181,7 +181,7 @@ async def _propose(tx: Tx, statement: StoredStatement, *, actor: Actor, now: dat
     )
 
 
-async def facts(connection: Conn, proposal: Proposal) -> Facts:
+async def facts(connection: Conn, proposal: Proposal) -> ShownTerms:
     """What the statement would do to settlements now."""
     statement = await get_statement(connection, proposal.subject)
     effects = await find_effects(connection, statement.id)
@@ -203,13 +203,13 @@ async def facts(connection: Conn, proposal: Proposal) -> Facts:
         "amount": _amount(effects),
         "problems": ", ".join(statement.problems) or None,
     }
-    return Facts(terms, rows)
+    return ShownTerms(terms, rows)
 
 
 async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
     statement = await get_statement(tx, proposal.subject)
     await store.set_state(tx, statement.id, StatementState.TAKEN, by=actor.name, now=now)
-    await count(tx, statement, by=actor.name, now=now)
+    await take(tx, statement, by=actor.name, now=now)
     await audit_log.append(
         tx,
         actor,

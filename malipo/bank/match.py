@@ -85,7 +85,7 @@ class BookingFact(msgspec.Struct, frozen=True, kw_only=True):
     cents: int  # of our account at the bank: above 0 came in
 
 
-class Facts(msgspec.Struct, frozen=True):
+class LineCandidates(msgspec.Struct, frozen=True):
     settlements: Sequence[SettlementFact] = ()
     files: Sequence[FileFact] = ()
     bookings: Sequence[BookingFact] = ()
@@ -99,7 +99,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     kind: BankExceptionKind | None = None
 
 
-def decide(lines: Iterable[Line], facts: Facts) -> list[Decision]:
+def decide(lines: Iterable[Line], facts: LineCandidates) -> list[Decision]:
     """A decision for each line, in the order of their days: a debit comes before its return, whichever file came
     first."""
     return _Book(facts).decide(lines)
@@ -108,7 +108,7 @@ def decide(lines: Iterable[Line], facts: Facts) -> list[Decision]:
 class _Book:
     """What is known, and what the lines before have changed of it."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: LineCandidates) -> None:
         copies = [msgspec.structs.replace(each) for each in facts.settlements]
         self._by_key = {each.key: each for each in copies}
         self._by_id = {each.id: each for each in copies}

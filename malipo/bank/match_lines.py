@@ -11,7 +11,16 @@ from datetime import datetime
 import msgspec
 
 from malipo import ids
-from malipo.bank.match import BankExceptionKind, Decision, Facts, FileFact, Line, Meaning, SettlementFact, decide
+from malipo.bank.match import (
+    BankExceptionKind,
+    Decision,
+    FileFact,
+    Line,
+    LineCandidates,
+    Meaning,
+    SettlementFact,
+    decide,
+)
 from malipo.bank.payout_file import FileStatus
 from malipo.bank.store import lines as store
 from malipo.bank.store import payout_files
@@ -147,7 +156,7 @@ async def _decide(connection: Conn, *, statement_id: str = "") -> tuple[list[Dec
         )
         for each in known.values()
     ]
-    return decide(lines, Facts(facts, files, await store.find_bookings(connection))), known
+    return decide(lines, LineCandidates(facts, files, await store.find_bookings(connection))), known
 
 
 async def _files(connection: Conn, lines: Sequence[Line]) -> list[FileFact]:

@@ -25,7 +25,7 @@ class BankProposalRefusal(Code):
     REASON = "bank_reason"
 
 
-class Facts(NamedTuple):
+class ShownTerms(NamedTuple):
     """What an approver is shown: names and values, and rows of the same. Doors have the words."""
 
     terms: Mapping[str, object]
@@ -74,7 +74,7 @@ def require_reason(reason: str) -> str:
     return reason
 
 
-def code_of(proposal: Proposal, facts: Facts) -> str:
+def code_of(proposal: Proposal, facts: ShownTerms) -> str:
     """The code of what an approver is shown."""
     rows: list[dict[str, Any]] = [dict(each) for each in facts.rows]
     return decide.code_of(proposal, dict(facts.terms), rows)

@@ -17,7 +17,7 @@ from malipo.audit_log.actor import Actor
 from malipo.bank import gather, proposals
 from malipo.bank.coverage import days_of
 from malipo.bank.payout_file import FileAct, FileLine, FileRefusal, PayoutFile, why_not_void
-from malipo.bank.proposals import Facts
+from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import payer_accounts, statements
 from malipo.bank.store import payout_files as store
 from malipo.db import Conn, Tx
@@ -52,11 +52,11 @@ async def propose(tx: Tx, name: str, *, is_refused: bool, reason: str, actor: Ac
     )
 
 
-async def facts(connection: Conn, proposal: Proposal) -> Facts:
+async def facts(connection: Conn, proposal: Proposal) -> ShownTerms:
     file = await gather.get_file(connection, proposal.subject)
     terms = proposal.terms_as(VoidTerms)
     open_ = await _open(connection, file)
-    return Facts(
+    return ShownTerms(
         {
             "file": file.id,
             "message": file.message_id,
@@ -127,7 +127,7 @@ async def propose_refusal(
     )
 
 
-async def refusal_facts(connection: Conn, proposal: Proposal) -> Facts:
+async def refusal_facts(connection: Conn, proposal: Proposal) -> ShownTerms:
     file = await gather.get_file(connection, proposal.subject)
     ids = proposal.terms_as(RefusalTerms).settlement_ids
     lines = [each for each in await store.find_lines(connection, file.id) if each.settlement_id in ids]
@@ -135,7 +135,7 @@ async def refusal_facts(connection: Conn, proposal: Proposal) -> Facts:
         {"settlement": each.reference, "merchant": each.merchant_id, "amount": each.amount, "name": each.name}
         for each in lines
     ]
-    return Facts({"file": file.id, "message": file.message_id, "transfers": len(lines)}, rows)
+    return ShownTerms({"file": file.id, "message": file.message_id, "transfers": len(lines)}, rows)
 
 
 async def apply_refusal(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:

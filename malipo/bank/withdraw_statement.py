@@ -14,7 +14,7 @@ from malipo.audit_log.actor import Actor
 from malipo.bank import proposals
 from malipo.bank.import_statement import get_statement, write_coverage
 from malipo.bank.match_lines import match_lines
-from malipo.bank.proposals import Facts
+from malipo.bank.proposals import ShownTerms
 from malipo.bank.statement import BankImportRefusal, StatementState, StoredStatement
 from malipo.bank.store import payer_accounts
 from malipo.bank.store import statements as store
@@ -33,10 +33,10 @@ async def propose(tx: Tx, statement_id: str, *, reason: str, actor: Actor, now: 
     )
 
 
-async def facts(connection: Conn, proposal: Proposal) -> Facts:
+async def facts(connection: Conn, proposal: Proposal) -> ShownTerms:
     statement = await get_statement(connection, proposal.subject)
     days = {"begins_on": str(statement.begins_on), "ends_on": str(statement.ends_on)}
-    return Facts({"statement": statement.id, "file": statement.name, "lines": statement.line_count, **days})
+    return ShownTerms({"statement": statement.id, "file": statement.name, "lines": statement.line_count, **days})
 
 
 async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:

@@ -51,7 +51,7 @@ class CreateSettlements:
         merchants = sorted({request.merchant_id for request in requests})
         # Always in this order: settlements, bank accounts, wallets.
         lost = await settlements.lock_by_keys(tx, keys.values())
-        accounts = await bank_accounts.keep_of(tx, merchants)
+        accounts = await bank_accounts.lock_shared_of(tx, merchants)
         await wallets.lock(tx, merchants)
         answers = []
         for request in requests:

@@ -46,7 +46,7 @@ async def unfit_for_file(tx: Tx, ids: Collection[str], *, now: datetime) -> dict
     """The settlements that must not be in a file now, and why. Accounts and wallets of all are locked until the commit,
     so that those which an approval finds fit stay fit."""
     found = [*(await settlements.lock(tx, ids)).values()]
-    accounts = await bank_accounts.keep(tx, _accounts_of(found))
+    accounts = await bank_accounts.lock_shared(tx, _accounts_of(found))
     locked = await wallets.lock(tx, {each.merchant_id for each in found})
     owing = {each.merchant_id for each in locked.values() if each.owed}
     return await _find_unfit(tx, found, accounts, owing, now=now)

@@ -27,7 +27,7 @@ async def require_released(tx: Tx) -> None:
     """Refuse what must wait for the release. The installation's row is locked until the commit: a fence that begins
     meanwhile waits for it. Before a worker has compared the database with its mark, nobody knows whether it was
     restored."""
-    if not await releases.keep_released(tx):
+    if not await releases.lock_if_released(tx):
         raise Conflict(code=SettlementRefusal.NOT_RELEASED)
     if await installation.why_not_cancel(tx) is not None:
         raise Conflict(code=SettlementRefusal.NOT_COMPARED)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malipo.bank.match import BookingFact, Facts, FileFact, Line, SettlementFact, decide
+from malipo.bank.match import BookingFact, FileFact, Line, LineCandidates, SettlementFact, decide
 from malipo.bank.payout_file import FileStatus
 from malipo.settlement.settlement import SettlementStatus
 from tests.bank.samples import ACCOUNT, FRIDAY, KEYS, MESSAGE, MONDAY, TUESDAY, WEDNESDAY, line
@@ -39,7 +39,7 @@ def file(status: str = "APPROVED", numbers: tuple[int, ...] = (0, 1, 2), **value
     return FileFact(**{**usual, **values})  # type: ignore[arg-type]
 
 
-def told(facts: Facts, *lines: Line) -> list[str]:
+def told(facts: LineCandidates, *lines: Line) -> list[str]:
     """In words, in the order of the lines: what each is, or why it has no place."""
     found = {each.line.id: each for each in decide(lines, facts)}
     return [str(found[each.id].kind or found[each.id].meaning) for each in lines]
@@ -64,7 +64,7 @@ def test_a_line_with_a_key_of_ours(status: str, column: int, cents: int) -> None
     known = settlement(
         status=status.removesuffix(" later"), **({"has_debit": True, "has_return": True} if later else {})
     )
-    assert told(Facts([known], [file()]), line(1, cents, key=KEYS[0])) == [BY_KEY[status][column]]
+    assert told(LineCandidates([known], [file()]), line(1, cents, key=KEYS[0])) == [BY_KEY[status][column]]
 
 
 # A line without the key of a settlement that we have.
@@ -84,19 +84,19 @@ OTHERS = {
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_a_line_without_a_key_of_ours(what: str) -> None:
-    facts = Facts([settlement()], [file()], [BookingFact(id="bok_1", reference="DEP1", cents=77_000_000)])
+    facts = LineCandidates([settlement()], [file()], [BookingFact(id="bok_1", reference="DEP1", cents=77_000_000)])
     given_line, expected = OTHERS[what]
     assert told(facts, given_line) == [expected]
 
 
 def test_a_booking_has_one_line() -> None:
-    facts = Facts(bookings=[BookingFact(id="bok_1", reference="DEP1", cents=100)])
+    facts = LineCandidates(bookings=[BookingFact(id="bok_1", reference="DEP1", cents=100)])
     assert told(facts, line(1, 100, reference="DEP1"), line(2, 100, reference="DEP1")) == ["booking", "unknown_credit"]
 
 
 def test_two_bookings_that_fit_are_none() -> None:
     """A top-up and a transfer of the same reference and amount: nobody could say which of the two it is."""
-    facts = Facts(bookings=[BookingFact(id=each, reference="DEP1", cents=100) for each in ("bok_1", "hbk_1")])
+    facts = LineCandidates(bookings=[BookingFact(id=each, reference="DEP1", cents=100) for each in ("bok_1", "hbk_1")])
     assert told(facts, line(1, 100, reference="DEP1")) == ["other_amount"]
 
 
@@ -118,28 +118,28 @@ SUMS = {
 @pytest.mark.parametrize("where", ["message_id", "key"])  # MT940 has one field for both
 def test_a_sum_is_that_of_the_files_open_settlements_or_nothing(what: str, where: str) -> None:
     statuses, amount, expected = SUMS[what]
-    facts = Facts([settlement(number, each) for number, each in enumerate(statuses)], [file()])
+    facts = LineCandidates([settlement(number, each) for number, each in enumerate(statuses)], [file()])
     assert told(facts, line(1, -100 * amount, **{where: MESSAGE})) == [expected]
 
 
 def test_a_sum_of_a_file_that_was_not_approved_or_was_voided_pays_nothing() -> None:
     for status, of in (("GATHERED", "REQUESTED"), ("VOIDED", "REQUESTED")):
-        facts = Facts([settlement(number, of) for number in range(3)], [file(status)])
+        facts = LineCandidates([settlement(number, of) for number in range(3)], [file(status)])
         assert told(facts, line(1, -6_000_000, message_id=MESSAGE)) == ["not_sent"]
 
 
 def test_a_transfer_with_a_files_id_and_a_key_that_nobody_knows_is_not_its_sum() -> None:
-    facts = Facts([settlement()], [file(numbers=(0,))])
+    facts = LineCandidates([settlement()], [file(numbers=(0,))])
     assert told(facts, line(1, -1_000_000, key=UNKNOWN_KEY, message_id=MESSAGE)) == ["unknown_key"]
 
 
 def test_a_sum_comes_back_only_by_operators() -> None:
-    facts = Facts([settlement(number, "COMPLETED") for number in range(3)], [file()])
+    facts = LineCandidates([settlement(number, "COMPLETED") for number in range(3)], [file()])
     assert told(facts, line(1, 6_000_000, message_id=MESSAGE)) == ["unknown_credit"]
 
 
 def test_what_is_paid_from_another_account_than_the_files_is_an_exception() -> None:
-    facts = Facts([settlement(), settlement(1, "COMPLETED")], [file(numbers=(0, 1))])
+    facts = LineCandidates([settlement(), settlement(1, "COMPLETED")], [file(numbers=(0, 1))])
     other = {"payer_account_id": "pya_2"}
     lines = [
         line(1, -1_000_000, key=KEYS[0], **other),
@@ -152,7 +152,7 @@ def test_what_is_paid_from_another_account_than_the_files_is_an_exception() -> N
 def test_a_second_debit_with_one_key_is_an_exception() -> None:
     """The file was handed in twice, and banks refuse no repeated EndToEndId."""
     lines = [line(1, -1_000_000, key=KEYS[0]), line(2, -1_000_000, key=KEYS[0])]
-    assert told(Facts([settlement()], [file()]), *lines) == ["debit", "twice"]
+    assert told(LineCandidates([settlement()], [file()]), *lines) == ["debit", "twice"]
 
 
 def test_money_comes_back_once() -> None:
@@ -161,7 +161,7 @@ def test_money_comes_back_once() -> None:
         line(2, 1_000_000, key=KEYS[0], booked_on=TUESDAY),
         line(3, 1_000_000, key=KEYS[0], booked_on=WEDNESDAY),
     ]
-    assert told(Facts([settlement()], [file()]), *lines) == ["debit", "return", "returned_twice"]
+    assert told(LineCandidates([settlement()], [file()]), *lines) == ["debit", "return", "returned_twice"]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -173,7 +173,7 @@ def test_the_order_of_files_does_not_matter(seed: int) -> None:
         line(7, -2_000_000, key=KEYS[1], booked_on=TUESDAY),
         line(6, 2_000_000, key=KEYS[1], booked_on=FRIDAY),
     ]
-    facts = Facts([settlement(), settlement(1)], [file(numbers=(0, 1))])
+    facts = LineCandidates([settlement(), settlement(1)], [file(numbers=(0, 1))])
     expected = dict(zip((each.id for each in lines), told(facts, *lines), strict=True))
     assert list(expected.values()) == ["debit", "return", "debit", "return"]
     random.Random(seed).shuffle(lines)
@@ -182,7 +182,7 @@ def test_the_order_of_files_does_not_matter(seed: int) -> None:
 
 def test_it_changes_nothing_of_what_it_is_given() -> None:
     known = settlement()
-    decide([line(1, -1_000_000, key=KEYS[0])], Facts([known], [file()]))
+    decide([line(1, -1_000_000, key=KEYS[0])], LineCandidates([known], [file()]))
     assert (known.status, known.has_debit) == (SettlementStatus.SENT, False)
 
 
@@ -203,7 +203,7 @@ LINES = st.builds(
 def test_whatever_the_bank_says_no_settlement_is_paid_or_returned_twice(
     lines: list[Line], statuses: tuple[str, str, str]
 ) -> None:
-    facts = Facts([settlement(number, each) for number, each in enumerate(statuses)], [file()])
+    facts = LineCandidates([settlement(number, each) for number, each in enumerate(statuses)], [file()])
     decided = decide(lines, facts)
     assert sorted(each.line.id for each in decided) == sorted(each.id for each in lines)
     paid = [id_ for each in decided if each.meaning in ("debit", "sum") for id_ in each.settlement_ids]

@@ -85,7 +85,7 @@ async def find_of(connection: Conn, merchant_id: str) -> list[BankAccount]:
     return [_account_of(row) for row in rows]
 
 
-async def keep_of(tx: Tx, merchant_ids: Collection[str]) -> dict[str, list[BankAccount]]:
+async def lock_shared_of(tx: Tx, merchant_ids: Collection[str]) -> dict[str, list[BankAccount]]:
     """All accounts of these merchants, with a shared lock: none of them is stopped before the commit."""
     ids = list(merchant_ids)
     await tx.fetch("SELECT id FROM bank_accounts WHERE merchant_id = ANY($1::text[]) ORDER BY id FOR SHARE", ids)
@@ -105,7 +105,7 @@ async def find(connection: Conn, keys: Collection[Key]) -> dict[Key, BankAccount
     return {(row["merchant_id"], row["id"]): _account_of(row) for row in rows}
 
 
-async def keep(tx: Tx, keys: Collection[Key]) -> dict[Key, BankAccount]:
+async def lock_shared(tx: Tx, keys: Collection[Key]) -> dict[Key, BankAccount]:
     """These accounts, with a shared lock: none of them is stopped before the commit."""
     await tx.fetch(
         """

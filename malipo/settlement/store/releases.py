@@ -14,7 +14,7 @@ async def is_released(connection: Conn) -> bool:
     return bool(await connection.fetchval(f"SELECT {IS_RELEASED} FROM installation i"))
 
 
-async def keep_released(tx: Tx) -> bool:
+async def lock_if_released(tx: Tx) -> bool:
     """The same, locked: it stays so until the commit."""
     return bool(await tx.fetchval(f"SELECT {IS_RELEASED} FROM installation i FOR SHARE"))
 
