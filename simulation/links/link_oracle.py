@@ -8,6 +8,7 @@ what its payments say, and what is told of it is told once.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from malipo_simulator.behaviour import PaymentKind
 from simulation.database import SimulatedDatabase
@@ -325,11 +326,14 @@ def is_lateness_right(one: OneLink, attempt: AttemptRow) -> bool:
     assert attempt.paid_at is not None
     is_cancelled = one.row.cancelled_at is not None and attempt.paid_at > one.row.cancelled_at
     is_expired = one.row.expires_at is not None and attempt.paid_at > one.row.expires_at
+    ends = [each for each in (one.row.cancelled_at, one.row.expires_at) if each is not None]
+    # Operators may decide about a contradiction after the link has ended. Its money came when it was reported.
+    came_in_time = attempt.first_known_at is not None and attempt.first_known_at <= min(ends, default=inf)
     places = one.planned.places
     others = sum(each.was_ever_paid for each in one.attempts if each is not attempt)
     match attempt.late:
         case None:
-            return not is_cancelled and not is_expired
+            return came_in_time or (not is_cancelled and not is_expired)
         case "cancelled":
             return is_cancelled
         case "expired":

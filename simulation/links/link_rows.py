@@ -19,7 +19,9 @@ _ATTEMPTS = """
                WHERE m.cause_id = t.id AND m.merchant_id = t.merchant_id AND 'float' IN (source, target)),
            date_part('epoch', t.created_at), date_part('epoch', t.ended_at), date_part('epoch', c.since),
            c.transaction_id IS NOT NULL, EXISTS (
-               SELECT FROM adopted_payments p WHERE p.merchant_id = t.merchant_id AND p.transaction_id = t.id)
+               SELECT FROM adopted_payments p WHERE p.merchant_id = t.merchant_id AND p.transaction_id = t.id), (
+               SELECT date_part('epoch', min(created_at)) FROM moves m
+               WHERE m.cause_id = t.id AND m.merchant_id = t.merchant_id AND source = 'float')
     FROM link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
     LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
     ORDER BY a.transaction_id
@@ -52,6 +54,7 @@ class AttemptRow:
     reported_at: float | None  # after its end, the last time
     is_corrected: bool
     is_adopted: bool = False
+    first_known_at: float | None = None  # when the ledger had its money first, also if nobody had decided whose it is
 
     @property
     def is_paid(self) -> bool:
@@ -99,6 +102,7 @@ def find_attempts(database: SimulatedDatabase) -> list[AttemptRow]:
             reported_at=_seconds(row[10]),
             is_corrected=row[11] == "t",
             is_adopted=row[12] == "t",
+            first_known_at=_seconds(row[13]),
         )
         for row in database.look().ask(_ATTEMPTS)
     ]

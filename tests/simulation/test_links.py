@@ -119,6 +119,12 @@ def test_money_is_late_by_when_it_was_known_to_have_come(
     assert link_oracle.is_lateness_right(_one(paid, expires_at=expires_at, cancelled_at=cancelled_at), paid) is is_right
 
 
+def test_money_that_operators_decide_about_after_the_end_of_a_link_came_when_its_network_reported_it() -> None:
+    paid = replace(LATER, first_known_at=5.0)
+    assert link_oracle.is_lateness_right(_one(paid, cancelled_at=6.0), paid)
+    assert not link_oracle.is_lateness_right(_one(paid, cancelled_at=4.9), paid)
+
+
 def test_a_second_payment_is_late_because_another_has_filled_the_link() -> None:
     late = replace(LATER, late="already_paid")
     assert link_oracle.is_lateness_right(_one(PAID, late), late)
