@@ -68,6 +68,7 @@ class BankDecisionRefusal(Code):
     NOT_OPEN = "bank_decision_not_open"
     NOT_A_DEBIT = "bank_decision_not_a_debit"
     CENTS = "bank_decision_cents"
+    OPEN = "bank_decision_open"
 
 
 class LineTerms(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -275,6 +276,7 @@ async def _require_possible(tx: Tx, exception: BankException, terms: LineTerms) 
         case BankAction.BOOK:
             if terms.account not in BOOKED_TO:
                 raise Invalid(code=BankDecisionRefusal.ACCOUNT, known=list(BOOKED_TO))
+            await _refuse_to_book_what_is_open(tx, line)
         case BankAction.MATCH if terms.booking_id and not terms.settlement_ids:
             await _require_booking(tx, line, terms.booking_id)
         case BankAction.MATCH if len(terms.settlement_ids) == 1 and not terms.booking_id:
@@ -285,6 +287,18 @@ async def _require_possible(tx: Tx, exception: BankException, terms: LineTerms) 
             await _require_adoptable(tx, exception, terms)
         case _:
             raise Invalid(code=BankDecisionRefusal.TERMS, action=terms.action)
+
+
+async def _refuse_to_book_what_is_open(tx: Tx, line: Line) -> None:
+    """A debit that is exactly the settlements which it names, and that are open, has paid them. If it were booked as
+    money of the house, they would wait for ever."""
+    named = list((await settlements.find_by_keys(tx, [line.key])).values())
+    if not named:
+        files = await payout_files.find_by_message(tx, {line.message_id, line.key})
+        named = await settlements.find(tx, {id_ for _, ids_ in files for id_ in ids_})
+    is_open = all(each.status in (SettlementStatus.REQUESTED, SettlementStatus.SENT) for each in named)
+    if named and is_open and -line.cents == 100 * sum(each.net_amount for each in named):
+        raise Conflict(code=BankDecisionRefusal.OPEN, name=", ".join(each.reference for each in named))
 
 
 async def _require_booking(tx: Tx, line: Line, booking_id: str) -> None:

@@ -6,7 +6,7 @@ same bytes.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -41,11 +41,11 @@ from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
 from malipo.settlement import business_days, payout_files
 from malipo.settlement.settlement import Settlement
-from malipo.settlement.store import bank_accounts
+from malipo.settlement.store import bank_accounts, bank_debits
 
 MOST_LINES = 1_000  # in one file
 _MOST_LOOKED_AT = 10_000  # that wait: the unfit must not keep the others out
-PAID_ALREADY = "paid"  # a line of the bank has the key: it was perhaps paid, and is not sent
+PAID_ALREADY = "paid"  # a line of the bank is perhaps of it, and it is not sent
 
 
 class GatheredFile(NamedTuple):
@@ -73,7 +73,7 @@ async def gather(
     await payer_accounts.lock(tx)
     account = await add_payer_account.find(tx, account_name)
     due = await payout_files.due_for_file(tx, _MOST_LOOKED_AT)
-    unfit = await _find_unfit(tx, {each.id: each.key for each in due}, now=now)
+    unfit = await _find_unfit(tx, [each.id for each in due], now=now)
     chosen = [each for each in due if each.id not in unfit][: min(limit, MOST_LINES)]
     if not chosen:
         raise Conflict(code=FileRefusal.NOTHING_DUE, left_out=len(unfit))
@@ -128,22 +128,24 @@ async def _lines(tx: Tx, file_id: str, chosen: Sequence[Settlement]) -> list[Fil
     return found
 
 
-async def _find_unfit(tx: Tx, keys: Mapping[str, str], *, now: datetime) -> dict[str, str]:
-    """Which of these settlements, with their keys, must not be sent now, and why. It stays so until the commit."""
-    return {**await payout_files.unfit_for_file(tx, list(keys), now=now), **await _find_paid(tx, keys)}
+async def _find_unfit(tx: Tx, settlement_ids: Collection[str], *, now: datetime) -> dict[str, str]:
+    """Which of these settlements must not be sent now, and why. It stays so until the commit."""
+    return {
+        **await payout_files.unfit_for_file(tx, settlement_ids, now=now),
+        **await _find_paid(tx, settlement_ids),
+    }
 
 
-async def _find_paid(connection: Conn, keys: Mapping[str, str]) -> dict[str, str]:
-    paid = await store.find_debited(connection, list(keys.values()))
-    return {id_: PAID_ALREADY for id_, key in keys.items() if key in paid}
+async def _find_paid(connection: Conn, settlement_ids: Collection[str]) -> dict[str, str]:
+    return dict.fromkeys(await bank_debits.find_perhaps_paid(connection, settlement_ids), PAID_ALREADY)
 
 
 async def facts(connection: Conn, proposal: Proposal, *, now: datetime) -> ShownTerms:
     """The file as it would be approved now: what is dropped is shown too."""
     file, account = await get_file(connection, proposal.subject), await _account(connection, proposal)
     lines = await store.find_lines(connection, file.id)
-    keys = {each.settlement_id: each.key for each in lines}
-    unfit = {**await payout_files.look_for_unfit(connection, list(keys), now=now), **await _find_paid(connection, keys)}
+    ids_ = [each.settlement_id for each in lines]
+    unfit = {**await payout_files.look_for_unfit(connection, ids_, now=now), **await _find_paid(connection, ids_)}
     sent = [each for each in lines if each.settlement_id not in unfit]
     terms = {
         "file": file.id,
@@ -188,7 +190,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
         # Perhaps settlements that a restored database does not know. Their merchants could ask for them again.
         raise Conflict(code=FileRefusal.UNKNOWN_DEBITS, count=unknown)
     lines = await store.find_lines(tx, file.id)
-    unfit = await _find_unfit(tx, {each.settlement_id: each.key for each in lines}, now=now)
+    unfit = await _find_unfit(tx, [each.settlement_id for each in lines], now=now)
     for why in sorted(set(unfit.values())):
         dropped = [id_ for id_, each in unfit.items() if each == why]
         await payout_files.leave_file(tx, dropped, file.id)

@@ -39,6 +39,7 @@ class BankExceptionKind(StrEnum):
     SUM_DIFFERS = "sum_differs"  # the MsgId of a file, and not the sum of its open transfers
     RETURN_WITHOUT_DEBIT = "return_without_debit"
     RETURNED_TWICE = "returned_twice"
+    WHICH_RETURN = "which_return"  # it was debited twice, and one of the two came back: the merchant's, or ours
     UNKNOWN_DEBIT = "unknown_debit"
     UNKNOWN_CREDIT = "unknown_credit"
 
@@ -67,6 +68,7 @@ class SettlementFact(msgspec.Struct, kw_only=True):
     payer_account_id: str | None = None  # from which it was paid, or is to be paid
     has_debit: bool = False  # a line has it as paid
     has_return: bool = False
+    is_paid_again: bool = False  # another debit of it has not come back
 
 
 class FileFact(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +134,7 @@ class _Book:
     def _debit(self, line: Line, settlement: SettlementFact) -> Decision:
         kind = _why_not_debit(line, settlement)
         if kind is not None:
+            settlement.is_paid_again |= kind is BankExceptionKind.TWICE
             return _exception(line, kind, settlement.id)
         settlement.status, settlement.has_debit = SettlementStatus.COMPLETED, True
         return Decision(line=line, meaning=Meaning.DEBIT, settlement_ids=(settlement.id,))
@@ -154,6 +157,8 @@ class _Book:
         if file.payer_account_id != line.payer_account_id:
             return _exception(line, BankExceptionKind.OTHER_ACCOUNT)
         if not open_:
+            for each in all_:
+                each.is_paid_again = True
             return _exception(line, BankExceptionKind.TWICE)
         if -line.cents != 100 * sum(each.net for each in open_):
             return _exception(line, BankExceptionKind.SUM_DIFFERS)
@@ -207,6 +212,8 @@ def _why_not_return(line: Line, settlement: SettlementFact) -> BankExceptionKind
         return BankExceptionKind.OTHER_AMOUNT
     if line.payer_account_id != settlement.payer_account_id:
         return BankExceptionKind.OTHER_ACCOUNT
+    if settlement.is_paid_again:
+        return BankExceptionKind.WHICH_RETURN
     return None
 
 

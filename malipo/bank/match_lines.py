@@ -29,7 +29,7 @@ from malipo.db import Conn, Tx
 from malipo.settlement import bank_outcomes
 from malipo.settlement.bank_outcomes import BankReturn, Debit
 from malipo.settlement.settlement import Settlement, SettlementStatus
-from malipo.settlement.store import settlements
+from malipo.settlement.store import bank_debits, settlements
 
 EXCEPTION_PREFIX = "bex_"
 _ENDS = (Meaning.DEBIT, Meaning.SUM, Meaning.RETURN)
@@ -143,6 +143,7 @@ async def _decide(connection: Conn, *, statement_id: str = "") -> tuple[list[Dec
         connection, {each.payout_file_id for each in known.values() if each.payout_file_id is not None}
     )
     payers_of_debits = await store.find_payers_of_debits(connection, list(known))
+    paid_again = await bank_debits.find_perhaps_paid(connection, list(known))
     facts = [
         SettlementFact(
             id=each.id,
@@ -153,6 +154,7 @@ async def _decide(connection: Conn, *, statement_id: str = "") -> tuple[list[Dec
             payer_account_id=payers_of_debits.get(each.id, payers.get(each.payout_file_id or "")),
             has_debit=each.completed_at is not None,
             has_return=each.completed_at is not None and each.status is SettlementStatus.RETURNED,
+            is_paid_again=each.completed_at is not None and each.id in paid_again,
         )
         for each in known.values()
     ]

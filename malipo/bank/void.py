@@ -25,7 +25,7 @@ from malipo.errors import Conflict, Missing
 from malipo.settlement import bank_outcomes, payout_files
 from malipo.settlement.bank_outcomes import BankReturn
 from malipo.settlement.settlement import Settlement, SettlementStatus
-from malipo.settlement.store import settlements
+from malipo.settlement.store import bank_debits, settlements
 
 # About a file only one of these may wait.
 ACTS = (Act.VOID_PAYOUT_FILE, Act.REFUSE_TRANSFERS)
@@ -172,10 +172,10 @@ async def _lines_named(tx: Tx, file: PayoutFile, names: Sequence[str]) -> list[F
 
 
 async def _require_open(tx: Tx, file: PayoutFile, lines: Sequence[FileLine]) -> None:
-    """Refuse if one of these has ended, or if a line of the bank has its key: then the bank has paid it, or perhaps."""
+    """Refuse if one of these has ended, or if a line of the bank is perhaps of it."""
     gather.require_allowed(file, FileAct.REFUSE)
     open_ = {each.id for each in await _open(tx, file)}
-    paid = await store.find_debited(tx, [each.key for each in lines])
+    paid = await bank_debits.find_perhaps_paid(tx, [each.settlement_id for each in lines])
     for each in lines:
-        if each.settlement_id not in open_ or each.key in paid:
+        if each.settlement_id not in open_ or each.settlement_id in paid:
             raise Conflict(code=FileRefusal.LINE_ENDED, file=file.id, name=each.reference)

@@ -19,7 +19,7 @@ from malipo.settlement.settlement import (
     SettlementNotCancellable,
     SettlementStatus,
 )
-from malipo.settlement.store import settlements
+from malipo.settlement.store import bank_debits, settlements
 from malipo.settlement.write_status import SettlementChange, write_changes
 
 
@@ -60,8 +60,11 @@ class CancelSettlements:
             return SettlementNotCancellable(before.status)
         if not await release.is_released(tx):
             return DatabaseRestored()  # A file with it may have been lost, and the bank has paid it.
-        if await settlements.is_debited(tx, before):
-            return SettlementNotCancellable(before.status)  # The bank has paid it, and operators adopt it.
+        if await bank_debits.is_any_unknown(tx):
+            return DatabaseRestored()  # Perhaps that debit is of the lost file.
+        # A debit that operators could only book, because it has another amount, keeps no money of the merchant.
+        if await bank_debits.find_perhaps_paid(tx, [before.id], also_booked=False):
+            return SettlementNotCancellable(before.status, is_perhaps_paid=True)
         now = self._clock()
         facts = {"cancelled_at": now, "cancelled_by": asked.by}
         [done] = await write_changes(tx, [SettlementChange(before, SettlementCause.WITHDRAWN, facts)], now=now)

@@ -78,8 +78,10 @@ class NoSuchSettlement(Missing):
 class SettlementNotCancellable(Conflict):
     code = "settlement_not_cancellable"
 
-    def __init__(self, status: SettlementStatus) -> None:
+    def __init__(self, status: SettlementStatus, *, is_perhaps_paid: bool = False) -> None:
         why = "it is in a file to the bank" if status is SettlementStatus.REQUESTED else f"this one is {status}"
+        if is_perhaps_paid:
+            why = "the bank's statement has a debit of it"
         super().__init__(f"A settlement can be cancelled while it is REQUESTED and in no file to the bank: {why}.")
 
 

@@ -82,6 +82,7 @@ DECISIONS = {
     "bank_decision_amount": "The line is {line}, and this is {other}: the amounts must be equal.",
     "bank_decision_not_open": "{name} is {status}: a debit needs one that was sent, and a return one that was paid.",
     "bank_decision_not_a_debit": "The line of {name} is not a debit that a restored database has lost.",
+    "bank_decision_open": "The line is exactly what is open of {name}: match or adopt it.",
     "bank_decision_cents": "The line of {name} has cents, and no settlement has.",
     "bank_nothing_waits": "Nothing about {name!r} waits for a second operator.",
     "bank_reason": "Say what the bank says, or what you have looked at, in {least} to {most} characters.",

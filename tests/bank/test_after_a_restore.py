@@ -15,6 +15,7 @@ from malipo.app.assemble import assemble
 from malipo.db import Database
 from malipo.errors import Conflict
 from malipo.ledger.accounts import Account
+from malipo.restore.installation import DatabaseRestored
 from malipo.restore.store import installation
 from malipo.settings import Settings
 from malipo.settlement import release
@@ -135,9 +136,7 @@ async def test_what_a_lost_file_has_paid_is_not_cancelled_and_not_sent_also_once
         known = await desk.requested(100_000)
     await restorable.copy()
     async with restorable.opened() as desk:
-        gathered = await desk.gather()
-        await desk.approve(gathered.file.id)
-        await desk.hand_in(gathered.file.id)
+        desk.move(-90_000, "FT1", key=known.key)  # by a lost file
     await restorable.restore()
     async with restorable.opened() as desk:
         desk.at = desk.now + 4 * DAY
@@ -153,7 +152,7 @@ async def test_what_a_lost_file_has_paid_is_not_cancelled_and_not_sent_also_once
             await desk.gather()
         assert (await desk.service.settlements.cancel(cancellation)).status is SettlementStatus.CANCELLED
         balances = await desk.balances()
-        assert (balances["bank"], balances["wallet"], balances["suspense"]) == (-900_000, 1_000_000, -100_000)
+        assert (balances["bank"], balances["wallet"], balances["suspense"]) == (-910_000, 1_000_000, -90_000)
 
 
 async def test_a_sum_of_a_lost_file_is_adopted_with_all_that_it_paid(restorable: RestorableDesk) -> None:
@@ -182,6 +181,27 @@ async def test_a_sum_of_a_lost_file_is_adopted_with_all_that_it_paid(restorable:
         assert await desk.statuses(*paid) == ["COMPLETED"] * 2
         await desk.reject(gathered.file.id)
         assert (await desk.balances())["bank"] == -880_000
+
+
+async def test_what_a_lost_file_has_perhaps_paid_in_one_sum_is_not_cancelled(restorable: RestorableDesk) -> None:
+    restorable.bank.change({"booksOneSum": True, "listsParts": False})
+    async with restorable.opened() as desk:
+        monday = desk.today
+        settlement = await desk.requested(100_000)
+    await restorable.copy()
+    async with restorable.opened() as desk:
+        gathered = await desk.gather()
+        await desk.approve(gathered.file.id)
+        await desk.hand_in(gathered.file.id)
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        desk.at = desk.now + 4 * DAY
+        await desk.bring(monday, monday + 3 * DAY)
+        await release_settlements(desk)
+        assert await desk.kinds() == ["unknown_key"]
+        with pytest.raises(DatabaseRestored):
+            await desk.service.settlements.cancel(SettlementCancellation(desk.merchant.id, settlement.id, "key_1"))
+        assert (await desk.balances())["wallet"] == 900_000
 
 
 async def test_a_return_of_what_was_adopted_gives_the_wallet_what_it_bore(restorable: RestorableDesk) -> None:

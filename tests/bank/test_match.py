@@ -155,6 +155,18 @@ def test_a_second_debit_with_one_key_is_an_exception() -> None:
     assert told(LineCandidates([settlement()], [file()]), *lines) == ["debit", "twice"]
 
 
+def test_of_two_debits_nobody_can_say_which_came_back() -> None:
+    """The merchant has its money, and perhaps only the second debit, ours, comes back."""
+    lines = [
+        line(1, -1_000_000, key=KEYS[0]),
+        line(2, -1_000_000, key=KEYS[0]),
+        line(3, 1_000_000, key=KEYS[0], booked_on=TUESDAY),
+    ]
+    assert told(Facts([settlement()], [file()]), *lines) == ["debit", "twice", "which_return"]
+    again = settlement(status="COMPLETED", is_paid_again=True)
+    assert told(Facts([again], [file()]), lines[2]) == ["which_return"]
+
+
 def test_money_comes_back_once() -> None:
     lines = [
         line(1, -1_000_000, key=KEYS[0]),

@@ -181,20 +181,5 @@ async def is_on_a_statement(connection: Conn, file: PayoutFile) -> bool:
     )
 
 
-async def find_debited(connection: Conn, keys: Sequence[str]) -> set[str]:
-    """Which of these keys a debit has on any statement, also on one that waits for its second operator, and also if
-    operators have booked the line: the bank has paid it, or perhaps."""
-    rows = await connection.fetch(
-        """
-        SELECT DISTINCT b.key FROM bank_lines b
-        JOIN bank_statement_lines s ON s.line_id = b.id
-        JOIN bank_statements f ON f.id = s.statement_id AND f.state IN ('waiting', 'taken')
-        WHERE b.key = ANY($1) AND b.cents < 0
-        """,
-        list(keys),
-    )
-    return {row["key"] for row in rows}
-
-
 def _file(columns: dict[str, Any]) -> PayoutFile:
     return msgspec.convert({**columns, "status": FileStatus(columns["status"])}, PayoutFile)

@@ -279,23 +279,6 @@ async def find_owing(connection: Conn) -> list[Settlement]:
     return [settlement_of(row) for row in rows]
 
 
-async def is_debited(connection: Conn, settlement: Settlement) -> bool:
-    """Whether a line of the bank has paid it by its key, and operators have not decided about the line yet."""
-    return bool(
-        await connection.fetchval(
-            """
-            SELECT EXISTS (
-                SELECT FROM bank_lines b
-                JOIN bank_statement_lines s ON s.line_id = b.id
-                JOIN bank_statements f ON f.id = s.statement_id AND f.state IN ('waiting', 'taken')
-                WHERE b.key = $1 AND b.cents < 0
-                  AND NOT EXISTS (SELECT FROM bank_line_matches m WHERE m.line_id = b.id))
-            """,
-            settlement.key,
-        )
-    )
-
-
 async def find_inactive_merchants(connection: Conn, merchant_ids: Collection[str]) -> set[str]:
     rows = await connection.fetch(
         "SELECT id FROM merchants WHERE id = ANY($1::text[]) AND NOT is_active", list(set(merchant_ids))

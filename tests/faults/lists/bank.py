@@ -7,6 +7,7 @@ _FILES = ("bank/test_payout_file.py",)
 _STATEMENT = ("bank/test_statement.py",)
 _STEPS = ("bank/test_pay_and_match.py", "bank/test_statements_and_files.py")
 _RESTORE = ("bank/test_after_a_restore.py",)
+_PAID = ("bank/test_paid_already.py",)
 
 FAULTS = (
     Fault(
@@ -188,7 +189,7 @@ FAULTS = (
     Fault(
         "the approval does not look at the settlements again",
         "apply",
-        "unfit = await _find_unfit(tx, {each.settlement_id: each.key for each in lines}, now=now)",
+        "unfit = await _find_unfit(tx, [each.settlement_id for each in lines], now=now)",
         "unfit: dict[str, str] = {}",
         "A merchant who owes money is paid out.",
         ("bank/test_pay_and_match.py", *_RESTORE),
@@ -196,7 +197,7 @@ FAULTS = (
     Fault(
         "what the bank has paid already is gathered and approved",
         "_find_paid",
-        "return {id_: PAID_ALREADY for id_, key in keys.items() if key in paid}",
+        "return dict.fromkeys(await bank_debits.find_perhaps_paid(connection, settlement_ids), PAID_ALREADY)",
         "return {}",
         "After a restore a settlement is paid again.",
         (*_RESTORE, "bank/test_statements_and_files.py"),
@@ -228,7 +229,7 @@ FAULTS = (
     Fault(
         "a transfer that has ended is refused",
         "_require_open",
-        "if each.settlement_id not in open_ or each.key in paid:",
+        "if each.settlement_id not in open_ or each.settlement_id in paid:",
         "if False:",
         "A settlement that the bank has paid is back in the wallet.",
         ("bank/test_statements_and_files.py",),
@@ -298,14 +299,6 @@ FAULTS = (
         ("bank/test_statements_and_files.py",),
     ),
     Fault(
-        "what operators have booked is gathered again",
-        "find_debited",
-        "WHERE b.key = ANY($1) AND b.cents < 0",
-        "WHERE b.key = ANY($1) AND b.cents < 0 AND NOT EXISTS (SELECT FROM bank_line_matches m WHERE m.line_id = b.id)",
-        "After a restore a settlement is paid again whose line could not be adopted.",
-        _RESTORE,
-    ),
-    Fault(
         "a file is approved that was approved or voided",
         "apply",
         "require_allowed(file, FileAct.APPROVE)",
@@ -328,5 +321,61 @@ FAULTS = (
         "pass",
         "A file is voided while a statement completes its settlements.",
         ("bank/test_statements_and_files.py",),
+    ),
+    Fault(
+        "what the bank has perhaps paid is cancelled",
+        "CancelSettlements._cancel",
+        "if await bank_debits.find_perhaps_paid(tx, [before.id], also_booked=False):",
+        "if False:",
+        "The merchant has the money at its bank, and in its wallet.",
+        _PAID,
+    ),
+    Fault(
+        "what a lost file has perhaps paid as a sum is cancelled",
+        "CancelSettlements._cancel",
+        "if await bank_debits.is_any_unknown(tx):",
+        "if False:",
+        "The merchant has the money at its bank, and in its wallet.",
+        _RESTORE,
+    ),
+    Fault(
+        "the sum of a voided file says nothing of its settlements",
+        "find_perhaps_paid",
+        "(l.why_left = 'voided' OR l.left_at IS NULL",
+        "(l.left_at IS NULL",
+        "They are gathered again, and paid twice.",
+        _PAID,
+    ),
+    Fault(
+        "a debit that is booked to the house was not paid",
+        "find_perhaps_paid",
+        "FILTER (WHERE l.is_of_it AND m.meaning IN ('house', 'booking')) < 0",
+        "FILTER (WHERE l.is_of_it AND m.meaning IN ('house', 'booking')) > 0",
+        "One operator books a debit to losses, and the settlement is paid or given back again.",
+        _PAID,
+    ),
+    Fault(
+        "a statement that waits for its second operator shows no debit",
+        "find_perhaps_paid",
+        "f.state IN ('waiting', 'taken')",
+        "f.state = 'taken'",
+        "A transfer is noted as refused that the bank has paid.",
+        _PAID,
+    ),
+    Fault(
+        "our own second debit that comes back is the merchant's return",
+        "_why_not_return",
+        "if settlement.is_paid_again:",
+        "if False:",
+        "The merchant has its money, and its wallet gets it too.",
+        (*_MATCH, *_PAID),
+    ),
+    Fault(
+        "the debit of a settlement that waits is booked to the house",
+        "_refuse_to_book_what_is_open",
+        "if named and is_open and -line.cents == 100 * sum(each.net_amount for each in named):",
+        "if False:",
+        "One operator books it, the merchant cancels the settlement, and has the money twice.",
+        _PAID,
     ),
 )

@@ -76,14 +76,6 @@ FAULTS = (
         _RESTORE,
     ),
     Fault(
-        "a settlement is cancelled that a lost file has paid",
-        "CancelSettlements._cancel",
-        "if await settlements.is_debited(tx, before):",
-        "if False:",
-        "The merchant has it from the bank, and in the wallet again.",
-        ("bank/test_after_a_restore.py",),
-    ),
-    Fault(
         "a settlement is made although its key was used",
         "_find_made",
         "if request.key is None:",

@@ -1,0 +1,156 @@
+"""What the bank has paid, or perhaps has, is not sent again and does not go back to the wallet: whatever became of the
+line that says so."""
+
+from datetime import timedelta
+
+import pytest
+
+from malipo.bank.payout_file import PayoutFile
+from malipo.errors import Conflict
+from malipo.settlement.cancel import SettlementCancellation
+from malipo.settlement.settlement import Settlement, SettlementNotCancellable
+from tests.bank.bank_desk import BankDesk
+
+DAY = timedelta(days=1)
+
+
+async def voided(desk: BankDesk, *amounts: int) -> tuple[PayoutFile, bytes, list[Settlement]]:
+    """A file that the bank has refused, and its bytes, which somebody still has."""
+    file, found = await desk.approved(*amounts)
+    content = await desk.download(file.id)
+    await desk.void(file.id, refused=f"NMB has refused {file.message_id}")
+    await desk.approve(file.id)
+    assert await desk.statuses(*found) == ["REQUESTED"] * len(found)
+    return file, content, found
+
+
+async def cancel(desk: BankDesk, settlement: Settlement) -> Settlement:
+    asked = SettlementCancellation(settlement.merchant_id, settlement.id, "key_1")
+    return await desk.service.settlements.cancel(asked)
+
+
+@pytest.mark.parametrize("has_parts", [True, False])
+async def test_a_voided_file_that_was_handed_in_as_a_sum_is_not_paid_by_another_one(
+    desk: BankDesk, has_parts: bool
+) -> None:
+    desk.bank.change({"booksOneSum": True, "listsParts": has_parts})
+    _, content, found = await voided(desk, 100_000, 20_000)
+    other = await desk.requested(3_000)
+    desk.bank.take(content, desk.today)
+    await desk.bring(desk.today)
+    gathered = await desk.gather()
+    assert [each.settlement_id for each in gathered.lines] == [other.id]
+    assert gathered.left_out == {each.id: "paid" for each in found}
+
+
+async def test_a_file_that_was_gathered_before_the_sum_of_a_voided_one_came_is_approved_without_it(
+    desk: BankDesk,
+) -> None:
+    desk.bank.change({"booksOneSum": True, "listsParts": False})
+    _, content, _ = await voided(desk, 100_000, 20_000)
+    gathered = await desk.gather()
+    desk.bank.take(content, desk.today)
+    await desk.bring(desk.today)
+    with pytest.raises(Conflict, match="payout_file_nothing_left"):
+        await desk.approve(gathered.file.id)
+
+
+async def test_what_a_statement_shows_that_waits_for_its_second_operator_is_not_sent_again(desk: BankDesk) -> None:
+    _, content, [lost] = await voided(desk, 100_000)
+    gathered = await desk.gather()
+    await desk.reject(gathered.file.id)
+    await cancel(desk, lost)
+    paid = await desk.approved(50_000)
+    _, voided_content, _ = await voided(desk, 7_000)
+    gathered = await desk.gather()
+    for each in (content, voided_content):
+        desk.bank.take(each, desk.today)
+    await desk.hand_in(paid[0].id)
+    assert (await desk.bring(desk.today, limit=0)).statement.state == "waiting"
+    assert await desk.exceptions() == []
+    with pytest.raises(Conflict, match="payout_file_nothing_left"):
+        await desk.approve(gathered.file.id)
+
+
+async def test_a_debit_of_a_settlement_that_waits_is_adopted_and_is_not_the_houses(desk: BankDesk) -> None:
+    _, content, [settlement] = await voided(desk, 100_000)
+    desk.bank.take(content, desk.today)
+    await desk.bring(desk.today)
+    [exception] = await desk.exceptions()
+    with pytest.raises(Conflict, match="bank_decision_open"):
+        await desk.decide(exception, "book", account="losses")
+    await desk.decide(exception, "adopt", settlement_ids=(settlement.id,))
+    await desk.approve(exception.id)
+    assert await desk.statuses(settlement) == ["COMPLETED"]
+    assert (await desk.balances())["bank"] == -900_000
+
+
+async def test_what_one_operator_has_booked_to_the_house_was_paid_all_the_same(desk: BankDesk) -> None:
+    """The line has the wrong amount, so nobody can say that it is the transfer. It is not refused and paid again."""
+    file, [settlement] = await desk.approved(100_000)
+    desk.move(-100_500, "FT1", key=settlement.key)
+    await desk.bring(desk.today)
+    [exception] = await desk.exceptions()
+    assert (await desk.decide(exception, "book", account="suspense")).is_done
+    with pytest.raises(Conflict, match="payout_file_line_ended"):
+        await desk.refuse(file.id, settlement.key)
+    desk.at = desk.now + DAY
+    desk.move(100_500, "FT2", key=settlement.key)
+    await desk.bring(desk.today)
+    [exception] = await desk.exceptions()
+    await desk.decide(exception, "book", account="suspense")
+    await desk.refuse(file.id, settlement.key)
+    await desk.approve(file.id)
+    assert await desk.statuses(settlement) == ["RETURNED"]
+    assert (await desk.balances())["wallet"] == 1_000_000
+
+
+async def test_what_the_bank_perhaps_has_paid_is_not_cancelled(desk: BankDesk) -> None:
+    _, content, [settlement] = await voided(desk, 100_000)
+    desk.bank.take(content, desk.today)
+    await desk.bring(desk.today)
+    assert await desk.kinds() == ["not_sent"]
+    with pytest.raises(SettlementNotCancellable):
+        await cancel(desk, settlement)
+    assert (await desk.balances())["wallet"] == 900_000
+
+
+async def test_a_transfer_that_a_statement_shows_as_paid_is_not_noted_as_refused(desk: BankDesk) -> None:
+    file, [settlement] = await desk.approved(100_000)
+    await desk.hand_in(file.id)
+    assert (await desk.bring(desk.today, limit=0)).statement.state == "waiting"
+    with pytest.raises(Conflict, match="payout_file_line_ended"):
+        await desk.refuse(file.id, settlement.key)
+    assert await desk.statuses(settlement) == ["SENT"]
+
+
+@pytest.mark.parametrize("is_sum", [True, False])
+@pytest.mark.parametrize("is_booked", [True, False])
+async def test_a_second_debit_that_the_bank_gives_back_is_no_return(
+    desk: BankDesk, is_sum: bool, is_booked: bool
+) -> None:
+    """The file was handed in twice. The merchant has its money, and the bank sends ours back, with the same key."""
+    desk.bank.change({"booksOneSum": is_sum, "listsParts": False})
+    file, [settlement] = await desk.approved(100_000)
+    content = await desk.download(file.id)
+    for _ in range(2):
+        desk.bank.take(content, desk.today)
+    await desk.bring(desk.today)
+    assert (await desk.statuses(settlement), await desk.kinds()) == (["COMPLETED"], ["twice"])
+    if is_booked:
+        [exception] = await desk.exceptions()
+        assert (await desk.decide(exception, "book", account="suspense")).is_done
+    desk.at = desk.now + DAY
+    desk.move(100_000, "REVERSAL", key=settlement.key)
+    await desk.bring(desk.today)
+    assert await desk.statuses(settlement) == ["COMPLETED"]
+    assert (await desk.balances())["wallet"] == 900_000
+
+    # Both are the house's. When the merchant's own comes back too, it is a return again.
+    for exception in await desk.exceptions():
+        await desk.decide(exception, "book", account="suspense")
+    desk.at = desk.now + DAY
+    desk.move(100_000, "RETURN", key=settlement.key)
+    await desk.bring(desk.today)
+    assert (await desk.statuses(settlement), await desk.kinds()) == (["RETURNED"], [])
+    await desk.balances()
