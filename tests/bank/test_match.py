@@ -162,9 +162,9 @@ def test_of_two_debits_nobody_can_say_which_came_back() -> None:
         line(2, -1_000_000, key=KEYS[0]),
         line(3, 1_000_000, key=KEYS[0], booked_on=TUESDAY),
     ]
-    assert told(Facts([settlement()], [file()]), *lines) == ["debit", "twice", "which_return"]
+    assert told(LineCandidates([settlement()], [file()]), *lines) == ["debit", "twice", "which_return"]
     again = settlement(status="COMPLETED", is_paid_again=True)
-    assert told(Facts([again], [file()]), lines[2]) == ["which_return"]
+    assert told(LineCandidates([again], [file()]), lines[2]) == ["which_return"]
 
 
 def test_money_comes_back_once() -> None:
