@@ -38,7 +38,7 @@ def add_commands(commands: Any) -> None:
     stop = add_subcommand(acts, "stop-account", _stop_account, "stop a bank account: nothing more is sent there")
     for each in (refuse, stop):
         each.add_argument("account", help="the id: bka_…")
-        each.add_argument("--reason", required=True, help="why, for the audit log")
+        each.add_argument("--reason", required=True, help="why: the merchant's people and the audit log see it")
     cancel = add_subcommand(acts, "cancel", _cancel, "cancel a settlement that is in no file to the bank")
     cancel.add_argument("settlement", help="the id: stl_…")
     collect = add_subcommand(acts, "collect", _collect, "propose to take what a wallet owes of an adopted settlement")

@@ -31,6 +31,8 @@ class BankCase:
     begin: Callable[..., Awaitable[bool]]  # whether it is done already
     subject: str = ""  # which an approval names; empty: only the proposal knows it
     words: list[str] = field(default_factory=list)  # after the command by which it begins
+    typed: list[tuple[str, str]] = field(default_factory=list)  # into the form of the page by which it begins
+    file: Path | None = None  # a statement that is not imported yet
 
     async def approve(self, **how: Any) -> object:
         async with self.desk.database.begin() as tx:
@@ -47,7 +49,12 @@ async def bank_case(service: Service, database: Database, folder: Path, act: Act
             return _add_account(desk)
         case Act.APPROVE_PAYOUT_FILE:
             await desk.requested(MORE)
-            return BankCase(desk, lambda by: _waits(desk.gather(by)), words=["--account", desk.bank.account])
+            return BankCase(
+                desk,
+                lambda by: _waits(desk.gather(by)),
+                words=["--account", desk.bank.account],
+                typed=[("account", desk.bank.account)],
+            )
         case Act.VOID_PAYOUT_FILE:
             file, _ = await desk.approved(MORE)
             said = f"{WHY}: {file.message_id} refused"
@@ -56,6 +63,7 @@ async def bank_case(service: Service, database: Database, folder: Path, act: Act
                 lambda by: _waits(desk.void(file.id, refused=said, by=by)),
                 file.id,
                 [file.id, "--refused", "--reason", said],
+                [("why", "refused"), ("reason", said)],
             )
         case Act.REFUSE_TRANSFERS:
             file, [settlement] = await desk.approved(MORE)
@@ -64,6 +72,7 @@ async def bank_case(service: Service, database: Database, folder: Path, act: Act
                 lambda by: _waits(desk.refuse(file.id, settlement.key, by=by)),
                 file.id,
                 [file.id, settlement.key, "--reason", WHY],
+                [("transfer", settlement.id), ("reason", WHY)],
             )
         case Act.IMPORT_BANK_STATEMENT:
             file, _ = await desk.approved(MORE)
@@ -77,6 +86,7 @@ async def bank_case(service: Service, database: Database, folder: Path, act: Act
                 lambda by: _waits(desk.withdraw(statement.id, by)),
                 statement.id,
                 [statement.id, "--reason", WHY],
+                [("reason", WHY)],
             )
     return await _decide(desk, act)
 
@@ -107,7 +117,8 @@ def _add_account(desk: BankDesk) -> BankCase:
             await add_payer_account.propose(tx, account, actor=by, now=clock.now())
         return False
 
-    return BankCase(desk, begin, bank.account, [bank.account, "--bic", bank.bic, "--name", bank.name])
+    typed = [("number", bank.account), ("bic", bank.bic), ("name", bank.name)]
+    return BankCase(desk, begin, bank.account, [bank.account, "--bic", bank.bic, "--name", bank.name], typed)
 
 
 def _import(desk: BankDesk, mark: str) -> BankCase:
@@ -117,7 +128,7 @@ def _import(desk: BankDesk, mark: str) -> BankCase:
     async def begin(by: Actor, **how: Any) -> bool:
         return (await desk.bring_file(path, by=by, **how)).proposal is None
 
-    return BankCase(desk, begin, words=[str(path)])
+    return BankCase(desk, begin, words=[str(path)], file=path)
 
 
 async def _decide(desk: BankDesk, act: Act) -> BankCase:
@@ -126,22 +137,24 @@ async def _decide(desk: BankDesk, act: Act) -> BankCase:
         case Act.BOOK_BANK_LINE:
             desk.move(-MORE, "RENT")
             action, how, words = "book", {"account": "suspense"}, ["--account", "suspense"]
+            typed = [("account", "suspense")]
         case Act.MATCH_BANK_LINE:
             file, [settlement] = await desk.approved(MORE)
             await desk.hand_in(file.id)
             await desk.bring(desk.today, limit=10 * MORE)
             desk.move(MORE, "BACK")
             action, how = "match", {"settlement_ids": (settlement.id,)}
-            words = ["--settlement", settlement.id]
+            words, typed = ["--settlement", settlement.id], [("settlements", settlement.reference)]
         case _:
             assert act is Act.ADOPT_SETTLEMENT
             desk.move(-MORE, "LOST", key=f"9ZZZZZZZ{secrets.token_hex(4).upper()}")
             action, how = "adopt", {"merchant_id": desk.merchant.id}
-            words = ["--merchant", desk.merchant.id]
+            words, typed = ["--merchant", desk.merchant.id], [("merchant", desk.merchant.id)]
     await desk.bring(desk.today)
     [found] = [each for each in await desk.exceptions() if each.line.reference in ("RENT", "BACK", "LOST")]
 
     async def begin(by: Actor, **more: Any) -> bool:
         return (await desk.decide(found, action, by=by, **how, **more)).is_done
 
-    return BankCase(desk, begin, found.id, [found.id, action, *words, "--reason", WHY])
+    typed += [("action", action), ("reason", WHY)]
+    return BankCase(desk, begin, found.id, [found.id, action, *words, "--reason", WHY], typed)

@@ -39,6 +39,7 @@ _UNDO = Door(("exceptions undo",), ("exceptions approve",))
 _STATEMENT = Door(("/operator/statements/{id}/propose",), ("/operator/statements/{id}/approve",))
 _WITHDRAWN = ("statements approve",)
 _SETTLEMENTS = ("settlements approve",)
+_SETTLED = ("/operator/settlements/approve",)
 _CLOSE = "/operator/close/{day}/close"
 
 
@@ -116,13 +117,22 @@ GRID: dict[str, Row] = {
     "note_reading": Row(SINGLE, Door(("/operator/floats/read",)), Door(("floats read",))),
     "create_merchant": Row(SINGLE, NO_PAGE, Door(("merchant create",))),
     "switch_merchant": Row(SINGLE, NO_PAGE, Door(("merchant deactivate", "merchant activate"))),
-    # Operators see and decide these at the command line.
-    "verify_bank_account": Row(TWO, NO_PAGE, Door(("settlements verify",), _SETTLEMENTS)),
-    "reject_bank_account": Row(SINGLE, NO_PAGE, Door(("settlements reject-account",))),
-    "stop_bank_account": Row(SINGLE, NO_PAGE, Door(("settlements stop-account",))),
-    "cancel_settlement": Row(SINGLE, NO_PAGE, Door(("settlements cancel",))),
-    "collect_settlement": Row(TWO, NO_PAGE, Door(("settlements collect",), _SETTLEMENTS)),
-    "release_settlements": Row(TWO, NO_PAGE, Door(("settlements release",), _SETTLEMENTS)),
+    "verify_bank_account": Row(
+        TWO,
+        Door(("/operator/bank-accounts/{id}/verify",), _SETTLED),
+        Door(("settlements verify",), _SETTLEMENTS),
+    ),
+    "reject_bank_account": Row(
+        SINGLE, Door(("/operator/bank-accounts/{id}/reject",)), Door(("settlements reject-account",))
+    ),
+    "stop_bank_account": Row(SINGLE, Door(("/operator/bank-accounts/{id}/stop",)), Door(("settlements stop-account",))),
+    "cancel_settlement": Row(SINGLE, Door(("/operator/settlements/{id}/cancel",)), Door(("settlements cancel",))),
+    "collect_settlement": Row(
+        TWO, Door(("/operator/settlements/{id}/collect",), _SETTLED), Door(("settlements collect",), _SETTLEMENTS)
+    ),
+    "release_settlements": Row(
+        TWO, Door(("/operator/settlements/release",), _SETTLED), Door(("settlements release",), _SETTLEMENTS)
+    ),
     # No page makes access for others.
     "make_key": Row(SINGLE, NO_PAGE, Door(("key create", "key revoke"))),
     "make_paying_key": Row(TWO, NO_PAGE, Door(("key create",), ("key approve",))),
@@ -140,17 +150,23 @@ GRID: dict[str, Row] = {
 }
 
 _BANK = ("bank approve",)
-# What operators do about our own bank is at the command line only.
+_AT_BANK = ("/operator/bank/approve",)
+_FILE, _LINE = "/operator/bank/files/{file}", "/operator/bank/exceptions/{bank_exception}"
+_OF_BANK = "/operator/bank/statements"
 GRID |= {
-    "add_payer_account": Row(TWO, NO_PAGE, Door(("bank add-account",), _BANK)),
-    "approve_payout_file": Row(TWO, NO_PAGE, Door(("bank gather",), _BANK)),
-    "void_payout_file": Row(TWO, NO_PAGE, Door(("bank void",), _BANK)),
-    "refuse_transfers": Row(TWO, NO_PAGE, Door(("bank refuse",), _BANK)),
-    "import_bank_statement": Row(TWO, NO_PAGE, Door(("bank import",), _BANK)),
-    "withdraw_bank_statement": Row(TWO, NO_PAGE, Door(("bank withdraw",), _BANK)),
-    "book_bank_line": Row(TWO, NO_PAGE, Door(("bank decide",), _BANK)),
-    "match_bank_line": Row(TWO, NO_PAGE, Door(("bank decide",), _BANK)),
-    "adopt_settlement": Row(TWO, NO_PAGE, Door(("bank decide",), _BANK)),
+    "add_payer_account": Row(TWO, Door(("/operator/bank",), _AT_BANK), Door(("bank add-account",), _BANK)),
+    "approve_payout_file": Row(TWO, Door(("/operator/bank/files/gather",), _AT_BANK), Door(("bank gather",), _BANK)),
+    "void_payout_file": Row(TWO, Door((f"{_FILE}/void",), _AT_BANK), Door(("bank void",), _BANK)),
+    "refuse_transfers": Row(TWO, Door((f"{_FILE}/refuse",), _AT_BANK), Door(("bank refuse",), _BANK)),
+    "import_bank_statement": Row(
+        TWO, Door((f"{_OF_BANK}/new/{{bank_upload}}/import",), _AT_BANK), Door(("bank import",), _BANK)
+    ),
+    "withdraw_bank_statement": Row(
+        TWO, Door((f"{_OF_BANK}/{{bank_statement}}/withdraw",), _AT_BANK), Door(("bank withdraw",), _BANK)
+    ),
+    "book_bank_line": Row(TWO, Door((f"{_LINE}/decide",), _AT_BANK), Door(("bank decide",), _BANK)),
+    "match_bank_line": Row(TWO, Door((f"{_LINE}/decide",), _AT_BANK), Door(("bank decide",), _BANK)),
+    "adopt_settlement": Row(TWO, Door((f"{_LINE}/decide",), _AT_BANK), Door(("bank decide",), _BANK)),
 }
 
 # Chains: who says how a file is read has a part in it, whoever imports it. A word of the status is said before the import,

@@ -4,7 +4,10 @@ import html
 import re
 from collections.abc import Mapping
 
+from malipo.approvals.act_rules import Act
+from malipo.dashboard.operator.bank import statements as bank_statements
 from malipo.ledger.transfers import Transfer
+from tests.approvals.bank_cases import BankCase
 from tests.approvals.door_cases import Case
 from tests.dashboard.operator.operator_pages import EVIDENCE, Operator
 from tests.dashboard.operator.statement_pages import import_from, sent
@@ -44,6 +47,11 @@ async def send(form: str, case: Case, operator: Operator, *, looks: Operator) ->
         upload = await sent(operator, case.file.read_bytes(), account=case.account, channel=case.channel or channel)
         said = {"word-0": "moved"} if form.endswith("/words") else MAPPED | {"moved": case.word, "name": case.layout}
         return await operator.surfer.post(upload + form[form.rindex("/") :], said)
+    if form.endswith("{bank_upload}/import"):
+        assert case.bank is not None
+        assert case.bank.file is not None
+        upload = await sent(operator, case.bank.file.read_bytes(), to=bank_statements.NEW, name=case.bank.file.name)
+        return await operator.surfer.post(f"{upload}/import")
     if form.endswith("/import"):
         assert case.file is not None
         assert case.payment is not None
@@ -51,8 +59,14 @@ async def send(form: str, case: Case, operator: Operator, *, looks: Operator) ->
         upload = await sent(operator, case.file.read_bytes(), account=case.account, channel=channel)
         return await import_from(operator, upload)
     page, fields, having = _page_of(form, case)
+    subject = case.bank.subject if case.bank is not None else case.subject
     action = form.format(
-        payment=case.payment.reference if case.payment else "", id=case.exception_id or case.file_id, day=case.day
+        payment=case.payment.reference if case.payment else "",
+        id=case.exception_id or case.file_id or subject,
+        day=case.day,
+        file=subject,
+        bank_statement=subject,
+        bank_exception=subject,
     )
     shown = hidden_in(await looks.surfer.get(page), action, having)
     seen = await operator.surfer.post(action, [*shown, *fields])
@@ -63,7 +77,16 @@ async def send(form: str, case: Case, operator: Operator, *, looks: Operator) ->
 
 def _page_of(form: str, case: Case) -> tuple[str, Fields, dict[str, str]]:
     """The page that has it, what is typed, and which of several forms it is."""
+    if case.bank is not None:
+        return _page_of_bank(form, case, case.bank)
     match form.split("/")[2:]:
+        case ["settlements" | "bank-accounts" as pages, _, _]:
+            how = "reason" if form.endswith(("reject", "stop")) else "evidence"
+            return f"/operator/{pages}/{case.subject}", [("how", "waive"), (how, EVIDENCE)], {}
+        case ["settlements", "release"]:
+            return "/operator/settlements", [("evidence", EVIDENCE)], {}
+        case ["settlements", "approve"]:
+            return f"/operator/{_SEEN_AT[case.act].format(case.subject)}", [], {"subject": case.subject}
         case ["cases", _, act]:
             assert case.payment is not None
             typed = [("outcome", case.outcome), ("evidence", EVIDENCE), ("despiteWaiting", "yes")]
@@ -95,6 +118,27 @@ def _page_of(form: str, case: Case) -> tuple[str, Fields, dict[str, str]]:
         case ["vouch"]:
             return "/operator/account", [], {"name": case.name}
     raise AssertionError(form)
+
+
+_SEEN_AT = {
+    Act.VERIFY_BANK_ACCOUNT: "bank-accounts/{}",
+    Act.COLLECT_SETTLEMENT: "settlements/{}",
+    Act.RELEASE_SETTLEMENTS: "settlements",
+}
+_OF_FILE = (Act.APPROVE_PAYOUT_FILE, Act.VOID_PAYOUT_FILE, Act.REFUSE_TRANSFERS)
+_OF_STATEMENT = (Act.IMPORT_BANK_STATEMENT, Act.WITHDRAW_BANK_STATEMENT)
+
+
+def _page_of_bank(form: str, case: Case, bank: BankCase) -> tuple[str, Fields, dict[str, str]]:
+    if case.act is Act.ADD_PAYER_ACCOUNT:
+        page = "/operator/bank"
+    elif form.endswith("/gather"):
+        page = "/operator/bank/files"
+    else:
+        of = "files" if case.act in _OF_FILE else "statements" if case.act in _OF_STATEMENT else "exceptions"
+        page = f"/operator/bank/{of}/{bank.subject}"
+    is_approval = form.endswith("/approve")
+    return page, [] if is_approval else bank.typed, {"subject": bank.subject} if is_approval else {}
 
 
 def _transfer(case: Case) -> Fields:

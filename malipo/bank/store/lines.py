@@ -199,17 +199,30 @@ async def _find_exceptions(connection: Conn, condition: str, *values: object) ->
     ]
 
 
+_SHOWN = """
+    SELECT b.id, b.payer_account_id, b.booked_on, b.cents, b.reference, b.key, b.details,
+           (SELECT min(m.meaning) FROM bank_line_matches m WHERE m.line_id = b.id) AS meaning,
+           ARRAY(SELECT m.subject_id FROM bank_line_matches m WHERE m.line_id = b.id ORDER BY 1) AS subjects,
+           (SELECT e.id FROM bank_exceptions e WHERE e.line_id = b.id AND e.resolved_at IS NULL) AS exception
+    FROM bank_lines b
+"""
+
+
 async def find_shown(connection: Conn, *, limit: int) -> list[ShownLine]:
     """The newest lines that count, with what they are."""
+    rows = await connection.fetch(f"{_SHOWN} WHERE {COUNTS} ORDER BY b.booked_on DESC, b.id DESC LIMIT $2", "", limit)
+    return [ShownLine(**dict(row)) for row in rows]
+
+
+async def find_of_statement(connection: Conn, statement_id: str, *, after: int, limit: int) -> list[ShownLine]:
+    """The lines of a statement, whether it counts or not: a part of them, in the order of their ids."""
     rows = await connection.fetch(
         f"""
-        SELECT b.id, b.payer_account_id, b.booked_on, b.cents, b.reference, b.key, b.details,
-               (SELECT min(m.meaning) FROM bank_line_matches m WHERE m.line_id = b.id) AS meaning,
-               ARRAY(SELECT m.subject_id FROM bank_line_matches m WHERE m.line_id = b.id ORDER BY 1) AS subjects,
-               (SELECT e.id FROM bank_exceptions e WHERE e.line_id = b.id AND e.resolved_at IS NULL) AS exception
-        FROM bank_lines b WHERE {COUNTS} ORDER BY b.booked_on DESC, b.id DESC LIMIT $2
+        {_SHOWN} JOIN bank_statement_lines s ON s.line_id = b.id
+        WHERE s.statement_id = $1 AND b.id > $2 ORDER BY b.id LIMIT $3
         """,
-        "",
+        statement_id,
+        after,
         limit,
     )
     return [ShownLine(**dict(row)) for row in rows]

@@ -7,6 +7,22 @@ from malipo.approvals.store import Proposal
 from malipo.dashboard.forms import Form
 from malipo.reconciliation.matching.exception import is_exception_id
 
+# With the subject in its place.
+_SETTLEMENT_PAGES = {
+    Act.VERIFY_BANK_ACCOUNT: "/operator/bank-accounts/{}",
+    Act.COLLECT_SETTLEMENT: "/operator/settlements/{}",
+    Act.RELEASE_SETTLEMENTS: "/operator/settlements",
+    Act.ADD_PAYER_ACCOUNT: "/operator/bank",
+    Act.APPROVE_PAYOUT_FILE: "/operator/bank/files/{}",
+    Act.VOID_PAYOUT_FILE: "/operator/bank/files/{}",
+    Act.REFUSE_TRANSFERS: "/operator/bank/files/{}",
+    Act.IMPORT_BANK_STATEMENT: "/operator/bank/statements/{}",
+    Act.WITHDRAW_BANK_STATEMENT: "/operator/bank/statements/{}",
+    Act.BOOK_BANK_LINE: "/operator/bank/exceptions/{}",
+    Act.MATCH_BANK_LINE: "/operator/bank/exceptions/{}",
+    Act.ADOPT_SETTLEMENT: "/operator/bank/exceptions/{}",
+}
+
 
 def page_of(proposal: Proposal) -> str:
     if proposal.action in BOOKINGS:
@@ -21,7 +37,9 @@ def page_of(proposal: Proposal) -> str:
         return "/operator/operators"
     if proposal.action is Act.RELEASE:
         return "/operator/restore"
-    if proposal.action is Act.MAKE_PAYING_KEY or proposal.action in (*BANK, *SETTLEMENT_ACTS):
+    if proposal.action in (*BANK, *SETTLEMENT_ACTS):
+        return _SETTLEMENT_PAGES[proposal.action].format(proposal.subject)
+    if proposal.action is Act.MAKE_PAYING_KEY:
         return "/operator"  # It lists what waits, and is shown in full at a terminal only.
     is_case = proposal.action in RESOLUTIONS and not is_exception_id(proposal.subject)
     return f"/operator/{'cases' if is_case else 'exceptions'}/{proposal.subject}"

@@ -8,12 +8,15 @@ from starlette.responses import Response
 
 from malipo.accounts.reauthentication import SensitiveAct
 from malipo.approvals.act_rules import (
+    BANK,
+    BANK_LINES,
     BOOKINGS,
     CANCELS,
     CLOSES,
     EXCEPTION_ACTIONS,
     EXCEPTION_UNDOS,
     RESOLUTIONS,
+    SETTLEMENT_ACTS,
     STATEMENT_UNDOS,
     Act,
     confirmation_of,
@@ -38,6 +41,10 @@ from malipo.dashboard.operator import (
     vouch,
 )
 from malipo.dashboard.operator.account import OWN
+from malipo.dashboard.operator.bank import decide as decide_bank
+from malipo.dashboard.operator.bank import exceptions as bank_exceptions
+from malipo.dashboard.operator.bank import files, our_accounts
+from malipo.dashboard.operator.bank import statements as bank_statements
 from malipo.dashboard.operator.books import journal_files, month_end, safeguarding, suspense, trial_balance
 from malipo.dashboard.operator.login_pages import LOGIN
 from malipo.dashboard.operator.reconciliation import (
@@ -52,6 +59,8 @@ from malipo.dashboard.operator.reconciliation import (
     withdraw_statement,
 )
 from malipo.dashboard.operator.request import OperatorRequest
+from malipo.dashboard.operator.settlements import bank_accounts, settlement_detail, settlement_list
+from malipo.dashboard.operator.settlements import decide as decide_settlement
 from malipo.dashboard.trusted_browser_pages import ending_trust, read_alert
 from malipo.operators.roles import Right
 
@@ -109,6 +118,55 @@ PAGES = [
     OperatorPage("GET", booking_history.PATH, booking_history.show),
     OperatorPage("POST", "/operator/bookings/approve", bookings.approve, does=BOOKINGS),
     OperatorPage("POST", "/operator/bookings/reject", bookings.reject),
+    OperatorPage("GET", settlement_list.PATH, settlement_list.show),
+    OperatorPage(
+        "POST", f"{settlement_list.PATH}/release", settlement_list.propose_release, does=(Act.RELEASE_SETTLEMENTS,)
+    ),
+    OperatorPage("POST", f"{settlement_list.PATH}/approve", decide_settlement.approve, does=SETTLEMENT_ACTS),
+    OperatorPage("POST", f"{settlement_list.PATH}/reject", decide_settlement.reject),
+    OperatorPage("GET", f"{settlement_list.PATH}/{{id}}", settlement_detail.show),
+    OperatorPage(
+        "POST", f"{settlement_list.PATH}/{{id}}/cancel", settlement_detail.cancel, does=(Act.CANCEL_SETTLEMENT,)
+    ),
+    OperatorPage(
+        "POST", f"{settlement_list.PATH}/{{id}}/collect", settlement_detail.collect, does=(Act.COLLECT_SETTLEMENT,)
+    ),
+    OperatorPage("GET", bank_accounts.PATH, bank_accounts.show_all),
+    OperatorPage("GET", f"{bank_accounts.PATH}/{{id}}", bank_accounts.show),
+    OperatorPage("POST", f"{bank_accounts.PATH}/{{id}}/verify", bank_accounts.verify, does=(Act.VERIFY_BANK_ACCOUNT,)),
+    OperatorPage("POST", f"{bank_accounts.PATH}/{{id}}/reject", bank_accounts.reject, does=(Act.REJECT_BANK_ACCOUNT,)),
+    OperatorPage("POST", f"{bank_accounts.PATH}/{{id}}/stop", bank_accounts.stop, does=(Act.STOP_BANK_ACCOUNT,)),
+    OperatorPage("GET", our_accounts.PATH, our_accounts.show),
+    OperatorPage("POST", our_accounts.PATH, our_accounts.add, does=(Act.ADD_PAYER_ACCOUNT,)),
+    OperatorPage("POST", f"{our_accounts.PATH}/approve", decide_bank.approve, does=BANK),
+    OperatorPage("POST", f"{our_accounts.PATH}/reject", decide_bank.reject),
+    OperatorPage("GET", files.PATH, files.show_all),
+    OperatorPage("POST", f"{files.PATH}/gather", files.gather_file, does=(Act.APPROVE_PAYOUT_FILE,)),
+    OperatorPage("GET", f"{files.PATH}/{{file}}", files.show),
+    OperatorPage("POST", f"{files.PATH}/{{file}}/download", files.download),
+    OperatorPage("POST", f"{files.PATH}/{{file}}/void", files.propose_void, does=(Act.VOID_PAYOUT_FILE,)),
+    OperatorPage("POST", f"{files.PATH}/{{file}}/refuse", files.propose_refusal, does=(Act.REFUSE_TRANSFERS,)),
+    OperatorPage("GET", bank_statements.PATH, bank_statements.show_all),
+    OperatorPage("GET", bank_statements.NEW, bank_statements.show_form),
+    OperatorPage("POST", bank_statements.NEW, bank_statements.receive_upload),
+    OperatorPage("GET", f"{bank_statements.NEW}/{{bank_upload}}", bank_statements.show_upload),
+    OperatorPage(
+        "POST",
+        f"{bank_statements.NEW}/{{bank_upload}}/import",
+        bank_statements.import_,
+        does=(Act.IMPORT_BANK_STATEMENT,),
+    ),
+    OperatorPage("GET", f"{bank_statements.PATH}/{{bank_statement}}", bank_statements.show),
+    OperatorPage(
+        "POST",
+        f"{bank_statements.PATH}/{{bank_statement}}/withdraw",
+        bank_statements.propose_withdrawal,
+        does=(Act.WITHDRAW_BANK_STATEMENT,),
+    ),
+    OperatorPage("GET", bank_exceptions.PATH, bank_exceptions.show_all),
+    OperatorPage("POST", f"{bank_exceptions.PATH}/match", bank_exceptions.match_again),
+    OperatorPage("GET", f"{bank_exceptions.PATH}/{{bank_exception}}", bank_exceptions.show),
+    OperatorPage("POST", f"{bank_exceptions.PATH}/{{bank_exception}}/decide", bank_exceptions.decide, does=BANK_LINES),
     OperatorPage("GET", statements.PATH, statements.show_all),
     OperatorPage("GET", new_statement.NEW, new_statement.show_form),
     OperatorPage("POST", new_statement.NEW, new_statement.receive_upload),

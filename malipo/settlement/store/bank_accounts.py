@@ -123,6 +123,12 @@ async def find_unverified(connection: Conn) -> list[BankAccount]:
     return [_account_of(row) for row in rows]
 
 
+async def find_latest(connection: Conn, *, limit: int) -> list[BankAccount]:
+    """Of all merchants, the newest first."""
+    rows = await connection.fetch(f"{_ACCOUNTS} ORDER BY a.created_at DESC, a.id DESC LIMIT $1", limit)
+    return [_account_of(row) for row in rows]
+
+
 async def verify(tx: Tx, account: BankAccount, *, now: datetime, usable_from: datetime) -> None:
     """Mark an account as verified. The caller has locked it."""
     await tx.execute(

@@ -51,6 +51,7 @@ async def send(
     name: str = "taarifa.csv",
     channel: str = "TIGO_PESA",
     token: str | None = None,
+    to: str = NEW,
     **more: str,
 ) -> Seen:
     """As the form sends it: the fields first, then the file. A line is of one account, so its receipt names that."""
@@ -65,7 +66,7 @@ async def send(
         form.add_field(field, value)
     form.add_field("file", io.BytesIO(content), filename=name, content_type="text/csv")
     sent = surfer.headers | {"Origin": surfer.url, "Sec-Fetch-Site": "same-origin"}
-    async with surfer.http.post(surfer.url + NEW, data=form, headers=sent, allow_redirects=False) as answer:
+    async with surfer.http.post(surfer.url + to, data=form, headers=sent, allow_redirects=False) as answer:
         return Seen(answer.status, await answer.text(), answer.headers)
 
 

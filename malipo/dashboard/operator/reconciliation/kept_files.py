@@ -7,7 +7,7 @@ import re
 import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Generic, TypeVar
 
 import msgspec
 
@@ -31,11 +31,16 @@ class NotKept(Missing):
         super().__init__(self.sentence)
 
 
-class FileDescription(msgspec.Struct, frozen=True):
-    """The facts that the operator gave about the file."""
+class KeptFile(msgspec.Struct, frozen=True):
+    """Whose it is, and how it is called."""
 
     operator_id: str
     name: str
+
+
+class FileDescription(KeptFile, frozen=True):
+    """The facts that the operator gave about the statement of a network."""
+
     channel: Channel
     account: str = ""
     profile: str | None = None  # None: the one that knows its columns
@@ -43,9 +48,15 @@ class FileDescription(msgspec.Struct, frozen=True):
     ends: str = ""
 
 
-class KeptFiles:
-    def __init__(self, data_dir: Path) -> None:
-        self._folder = data_dir / _FOLDER
+About = TypeVar("About", bound=KeptFile)
+
+
+class KeptFiles(Generic[About]):
+    """`about` is what is known of each file."""
+
+    def __init__(self, data_dir: Path, about: type[About], *, folder: str = _FOLDER) -> None:
+        self._folder = data_dir / folder
+        self._about = about
 
     def begin(self, now: datetime) -> tuple[str, BinaryIO]:
         """A new one, and the file to write it to."""
@@ -55,21 +66,21 @@ class KeptFiles:
         folder.mkdir(mode=0o700, parents=True)
         return id_, (folder / "statement").open("xb")
 
-    def keep(self, id_: str, about: FileDescription) -> None:
+    def keep(self, id_: str, about: About) -> None:
         folder = self._folder / id_
         (folder / "statement").rename(folder / about.name)
         (folder / _ABOUT).write_bytes(msgspec.json.encode(about))
 
-    def change(self, id_: str, about: FileDescription) -> None:
+    def change(self, id_: str, about: About) -> None:
         (self._folder / id_ / _ABOUT).write_bytes(msgspec.json.encode(about))
 
-    def find(self, id_: str, *, operator_id: str) -> tuple[Path, FileDescription]:
+    def find(self, id_: str, *, operator_id: str) -> tuple[Path, About]:
         """The file, with its uploader's statements about it. Nobody sees a file that another operator has uploaded."""
         if not _ID.fullmatch(id_):
             raise NotKept
         folder = self._folder / id_
         try:
-            about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=FileDescription)
+            about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=self._about)
         except (OSError, msgspec.MsgspecError):
             raise NotKept from None
         if about.operator_id != operator_id or not (folder / about.name).is_file():

@@ -107,8 +107,8 @@ async def _look(request: OperatorRequest, act: Callable[[], StatementPreview]) -
     return await while_connected(request.http, turns.read(request.owner.id, act))
 
 
-def _files(request: OperatorRequest) -> KeptFiles:
-    return KeptFiles(request.parts.settings.data_dir)
+def _files(request: OperatorRequest) -> KeptFiles[FileDescription]:
+    return KeptFiles(request.parts.settings.data_dir, FileDescription)
 
 
 def _mistakes(request: OperatorRequest, form: Form, *, is_empty: bool) -> dict[str, str]:

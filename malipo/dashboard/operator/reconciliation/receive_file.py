@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from malipo.dashboard import csrf
 from malipo.dashboard.file_upload import BrokenForm, Part, parts_of
@@ -44,7 +44,7 @@ class ReceivedFile:
             raise BrokenForm from None
 
 
-async def receive(request: OperatorRequest, files: KeptFiles) -> ReceivedFile:
+async def receive(request: OperatorRequest, files: KeptFiles[Any]) -> ReceivedFile:
     """The form that was sent, with its file. If it is refused, nothing stays on disk."""
     received = ReceivedFile()
     try:
@@ -63,7 +63,7 @@ async def receive(request: OperatorRequest, files: KeptFiles) -> ReceivedFile:
     return received
 
 
-async def _begin(request: OperatorRequest, files: KeptFiles, received: ReceivedFile, part: Part) -> None:
+async def _begin(request: OperatorRequest, files: KeptFiles[Any], received: ReceivedFile, part: Part) -> None:
     received._is_in_file = part.filename is not None
     if part.filename is None:
         received.pairs.append((part.name, b""))

@@ -1,0 +1,1 @@
+"""Pages of merchants' settlements and bank accounts, for operators."""
