@@ -7,6 +7,7 @@
 All need the exact amount. Settlements are matched and adopted by two operators; a booking takes two above an amount.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
@@ -260,13 +261,19 @@ async def _adopt(tx: Tx, line: Line, terms: LineTerms, *, by: str, reference_pre
         )
 
     if not terms.settlement_ids:
-        return [_match_of(line, await paid(terms.merchant_id, terms.key or line.key, -line.cents // 100))]
-    adopted = []
-    for each in await _get_settlements(tx, terms):
+        key = terms.key or line.key
+        await _take_out_of_files(tx, (await settlements.find_by_keys(tx, [key])).values(), now=now)
+        return [_match_of(line, await paid(terms.merchant_id, key, -line.cents // 100))]
+    await _take_out_of_files(tx, found := await _get_settlements(tx, terms), now=now)
+    adopted = [await paid(each.merchant_id, each.key, each.net_amount) for each in found]
+    return [_match_of(line, each, is_part=len(adopted) > 1) for each in adopted]
+
+
+async def _take_out_of_files(tx: Tx, paid: Iterable[Settlement], *, now: datetime) -> None:
+    """A file that was gathered and is not approved must not pay them again."""
+    for each in paid:
         if each.status is SettlementStatus.REQUESTED and each.payout_file_id is not None:
             await payout_files.drop_lines(tx, each.payout_file_id, [each.id], why="adopted", now=now)
-        adopted.append(await paid(each.merchant_id, each.key, each.net_amount))
-    return [_match_of(line, each, is_part=len(adopted) > 1) for each in adopted]
 
 
 async def _require_possible(tx: Tx, exception: BankException, terms: LineTerms) -> None:

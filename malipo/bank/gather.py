@@ -211,7 +211,9 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
         approved_at=now,
     )
     await store.approve(tx, approved, content)
-    await payout_files.mark_sent(tx, [each.settlement_id for each in sent], file.id, now=now)
+    written = await payout_files.mark_sent(tx, [each.settlement_id for each in sent], file.id, now=now)
+    for each in written.unchanged:  # Its bytes are in the file, and it has ended.
+        raise Conflict(code=FileRefusal.LINE_ENDED, file=file.id, name=each.reference)
     await audit_log.append(
         tx,
         actor,

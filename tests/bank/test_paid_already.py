@@ -154,3 +154,21 @@ async def test_a_second_debit_that_the_bank_gives_back_is_no_return(
     await desk.bring(desk.today)
     assert (await desk.statuses(settlement), await desk.kinds()) == (["RETURNED"], [])
     await desk.balances()
+
+
+@pytest.mark.parametrize("names", ["settlement", "merchant"])
+async def test_what_was_adopted_while_it_was_in_a_gathered_file_is_not_in_its_bytes(desk: BankDesk, names: str) -> None:
+    settlement, other = await desk.requested(100_000), await desk.requested(20_000)
+    gathered = await desk.gather()
+    desk.move(-100_000, "FT1", key=settlement.key)
+    await desk.bring(desk.today)
+    [exception] = await desk.exceptions()
+    whose = {"settlement_ids": (settlement.id,)} if names == "settlement" else {"merchant_id": settlement.merchant_id}
+    await desk.decide(exception, "adopt", **whose)
+    await desk.approve(exception.id)
+    await desk.approve(gathered.file.id)
+    content = await desk.download(gathered.file.id)
+    assert other.key.encode() in content
+    assert settlement.key.encode() not in content
+    assert await desk.statuses(settlement, other) == ["COMPLETED", "SENT"]
+    await desk.balances()

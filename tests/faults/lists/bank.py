@@ -378,4 +378,12 @@ FAULTS = (
         "One operator books it, the merchant cancels the settlement, and has the money twice.",
         _PAID,
     ),
+    Fault(
+        "what is adopted stays in a gathered file",
+        "_take_out_of_files",
+        "if each.status is SettlementStatus.REQUESTED and each.payout_file_id is not None:",
+        "if False:",
+        "The file is approved with it, and the bank pays it again.",
+        _PAID,
+    ),
 )
