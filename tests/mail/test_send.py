@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -13,9 +13,11 @@ from malipo.mail.letter import letter_of
 from malipo.mail.send import AWAY, LEASE, delay_after
 from malipo.mail.smtp import MailConnection, Outcome, ServerAway
 from malipo.merchants.people import Person
+from malipo.messages import write
 from malipo.messages.kinds import Kind
 from malipo.messages.store import messages
 from tests.conftest import Merchant, free_port
+from tests.journeys.full_stack import until
 from tests.mail.mail_server import CUT, RunningServer, mail_server
 from tests.mail.mail_steps import RETRY_SECONDS, SENDER, Times, add_person, rows, sender, states, tell
 from tests.webhooks.certificates import authority
@@ -174,6 +176,71 @@ async def test_two_workers_send_each_message_once(
         await asyncio.gather(*(each() for each in workers))
 
     assert len(server.inbox.mails) == len(set(server.inbox.message_ids)) == 30
+
+
+async def test_what_one_worker_is_claiming_another_does_not_wait_for_and_does_not_get(
+    database: Database, neema: Person, times: Times
+) -> None:
+    await tell(database, neema)
+
+    async def claim() -> list[str]:
+        async with database.begin() as tx:
+            found = await messages.claim(tx, domain=SENDER.domain, most=5, now=times.now, until=times.now + LEASE)
+            return [each.id for each in found]
+
+    async with database.begin() as tx:
+        first = await messages.claim(tx, domain=SENDER.domain, most=5, now=times.now, until=times.now + LEASE)
+        second = asyncio.create_task(claim())
+        await until(lambda: _is_done_or_waits(second, database), pause=0.01)
+
+    assert (len(first), await second) == (1, [])
+
+
+async def _is_done_or_waits(task: "asyncio.Task[list[str]]", database: Database) -> bool:
+    if task.done():
+        return True
+    async with database.read() as connection:
+        sql = "SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND a.datname = "
+        return bool(await connection.fetchval(f"{sql}current_database())"))
+
+
+class Hurrying(Times):
+    """Each look at the clock is half a minute after the last one."""
+
+    def __call__(self) -> datetime:
+        self.pass_(seconds=30)
+        return self.now
+
+
+async def test_no_message_is_begun_when_its_claim_is_nearly_over(
+    database: Database, server: RunningServer, neema: Person
+) -> None:
+    for _ in range(20):
+        await tell(database, neema)
+    times = Hurrying()
+    send = sender(database, server.at(), times)
+    begun_at = times.now
+
+    assert await send() is False
+
+    assert 0 < len(server.inbox.mails) < 20
+    assert times.now - begun_at < LEASE
+    while "waiting" in await states(database):
+        await send()
+    assert len(server.inbox.mails) == len(set(server.inbox.message_ids)) == 20
+
+
+async def test_a_message_that_cannot_be_written_does_not_stop_the_others(
+    database: Database, server: RunningServer, neema: Person, times: Times
+) -> None:
+    async with database.begin() as tx:
+        await write.to_account(tx, Kind.KEY_CREATED, neema.id, {"happened_at": "at noon"}, now=times.now)
+    await tell(database, neema)
+
+    await sender(database, server.at(), times)()
+
+    assert sorted((row["state"], row["attempts"]) for row in await rows(database)) == [("sent", 0), ("waiting", 1)]
+    assert len(server.inbox.mails) == 1
 
 
 async def test_a_worker_that_dies_after_sending_is_followed_by_another_with_the_same_message_id(

@@ -3,6 +3,7 @@
 from tests.faults.fault import Fault
 
 _SEND = ("mail/test_send.py", "mail/test_mail_failures.py")
+_CLOCK = ("messages/test_by_the_clock.py",)
 _CAUSES = ("messages/test_causes.py",)
 _BANK = ("messages/test_bank_account_notices.py",)
 _LINKS = ("mail/test_links_by_mail.py",)
@@ -230,7 +231,7 @@ FAULTS = (
         "{at.hour // _HOURS}",
         "{at.hour}",
         "People switch the message off that tells them of an empty wallet.",
-        _CAUSES,
+        _CLOCK,
     ),
     Fault(
         "the summary of a day comes at midnight",
@@ -238,7 +239,7 @@ FAULTS = (
         "if at.time() < _FROM:",
         "if False:",
         "Phones ring at night.",
-        _CAUSES,
+        _CLOCK,
     ),
     Fault(
         "the balance of a summary is what a debt will take",
@@ -246,6 +247,6 @@ FAULTS = (
         '"available_amount": wallet.spendable,',
         '"available_amount": wallet.available,',
         "A merchant plans with money that is owed.",
-        _CAUSES,
+        _CLOCK,
     ),
 )
