@@ -12,7 +12,9 @@ import pytest
 from malipo import clock
 from malipo.app.assemble import Service
 from malipo.audit_log import store as audit_log
+from malipo.bank.match import BankExceptionKind
 from malipo.bank.store import payer_accounts
+from malipo.dashboard.operator.bank.exceptions import WHY_NO_PLACE
 from malipo.db import Database
 from malipo.settlement.settlement import Settlement
 from malipo_simulator.bank.bank import Bank
@@ -322,6 +324,10 @@ async def test_every_act_is_in_the_audit_log_in_words(pages: BankPages) -> None:
         "Gathered settlements of TZS 100,000 into a payout file"
         in (await pages.juma.surfer.get("/operator/audit")).words
     )
+
+
+def test_every_kind_of_a_line_without_a_place_has_words() -> None:
+    assert set(WHY_NO_PLACE) == set(BankExceptionKind)
 
 
 async def test_what_there_is_not_leads_nowhere(pages: BankPages) -> None:

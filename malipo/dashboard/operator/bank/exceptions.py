@@ -34,7 +34,7 @@ PATH = f"{BANK}/exceptions"
 _MOST = 100
 _MOST_CANDIDATES = 20
 _TYPED = ("action", "account", "settlements", "booking", "merchant", "key", "reason")
-_WHY = {
+WHY_NO_PLACE = {
     "not_sent": "It has a key of ours that was not sent",
     "unknown_key": "It has a key like ours that nobody knows",
     "twice": "A second debit with one key",
@@ -43,10 +43,11 @@ _WHY = {
     "sum_differs": "A file as one sum, and not the sum of its transfers",
     "return_without_debit": "Money came back that had not gone out",
     "returned_twice": "It came back a second time",
+    "which_return": "It was debited twice, and one debit came back: the merchant's, or ours",
     "unknown_debit": "A debit that nobody knows",
     "unknown_credit": "A credit that nobody knows",
 }
-SENTENCES = (_WHY, ACCOUNTS)
+SENTENCES = (WHY_NO_PLACE, ACCOUNTS)
 
 
 class _List(NamedTuple):
@@ -82,7 +83,7 @@ async def show_all(request: OperatorRequest) -> Response:
         lines=found.lines,
         numbers={each.id: each.number for each in found.accounts},
         proposed={each.proposal.subject for each in found.waiting},
-        why=_WHY,
+        why=WHY_NO_PLACE,
     )
 
 
@@ -184,7 +185,7 @@ async def page(
         names={each.id: each.name for each in found.merchants},
         house=[(str(each), request.words(ACCOUNTS[each])) for each in BOOKED_TO],
         waiting=found.waiting,
-        why=_WHY,
+        why=WHY_NO_PLACE,
     )
 
 
