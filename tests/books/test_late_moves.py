@@ -102,6 +102,7 @@ async def test_late_moves_that_cannot_be_told_apart_are_one_entry_out_of_the_day
     if is_closed:
         await books.close(TUESDAY, **NO_STATEMENT)
     async with books.database.begin() as tx:
+        assert await tx.fetchval("SELECT count(*) FROM late_moves") == 0, "its close does not know which they are"
         await tx.execute("DELETE FROM day_close_snapshots")
         await tx.execute("DELETE FROM late_moves")
     parts = await journal(books, MONDAY, TUESDAY)

@@ -168,9 +168,11 @@ def _link_packages(venv: Path, tree: Path) -> None:
     (own / "bin").mkdir()
     for each in (venv / "bin").iterdir():
         (own / "bin" / each.name).symlink_to(each.readlink() if each.is_symlink() else each)
+    if (venv / "opponents").exists():
+        (own / "opponents").symlink_to(venv / "opponents")
     shutil.copy(venv / "pyvenv.cfg", own / "pyvenv.cfg")
 
 
 def _link_node_modules(root: Path, tree: Path) -> None:
-    for each in root.glob("*/*/node_modules"):
+    for each in (*root.glob("*/*/node_modules"), *root.glob("*/*/*/node_modules")):
         (tree / each.relative_to(root)).symlink_to(each)

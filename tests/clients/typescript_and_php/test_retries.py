@@ -199,19 +199,19 @@ DOUBTFUL = ["nobody answers", "503 outcome_unknown", "502 of a proxy", "500 inte
 
 @pytest.mark.parametrize("case", DOUBTFUL)
 def test_what_has_no_key_and_may_have_been_done_is_not_sent_again(
-    typescript: Program, service: Service, case: str
+    program: Program, service: Service, case: str
 ) -> None:
     """A second endpoint, or a second secret, would be one too many."""
     service.behave(PASSING[case], good)
     with pytest.raises(Refused):
-        ask(typescript, service, "webhooks.rotateSecret", "wh_1")
+        ask(program, service, "webhooks.rotateSecret", "wh_1")
     assert len(service.got) == 1
 
 
 @pytest.mark.parametrize("case", ["503 unavailable", "429 rate_limited"])
-def test_what_was_not_done_is_sent_again_without_a_key(typescript: Program, service: Service, case: str) -> None:
+def test_what_was_not_done_is_sent_again_without_a_key(program: Program, service: Service, case: str) -> None:
     service.behave(PASSING[case], says(200, {"success": True, "endpoint": {"secret": "whsec_"}}))
-    assert ask(typescript, service, "webhooks.rotateSecret", "wh_1") == {"secret": "whsec_"}
+    assert ask(program, service, "webhooks.rotateSecret", "wh_1") == {"secret": "whsec_"}
     assert ["idempotency-key" in each.headers for each in service.got] == [False, False]
 
 
