@@ -34,6 +34,8 @@ NOTICES = {
     "approval-allowed": "It is allowed. Below you see from when it counts.",
     "approval-taken-back": "They may not approve any more.",
     "approval-waits": "What is stricter holds now. The rest waits for another owner, or for 72 hours.",
+    "assignment-changed": "It is noted who looks after it.",
+    "attachment-added": "The file is kept.",
     "role-given": "The role is given. Their sessions have ended.",
     "role-rejected": "The role is as it was.",
     "vouched-for": "They count again where a decision takes two operators.",

@@ -7,6 +7,7 @@ from malipo.errors import Problem, Refusal
 from malipo.words import (
     bank,
     books,
+    casework,
     exceptions,
     invoices,
     month_end,
@@ -24,6 +25,7 @@ SENTENCES: dict[str, str] = {
     **people.SENTENCES,
     **receipts.SENTENCES,
     **bank.SENTENCES,
+    **casework.SENTENCES,
     **books.SENTENCES,
     **invoices.SENTENCES,
     **month_end.SENTENCES,

@@ -30,7 +30,10 @@ class Door:
 
 
 NO_PAGE = Door()
-_CASES = Door(("/operator/cases/{payment}/propose",), ("/operator/cases/{payment}/approve",))
+_CASES = Door(
+    ("/operator/cases/{payment}/propose",), ("/operator/cases/{payment}/approve", "/operator/cases/chosen/approve")
+)
+_OPEN_CASES = Door((*_CASES.begins, "/operator/cases/chosen/propose"), _CASES.approves)  # one, or several together
 _RESOLVE = Door(("payments resolve",), ("payments approve",))
 _EXCEPTIONS = Door(("/operator/exceptions/propose",), ("/operator/exceptions/approve",))
 _EXCEPTION = Door(("exceptions propose",), ("exceptions approve",))
@@ -51,9 +54,9 @@ class Row:
 
 
 GRID: dict[str, Row] = {
-    "resolve_open_collection": Row(TWO, _CASES, _RESOLVE),
-    "resolve_open_payout": Row(TWO, _CASES, _RESOLVE),
-    "resolve_reported": Row(TWO, _CASES, _RESOLVE),
+    "resolve_open_collection": Row(TWO, _OPEN_CASES, _RESOLVE),
+    "resolve_open_payout": Row(TWO, _OPEN_CASES, _RESOLVE),
+    "resolve_reported": Row(TWO, _OPEN_CASES, _RESOLVE),
     "resolve_ended": Row(
         TWO,
         Door(_CASES.begins + _EXCEPTIONS.begins, _CASES.approves + _EXCEPTIONS.approves),

@@ -14,6 +14,7 @@ from tests.dashboard.operator.statement_pages import import_from, sent
 from tests.dashboard.page_client import Seen
 
 REASON = "The network's staff told us so on the phone"
+_RESULT = re.compile(r'data-result="(\w+)"')
 _FORM = re.compile(r'<form[^>]*action="([^"]+)"[^>]*>(.*?)</form>', re.DOTALL)
 _HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)"')
 
@@ -35,6 +36,8 @@ def hidden_in(seen: Seen, action: str, having: Mapping[str, str]) -> Fields:
 def outcome_of(seen: Seen) -> str:
     if seen.status == 403:
         return "asked" if "Confirm that it is you" in seen.words else "refused"
+    if _RESULT.search(seen.text):  # of several: what became of each
+        return "refused" if _RESULT.findall(seen.text) == ["refused"] else "accepted"
     assert seen.status == 303, (seen.status, seen.words)
     return "accepted"
 
@@ -70,7 +73,7 @@ async def send(form: str, case: Case, operator: Operator, *, looks: Operator) ->
     )
     shown = hidden_in(await looks.surfer.get(page), action, having)
     seen = await operator.surfer.post(action, [*shown, *fields])
-    if seen.status == 200:  # What it changes is shown first.
+    if seen.status == 200 and not _RESULT.search(seen.text):  # What it changes is shown first.
         seen = await operator.surfer.post(action, [*hidden_in(seen, action, having), *fields])
     return seen
 
@@ -87,10 +90,12 @@ def _page_of(form: str, case: Case) -> tuple[str, Fields, dict[str, str]]:
             return "/operator/settlements", [("evidence", EVIDENCE)], {}
         case ["settlements", "approve"]:
             return f"/operator/{_SEEN_AT[case.act].format(case.subject)}", [], {"subject": case.subject}
-        case ["cases", _, act]:
+        case ["cases", which, act]:
             assert case.payment is not None
             typed = [("outcome", case.outcome), ("evidence", EVIDENCE), ("despiteWaiting", "yes")]
-            return f"/operator/cases/{case.payment.reference}", typed if act == "propose" else [], {}
+            of_one = f"/operator/cases/{case.payment.reference}"
+            page = f"/operator/cases/chosen?payment={case.payment.reference}" if which == "chosen" else of_one
+            return page, typed if act == "propose" else [], {}
         case ["bookings", _]:
             return "/operator/bookings", [], {}
         case ["floats", "read"]:

@@ -26,7 +26,10 @@ PAGES = [
     Area(("/operator/logout", "/operator/confirm", "/operator/account…", "/operator/new-places…"), ALL, ALL),
     # Merchants, their payments and deliveries.
     Area(("/operator",), ALL, MANAGERS),
-    Area(("/operator/cases…",), ALL, MANAGERS),
+    Area(("/operator/cases/chosen…",), READERS, MANAGERS),
+    Area(("/operator/cases", "/operator/cases/{payment}…"), ALL, MANAGERS),
+    Area(("/operator/waiting",), MANAGERS, MANAGERS),
+    Area(("/operator/attachments…",), READERS, MANAGERS),
     Area(("/operator/merchants…",), ALL, HELPERS),  # The one form sends a webhook again.
     Area(("/operator/callbacks",), ALL, MANAGERS),
     Area(("/operator/networks",), ALL, MANAGERS),

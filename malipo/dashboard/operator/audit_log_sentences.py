@@ -96,6 +96,8 @@ SENTENCES = {
     "bank.line_adopt": "Adopted a settlement of {amount} that the bank has paid: {reason}",
     "bank.proposed": "Proposed an act about our bank accounts, of {amount}",
     "bank.rejected": "Rejected an act about our bank accounts, of {amount}",
+    "assignment.changed": "Changed who looks after a case or an exception, or until when",
+    "attachment.added": "Added the file {name} to a case or an exception",
     "exception.proposed": "Proposed what to do about an exception of {amount}",
     "exception.resolved": "Resolved an exception of {amount}",
     "exception.noted": "Wrote down what was found out about an exception of {amount}",

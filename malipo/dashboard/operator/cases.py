@@ -1,17 +1,22 @@
 """Cases, payments that an operator must look at: the list, and one with all its network answers."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from starlette.responses import Response
 
+from malipo import clock
 from malipo.approvals import store as proposals
 from malipo.approvals.act_rules import Act
 from malipo.approvals.store import Proposal
+from malipo.casework.store import assignments
+from malipo.casework.store.assignments import Assignment
+from malipo.casework.subject import Subject
 from malipo.dashboard import render
-from malipo.dashboard.operator import resolution_effects
+from malipo.dashboard.operator import casework, resolution_effects
+from malipo.dashboard.operator.casework import Casework, is_overdue
 from malipo.dashboard.operator.proposal_pages import may_be_alone, page_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
@@ -32,6 +37,8 @@ from malipo.payments.store.cases import Case, ProposedResolution, proposed_resol
 from malipo.payments.store.creators import Creator
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.transaction import Status, Type
+from malipo.reconciliation.matching.exception import ReconciliationException
+from malipo.reconciliation.matching.store import exceptions
 from malipo.restore.worker_reports import WorkerCoverage
 from malipo.words.cases import SENTENCES
 
@@ -45,6 +52,8 @@ class CaseRow(NamedTuple):
     why: str
     minutes: int
     is_open: bool  # an operator must act
+    assignment: Assignment | None = None  # who looks after it
+    is_overdue: bool = False
 
 
 class Dossier(NamedTuple):
@@ -59,23 +68,29 @@ class Dossier(NamedTuple):
     code: str  # of what an approver is shown
     may_be_alone: bool
     served: WorkerCoverage
+    exceptions: Sequence[ReconciliationException] = ()  # of the same payment
 
 
 async def show_all(request: OperatorRequest) -> Response:
-    async def find(connection: Conn) -> tuple[list[Case], Mapping[str, str], int, list[Proposal]]:
-        seconds = request.parts.settings.unsettled_seconds
-        found = await cases.find_unsettled(connection, unsettled_seconds=seconds, unconnected=_unconnected(request))
-        found += await cases.find_contradicted(connection)
+    owner = request.http.query_params.get("owner", "")
+    owner = owner if owner in ("me", "none") else ""
+
+    async def find(
+        connection: Conn,
+    ) -> tuple[list[Case], Mapping[str, str], int, list[Proposal], Mapping[str, Assignment]]:
+        found = await find_open(connection, request)
+        assigned = await assignments.find(connection, [case.transaction.id for case in found])
         names = {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
         down = set(await networks.find_down(connection)) & set(request.parts.networks.routes.values())
         waiting = await proposals.find_open(connection, list(Act)) if request.may(Right.READ) else []
-        return found, names, len(down), waiting
+        return found, names, len(down), waiting, assigned
 
-    found, names, down, waiting = await request.parts.queries.read_snapshot(find)
+    found, names, down, waiting, assigned = await request.parts.queries.read_snapshot(find)
     return render.page(
         request,
         "operator/cases.html",
-        rows=[_row(request, case, names[case.transaction.merchant_id]) for case in found[:_MOST_SHOWN]],
+        rows=_rows(request, found, names, assigned, owner)[:_MOST_SHOWN],
+        owner=owner,
         number=len(found),
         amount=sum(case.transaction.amount for case in found),
         proposed=sum(case.proposed is not None for case in found),
@@ -85,11 +100,36 @@ async def show_all(request: OperatorRequest) -> Response:
     )
 
 
+async def find_open(connection: Conn, request: OperatorRequest) -> list[Case]:
+    seconds = request.parts.settings.unsettled_seconds
+    found = await cases.find_unsettled(connection, unsettled_seconds=seconds, unconnected=_unconnected(request))
+    return found + await cases.find_contradicted(connection)
+
+
+def _rows(
+    request: OperatorRequest,
+    found: Sequence[Case],
+    names: Mapping[str, str],
+    assigned: Mapping[str, Assignment],
+    owner: str,
+) -> list[CaseRow]:
+    """All, or those that this operator, or nobody, looks after."""
+    wanted = {"me": request.owner.name, "none": None}
+    today, rows = clock.day_of(request.parts.clock()), []
+    for case in found:
+        assignment = assigned.get(case.transaction.id)
+        if owner and (assignment.owner if assignment else None) != wanted[owner]:
+            continue
+        row = row_of(request, case, names[case.transaction.merchant_id])
+        rows.append(row._replace(assignment=assignment, is_overdue=is_overdue(assignment, today)))
+    return rows
+
+
 def _unconnected(request: OperatorRequest) -> list[Route]:
     return unconnected_routes(request.parts.networks.routes)
 
 
-def _row(request: OperatorRequest, case: Case, merchant: str) -> CaseRow:
+def row_of(request: OperatorRequest, case: Case, merchant: str) -> CaseRow:
     now = request.parts.clock()
     reason = case_reason.case_reason(
         case,
@@ -120,8 +160,14 @@ async def page(
     errors: Mapping[str, str] | None = None,
 ) -> Response:
     """One case; with what was wrong about a form, if something was."""
-    dossier = await request.parts.queries.write(lambda tx: _read(tx, payment_in(request)))
-    case, proposal, heard, merchant, wallet, creator, code, is_offered_alone, served = dossier
+
+    async def find(tx: Tx) -> tuple[Dossier, Casework | None]:
+        found = await read(tx, payment_in(request))
+        transaction = found.case.transaction
+        return found, await casework.find(tx, request, transaction.id, f"/operator/cases/{transaction.reference}")
+
+    dossier, work = await request.parts.queries.write(find)
+    case, proposal, heard, merchant, wallet, creator, code, is_offered_alone, served, of_payment = dossier
     is_stale = proposal is not None and case.proposed is None
     network = PROFILES[case.transaction.channel].name
     is_pending = case.transaction.status is Status.PENDING
@@ -129,7 +175,9 @@ async def page(
     # The database was restored: a payment that it calls PENDING may have been sent before.
     may_be_sent = is_pending and case.dispatch is not None and case.dispatch.is_asked_first
     shown: dict[str, Any] = {
-        "row": _row(request, case, merchant),
+        "row": row_of(request, case, merchant),
+        "exceptions": of_payment if request.may(Right.READ) else [],
+        "casework": work,
         "case": case,
         "transaction": case.transaction,
         "is_payout": case.transaction.type is Type.DISBURSEMENT,
@@ -167,7 +215,7 @@ async def page(
     )
 
 
-async def _read(tx: Tx, payment: str) -> Dossier:
+async def read(tx: Tx, payment: str) -> Dossier:
     case = await cases.lock(tx, payment)
     if case is None:
         raise NoSuchCase(payment)
@@ -186,7 +234,37 @@ async def _read(tx: Tx, payment: str) -> Dossier:
         "" if proposal is None else await resolve.find_code(tx, proposal),
         proposal is not None and may_be_alone(proposal.action, operators=await operators.count(tx)),
         await find_served(tx, case),
+        await exceptions.find_of_payment(tx, transaction.merchant_id, transaction.id),
     )
+
+
+async def assign(request: OperatorRequest) -> Response:
+    return await casework.change_assignment(request, _subject(request), _path(request), _again(request))
+
+
+async def add_file(request: OperatorRequest) -> Response:
+    return await casework.add_file(request, _subject(request), _path(request), _again(request))
+
+
+def _subject(request: OperatorRequest) -> Callable[[Tx], Awaitable[Subject]]:
+    async def find(tx: Tx) -> Subject:
+        case = await cases.lock(tx, payment_in(request))
+        if case is None:
+            raise NoSuchCase(payment_in(request))
+        return Subject(case.transaction.id, case.transaction.merchant_id)
+
+    return find
+
+
+def _path(request: OperatorRequest) -> str:
+    return f"/operator/cases/{payment_in(request)}"
+
+
+def _again(request: OperatorRequest) -> Callable[[str, int], Awaitable[Response]]:
+    async def again(problem: str, status: int) -> Response:
+        return await page(request, status=HTTPStatus(status), problem=problem)
+
+    return again
 
 
 def payment_in(request: OperatorRequest) -> str:

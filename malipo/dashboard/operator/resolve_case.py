@@ -45,35 +45,43 @@ SENTENCES = [_OUTCOME, _WAITING, _EVIDENCE]
 async def propose(request: OperatorRequest) -> Response:
     form = await request.form()
     evidence = " ".join(form.text("evidence").split())
-    if errors := _mistakes(request, form, evidence):
+    if errors := mistakes(request, form, evidence):
         return await pages.page(request, status=HTTPStatus.BAD_REQUEST, values=form.values(), errors=errors)
 
     async def act(tx: Tx) -> ResolutionResult:
-        await moved_alone.lock(tx, request.actor.name)
-        case = await cases.lock(tx, payment)
-        if case is None:
-            raise NoSuchCase(payment)
-        if (case.transaction.status, resolution_effects.said_of(case)) != (form.text("status"), form.text("said")):
-            raise Conflict(form_errors.CHANGED)
-        finding = _finding(case, form, evidence)
-        if (
-            resolution_effects.is_waiting(case)
-            and finding.outcome is ResolvedOutcome.FAILED
-            and not finding.is_despite_waiting
-        ):
-            raise Conflict(_WAITING)
-        return await resolve.propose(
-            tx,
-            payment,
-            finding,
-            actor=request.actor,
-            approval_amount=request.parts.settings.booking_approval_amount,
-            now=request.parts.clock(),
-            follow_up_seconds=_first_query_after_end(request),
-        )
+        status, said = form.text("status"), form.text("said")
+        return await propose_one(request, tx, payment, form, evidence, status=status, said=said)
 
     payment = pages.payment_in(request)
     return await _done(request, form, act, "case-proposed")
+
+
+async def propose_one(
+    request: OperatorRequest, tx: Tx, payment: str, form: Form, evidence: str, *, status: str, said: str
+) -> ResolutionResult:
+    """Propose the form's finding about one payment, if the payment still is as it was shown."""
+    await moved_alone.lock(tx, request.actor.name)
+    case = await cases.lock(tx, payment)
+    if case is None:
+        raise NoSuchCase(payment)
+    if (case.transaction.status, resolution_effects.said_of(case)) != (status, said):
+        raise Conflict(form_errors.CHANGED)
+    finding = _finding(case, form, evidence)
+    if (
+        resolution_effects.is_waiting(case)
+        and finding.outcome is ResolvedOutcome.FAILED
+        and not finding.is_despite_waiting
+    ):
+        raise Conflict(_WAITING)
+    return await resolve.propose(
+        tx,
+        payment,
+        finding,
+        actor=request.actor,
+        approval_amount=request.parts.settings.booking_approval_amount,
+        now=request.parts.clock(),
+        follow_up_seconds=_first_query_after_end(request),
+    )
 
 
 def _finding(case: Case, form: Form, evidence: str) -> OperatorFinding:
@@ -91,28 +99,40 @@ async def approve(request: OperatorRequest) -> Response:
     form = await request.form()
 
     async def act(tx: Tx) -> ResolutionResult:
-        payment = await _still_proposed(tx, request, form)
-        return await approve_case(
-            tx,
-            payment,
-            actor=request.actor,
-            now=request.parts.clock(),
-            follow_up_seconds=_first_query_after_end(request),
-            seen=form.text("seen"),
-            is_single_operator=is_alone(form),
-        )
+        payment, proposal = pages.payment_in(request), form.text("proposal")
+        seen = form.text("seen")
+        return await approve_one(request, tx, payment, proposal=proposal, seen=seen, is_alone=is_alone(form))
 
     return await _done(request, form, act, "case-settled")
+
+
+async def approve_one(
+    request: OperatorRequest, tx: Tx, payment: str, *, proposal: str, seen: str, is_alone: bool
+) -> ResolutionResult:
+    await _require_proposed(tx, payment, proposal)
+    return await approve_case(
+        tx,
+        payment,
+        actor=request.actor,
+        now=request.parts.clock(),
+        follow_up_seconds=_first_query_after_end(request),
+        seen=seen,
+        is_single_operator=is_alone,
+    )
 
 
 async def reject(request: OperatorRequest) -> Response:
     form = await request.form()
 
     async def act(tx: Tx) -> ResolutionResult:
-        payment = await _still_proposed(tx, request, form)
-        return await resolve.reject(tx, payment, actor=request.actor, now=request.parts.clock())
+        return await reject_one(request, tx, pages.payment_in(request), proposal=form.text("proposal"))
 
     return await _done(request, form, act, "case-rejected")
+
+
+async def reject_one(request: OperatorRequest, tx: Tx, payment: str, *, proposal: str) -> ResolutionResult:
+    await _require_proposed(tx, payment, proposal)
+    return await resolve.reject(tx, payment, actor=request.actor, now=request.parts.clock())
 
 
 async def cancel(request: OperatorRequest) -> Response:
@@ -132,16 +152,14 @@ async def cancel(request: OperatorRequest) -> Response:
     return await _done(request, form, act, "case-proposed")
 
 
-async def _still_proposed(tx: Tx, request: OperatorRequest, form: Form) -> str:
-    """The payment, if what was shown is still what is proposed."""
-    payment = pages.payment_in(request)
+async def _require_proposed(tx: Tx, payment: str, shown: str) -> None:
+    """Refuse if what was shown is no longer what is proposed."""
     case = await cases.lock(tx, payment)
     if case is None:
         raise NoSuchCase(payment)
     proposal = await cases.find_proposal(tx, case.transaction)
-    if proposal is None or proposal.id != form.text("proposal"):
+    if proposal is None or proposal.id != shown:
         raise Conflict(form_errors.CHANGED)
-    return payment
 
 
 def _first_query_after_end(request: OperatorRequest) -> float:
@@ -149,7 +167,7 @@ def _first_query_after_end(request: OperatorRequest) -> float:
     return request.parts.settings.follow_up_seconds[0]
 
 
-def _mistakes(request: OperatorRequest, form: Form, evidence: str) -> dict[str, str]:
+def mistakes(request: OperatorRequest, form: Form, evidence: str) -> dict[str, str]:
     words, wrong = request.words, {}
     reference = form.text("providerReference")
     if form.text("outcome") not in (*_FOUND, resolution_effects.WAIVED):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
 import msgspec
@@ -112,6 +112,8 @@ class ReconciliationException(msgspec.Struct, frozen=True, kw_only=True):
     followed: int = 0  # the payment's amount in the ledger's float by now, signed as in a statement
     has_line: bool = False  # the payment has a line
     is_payment_line: bool = False  # at least one file that has the line calls it a payment
+    owner: str | None = None  # the operator who looks after it
+    due_on: date | None = None
 
     @property
     def moved_cents(self) -> int:

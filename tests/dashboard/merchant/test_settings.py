@@ -203,6 +203,8 @@ def test_every_deed_has_words_or_is_not_for_merchants() -> None:
         "statement_profile.",
         "day.",
         "exception.",
+        "assignment.",
+        "attachment.",
         "float.",
         "bank.",
         "number.",

@@ -2,7 +2,9 @@
 
 import re
 import secrets
+from datetime import timedelta
 
+from malipo import clock
 from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.store import exceptions
 from malipo.reconciliation.matching.store.exceptions import ExceptionFilter
@@ -194,3 +196,48 @@ async def test_of_several_on_a_page_all_that_is_proposed_is_shown_and_each_is_co
     assert await _states(operator_pages, found) == ["proposed", "proposed"]
     assert (await juma.surfer.post(f"{PATH}/approve", _fields(seen))).to == PATH
     assert await _states(operator_pages, found) == ["resolved", "resolved"]
+
+
+async def test_an_exception_has_an_owner_and_a_day_and_the_list_is_filtered_by_them(
+    operator_pages: OperatorPages,
+) -> None:
+    asha, juma = await operator_pages.operator("asha"), await operator_pages.operator("juma")
+    [mine, due, free] = await _found(operator_pages, asha, -700, -800, -900)
+    today = clock.day_of(clock.now())
+    for exception, owner, day in ((mine, asha.name, today + timedelta(days=9)), (due, juma.name, today)):
+        path = f"{PATH}/{exception.id}"
+        assert (await asha.surfer.post(f"{path}/assign", {"owner": owner, "due": str(day)})).to == f"{path}#casework"
+    everything = {mine.receipt, due.receipt, free.receipt}
+    for query, found in (
+        ("", everything),
+        ("owner=me", {mine.receipt}),
+        ("owner=none", {free.receipt}),
+        ("due=yes", {due.receipt}),
+        ("owner=wrong&due=wrong", everything),
+    ):
+        seen = await asha.surfer.get(f"{PATH}?{query}")
+        assert {each for each in everything if each and each in seen.text} == found, query
+    waiting = (await asha.surfer.get("/operator/waiting")).text
+    assert [each.receipt in waiting for each in (mine, due, free) if each.receipt] == [True, True, False]
+    assert (await asha.surfer.post(f"{PATH}/exc_none/assign", {"owner": asha.name})).status == 404
+
+
+async def test_the_exceptions_of_one_payment_stand_on_its_page(operator_pages: OperatorPages) -> None:
+    asha = await operator_pages.operator("asha")
+    payment = await operator_pages.late()
+    found = await _found(operator_pages, asha, -700, -800)
+    async with operator_pages.service.queries.database.begin() as tx:
+        for each in found:
+            await tx.execute(
+                "UPDATE reconciliation_exceptions SET merchant_id = $2, transaction_id = $3 WHERE id = $1",
+                each.id,
+                payment.merchant_id,
+                payment.id,
+            )
+    page = await asha.look(payment)
+    assert [f'href="{PATH}/{each.id}"' in page.text for each in found] == [True, True]
+    one = await asha.surfer.get(f"{PATH}/{found[0].id}")
+    assert (f'href="{PATH}/{found[1].id}"' in one.text, f"/operator/cases/{payment.reference}" in one.text) == (
+        True,
+        True,
+    )

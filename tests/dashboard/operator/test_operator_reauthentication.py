@@ -53,6 +53,8 @@ ACTS = {
     ("POST", "/operator/close/{day}/close"): SensitiveAct.APPROVAL,
     ("POST", "/operator/close/{day}/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/vouch"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/cases/chosen/propose"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/cases/chosen/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/operators/approve"): SensitiveAct.PEOPLE,
     ("POST", "/operator/account/address"): SensitiveAct.ADDRESS,
     ("POST", "/operator/account/second-factor"): SensitiveAct.SECOND_FACTOR,

@@ -1,7 +1,7 @@
 """Exceptions of reconciliation: the list with its sums, those chosen together, and one with all that is known."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -10,7 +10,11 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from malipo import clock
+from malipo.casework.subject import Subject
 from malipo.dashboard import render
+from malipo.dashboard.operator import casework
+from malipo.dashboard.operator.casework import Casework
 from malipo.dashboard.operator.proposal_pages import may_be_alone
 from malipo.dashboard.operator.reconciliation import exception_effects
 from malipo.dashboard.operator.reconciliation.exception_effects import ActionChoice, EffectPreview, Effects
@@ -18,7 +22,7 @@ from malipo.dashboard.operator.reconciliation.statements import CHANNELS
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.resolution_effects import is_waiting
 from malipo.dashboard.urls import id_in, key_in
-from malipo.db import Conn
+from malipo.db import Conn, Tx
 from malipo.merchants.store import merchants
 from malipo.networks.connector import Channel
 from malipo.operators import store as operators
@@ -39,6 +43,7 @@ from malipo.reconciliation.matching.store.exceptions import ExceptionFilter
 
 PATH = "/operator/exceptions"
 AGES = ("today", "week", "older")
+OWNERS = ("me", "none")
 MOST_CHOSEN = 50
 _ID = re.compile(r"exc_[0-9a-z]{1,40}")
 
@@ -59,6 +64,7 @@ class ExceptionRow(NamedTuple):
     exception: ReconciliationException
     minutes: int  # since it was found
     proposal: Resolution | None
+    is_overdue: bool = False
 
 
 class ShownCodes(NamedTuple):
@@ -69,11 +75,16 @@ class ShownCodes(NamedTuple):
     may_be_alone: bool
 
 
-def query_in(query: Mapping[str, str], now: datetime) -> ExceptionQuery:
+def query_in(query: Mapping[str, str], now: datetime, *, me: str = "") -> ExceptionQuery:
+    """`me` is the name of the operator who looks at the list."""
     known = {"kind": ExceptionKind, "channel": Channel, "state": ExceptionState}
     typed = {name: query[name] for name, each in known.items() if query.get(name) in each.__members__.values()}
     if query.get("age") in AGES:
         typed["age"] = query["age"]
+    if query.get("owner") in OWNERS:
+        typed["owner"] = query["owner"]
+    if query.get("due") == "yes":
+        typed["due"] = "yes"
     day, week = now - timedelta(days=1), now - timedelta(days=7)
     since = {"today": day, "week": week}.get(typed.get("age", ""))
     before = {"week": day, "older": week}.get(typed.get("age", ""))
@@ -83,6 +94,9 @@ def query_in(query: Mapping[str, str], now: datetime) -> ExceptionQuery:
         state=ExceptionState(typed["state"]) if "state" in typed else None,
         found_since=since,
         found_before=before,
+        owner=me if typed.get("owner") == "me" else None,
+        is_unowned=typed.get("owner") == "none",
+        due_until=clock.day_of(now) if "due" in typed else None,
     )
     return ExceptionQuery(typed, wanted)
 
@@ -95,7 +109,7 @@ async def list_page(
     request: OperatorRequest, *, status: HTTPStatus = HTTPStatus.OK, problem: str | None = None
 ) -> Response:
     now, before = request.parts.clock(), key_in(request)
-    exception_query = query_in(request.http.query_params, now)
+    exception_query = query_in(request.http.query_params, now, me=request.owner.name)
 
     async def find(
         connection: Conn,
@@ -137,7 +151,12 @@ def rows_of(
 ) -> list[ExceptionRow]:
     proposed = {each.exception_id: each for each in waiting}
     return [
-        ExceptionRow(each, max(int((now - each.found_at).total_seconds()) // 60, 0), proposed.get(each.id))
+        ExceptionRow(
+            each,
+            max(int((now - each.found_at).total_seconds()) // 60, 0),
+            proposed.get(each.id),
+            is_overdue=each.due_on is not None and each.due_on < clock.day_of(now),
+        )
         for each in found
     ]
 
@@ -236,6 +255,8 @@ class ExceptionData(NamedTuple):
     look: EffectPreview | None  # what was chosen, before it is proposed
     approval: ShownCodes
     resolving: ResolutionOptions
+    casework: Casework | None
+    of_payment: Sequence[ReconciliationException]  # other exceptions of the same payment
 
 
 async def _resolving(connection: Conn, exception: ReconciliationException) -> ResolutionOptions:
@@ -282,6 +303,8 @@ async def page(
             await effects.find([found], choice, exception_effects.terms_of(choice, typed)) if is_look else None,
             await _codes(request, connection, [] if proposal is None else [exception_id]),
             await _resolving(connection, found),
+            await casework.find(connection, request, exception_id, f"{PATH}/{exception_id}"),
+            await _others_of_payment(connection, found),
         )
 
     found = await request.parts.queries.read_snapshot(find)
@@ -295,6 +318,38 @@ async def page(
         errors=errors or {},
         **shown,
     )
+
+
+async def _others_of_payment(connection: Conn, exception: ReconciliationException) -> list[ReconciliationException]:
+    if exception.merchant_id is None or exception.transaction_id is None:
+        return []
+    found = await exceptions.find_of_payment(connection, exception.merchant_id, exception.transaction_id)
+    return [each for each in found if each.id != exception.id]
+
+
+async def assign(request: OperatorRequest) -> Response:
+    return await casework.change_assignment(request, _subject(request), f"{PATH}/{id_in(request)}", _again(request))
+
+
+async def add_file(request: OperatorRequest) -> Response:
+    return await casework.add_file(request, _subject(request), f"{PATH}/{id_in(request)}", _again(request))
+
+
+def _subject(request: OperatorRequest) -> Callable[[Tx], Awaitable[Subject]]:
+    async def find(tx: Tx) -> Subject:
+        exception_id = id_in(request)
+        if await exceptions.get(tx, exception_id) is None:
+            raise NoSuchException(exception_id)
+        return Subject(exception_id)
+
+    return find
+
+
+def _again(request: OperatorRequest) -> Callable[[str, int], Awaitable[Response]]:
+    async def again(problem: str, status: int) -> Response:
+        return await page(request, id_in(request), status=HTTPStatus(status), problem=problem)
+
+    return again
 
 
 def _open_in(history: Sequence[Resolution]) -> Resolution | None:

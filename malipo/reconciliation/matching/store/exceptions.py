@@ -1,7 +1,7 @@
 """The SQL of exceptions: stored when they are found, resolved when their cause has gone, and read for people."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 
 import msgspec
 
@@ -50,7 +50,8 @@ _COLUMNS = f"""
     EXISTS (SELECT FROM statement_matches s WHERE s.merchant_id = e.merchant_id
             AND s.transaction_id = e.transaction_id AND s.role = 'payment') AS has_line,
     coalesce(l.kind = 'money', false) OR EXISTS (
-        SELECT FROM statement_line_copies k WHERE k.line_id = e.line_id AND k.kind = 'money') AS is_payment_line
+        SELECT FROM statement_line_copies k WHERE k.line_id = e.line_id AND k.kind = 'money') AS is_payment_line,
+    a.owner, a.due_on
 """
 _JOINED = """
     reconciliation_exceptions e
@@ -64,6 +65,7 @@ _JOINED = """
     ) l ON true
     LEFT JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
     LEFT JOIN corrections c ON c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id
+    LEFT JOIN assignments a ON a.subject = e.id
 """
 
 
@@ -174,6 +176,9 @@ class ExceptionFilter(msgspec.Struct, frozen=True, kw_only=True):
     is_live: bool = True  # without a state: only unresolved exceptions
     found_before: datetime | None = None
     found_since: datetime | None = None
+    owner: str | None = None  # an operator's name
+    is_unowned: bool = False
+    due_until: date | None = None
 
 
 async def find(
@@ -186,7 +191,9 @@ async def find(
         SELECT {_COLUMNS} FROM {_JOINED}
         WHERE ($1::text IS NULL OR e.kind = $1) AND ($2::text IS NULL OR e.channel = $2)
           AND ($3::text IS NULL OR e.state = $3) AND ($4::timestamptz IS NULL OR e.found_at < $4)
-          AND ($5::timestamptz IS NULL OR e.found_at >= $5) AND ($6::text IS NULL OR e.id < $6) {live}
+          AND ($5::timestamptz IS NULL OR e.found_at >= $5) AND ($6::text IS NULL OR e.id < $6)
+          AND ($8::text IS NULL OR a.owner = $8) AND (NOT $9 OR a.owner IS NULL)
+          AND ($10::date IS NULL OR a.due_on <= $10) {live}
         ORDER BY e.id DESC LIMIT $7
         """,
         wanted.kind,
@@ -196,6 +203,26 @@ async def find(
         wanted.found_since,
         before,
         limit,
+        wanted.owner,
+        wanted.is_unowned,
+        wanted.due_until,
+    )
+    return [_exception(row) for row in rows]
+
+
+async def find_of_payment(connection: Conn, merchant_id: str, transaction_id: str) -> list[ReconciliationException]:
+    """All of one payment, also those that are resolved: that name it, or whose line is its own. The oldest first."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM {_JOINED}
+        WHERE e.id IN (
+            SELECT id FROM reconciliation_exceptions WHERE merchant_id = $1 AND transaction_id = $2
+            UNION SELECT x.id FROM statement_matches s JOIN reconciliation_exceptions x ON x.line_id = s.line_id
+                  WHERE s.merchant_id = $1 AND s.transaction_id = $2)
+        ORDER BY e.id
+        """,
+        merchant_id,
+        transaction_id,
     )
     return [_exception(row) for row in rows]
 
