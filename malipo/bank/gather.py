@@ -34,12 +34,11 @@ from malipo.bank.payout_file import (
     order_of,
 )
 from malipo.bank.proposals import ShownTerms
-from malipo.bank.store import lines as bank_lines
 from malipo.bank.store import payer_accounts
 from malipo.bank.store import payout_files as store
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
-from malipo.settlement import business_days, payout_files
+from malipo.settlement import business_days, payout_files, release
 from malipo.settlement.settlement import Settlement
 from malipo.settlement.store import bank_accounts, bank_debits
 
@@ -186,7 +185,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
     """The file is approved: its bytes are fixed, and its settlements are sent."""
     file, account = await get_file(tx, proposal.subject), await _account(tx, proposal)
     require_allowed(file, FileAct.APPROVE)
-    if unknown := await bank_lines.count_unknown_debits(tx):
+    if unknown := await release.count_unknown_debits(tx):
         # Perhaps settlements that a restored database does not know. Their merchants could ask for them again.
         raise Conflict(code=FileRefusal.UNKNOWN_DEBITS, count=unknown)
     lines = await store.find_lines(tx, file.id)

@@ -14,7 +14,7 @@ from malipo.restore.store import installation
 from malipo.settlement import business_days
 from malipo.settlement.coverage import covers
 from malipo.settlement.settlement import SettlementRefusal
-from malipo.settlement.store import coverage, releases, settlements
+from malipo.settlement.store import bank_debits, coverage, releases, settlements
 
 _NOTICED_WITHIN = timedelta(days=1)  # A worker notices a restore in a second. Perhaps none runs at first.
 
@@ -54,6 +54,18 @@ async def why_not_covered(connection: Conn) -> Conflict | None:
     if spans and all(covers(each, first, last) for each in spans.values()):
         return None
     return Conflict(code=SettlementRefusal.NOT_COVERED, first=first.isoformat(), last=last.isoformat())
+
+
+async def count_unknown_debits(connection: Conn) -> int:
+    """How many debits wait for operators that are perhaps of settlements which the database has lost: with a key like
+    ours, and after a restore all of the lost time, because not every bank's statement has keys."""
+    found = await bank_debits.find_unknown(connection)
+    if found and (await installation.get(connection)).epoch > 1:
+        first, last = await find_lost_time(connection)
+        found = [each for each in found if each.has_key or first <= each.booked_on <= last]
+    else:
+        found = [each for each in found if each.has_key]
+    return len(found)
 
 
 async def release(tx: Tx, *, now: datetime) -> None:

@@ -204,6 +204,38 @@ async def test_what_a_lost_file_has_perhaps_paid_in_one_sum_is_not_cancelled(res
         assert (await desk.balances())["wallet"] == 900_000
 
 
+async def test_a_debit_without_a_key_is_perhaps_of_a_lost_file(restorable: RestorableDesk) -> None:
+    """Not every bank's table has keys."""
+    async with restorable.opened() as desk:
+        monday = desk.today
+        settlements = [await desk.requested(amount) for amount in (100_000, 20_000)]
+    await restorable.copy()
+    async with restorable.opened() as desk:
+        desk.move(-120_000, "FT1", "OUTWARD TRANSFERS")
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        desk.at = desk.now + 4 * DAY
+        desk.move(-7_000, "FT2", "RENT")
+        desk.at = desk.now + DAY
+        await desk.bring(monday, monday + 4 * DAY)
+        await release_settlements(desk)
+        assert await desk.kinds() == ["unknown_debit"] * 2
+        with pytest.raises(DatabaseRestored):
+            await desk.service.settlements.cancel(SettlementCancellation(desk.merchant.id, settlements[0].id, "key_1"))
+        gathered = await desk.gather()
+        with pytest.raises(Conflict, match="payout_file_unknown_debits"):
+            await desk.approve(gathered.file.id)
+        lost = next(each for each in await desk.exceptions() if each.line.reference == "FT1")
+        await desk.decide(lost, "adopt", settlement_ids=tuple(each.id for each in settlements))
+        await desk.approve(lost.id)
+        assert await desk.statuses(*settlements) == ["COMPLETED"] * 2
+        await desk.requested(5_000)
+        await desk.reject(gathered.file.id)
+        gathered = await desk.gather()
+        await desk.approve(gathered.file.id)  # The rent is of after the lost time.
+        await desk.balances()
+
+
 async def test_a_return_of_what_was_adopted_gives_the_wallet_what_it_bore(restorable: RestorableDesk) -> None:
     async with restorable.opened() as desk:
         monday = desk.today

@@ -172,3 +172,24 @@ async def test_what_was_adopted_while_it_was_in_a_gathered_file_is_not_in_its_by
     assert settlement.key.encode() not in content
     assert await desk.statuses(settlement, other) == ["COMPLETED", "SENT"]
     await desk.balances()
+
+
+@pytest.mark.parametrize("amount", [100_000, 20_000, 120_000])
+async def test_a_debit_without_a_key_is_perhaps_the_file_that_the_bank_has_lost(desk: BankDesk, amount: int) -> None:
+    """Some tables have no keys. What could be a transfer, or the sum of all, is decided before the file is voided."""
+    desk.bank.change({"losesFiles": True})
+    monday = desk.today
+    file, found = await desk.approved(100_000, 20_000)
+    await desk.hand_in(file.id)
+    desk.at = desk.now + DAY
+    desk.move(-amount, "FT1", "OUTWARD TRANSFER")
+    desk.at = desk.now + 3 * DAY
+    await desk.bring(monday, monday + 3 * DAY)
+    assert await desk.kinds() == ["unknown_debit"]
+    with pytest.raises(Conflict, match="payout_file_paid"):
+        await desk.void(file.id)
+    [exception] = await desk.exceptions()
+    await desk.decide(exception, "book", account="bank_charges")
+    await desk.void(file.id)
+    await desk.approve(file.id)
+    assert await desk.statuses(*found) == ["REQUESTED"] * 2

@@ -165,18 +165,6 @@ async def find_open_exceptions(connection: Conn) -> list[BankException]:
     return await _find_exceptions(connection, "e.resolved_at IS NULL")
 
 
-async def count_unknown_debits(connection: Conn) -> int:
-    """The number of debits that wait for operators and have a key like ours, of no settlement that we have."""
-    return int(
-        await connection.fetchval(
-            """
-            SELECT count(*) FROM bank_exceptions e JOIN bank_lines b ON b.id = e.line_id
-            WHERE e.resolved_at IS NULL AND e.kind = 'unknown_key'
-            """
-        )
-    )
-
-
 async def _find_exceptions(connection: Conn, condition: str, *values: object) -> list[BankException]:
     rows = await connection.fetch(
         f"""

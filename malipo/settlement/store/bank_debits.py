@@ -1,6 +1,8 @@
 """Debits on the bank's statements that are perhaps of settlements which wait. The room of the bank writes them."""
 
 from collections.abc import Collection
+from datetime import date
+from typing import NamedTuple
 
 from malipo.db import Conn
 
@@ -42,14 +44,18 @@ async def find_perhaps_paid(connection: Conn, settlement_ids: Collection[str], *
     return {row["id"] for row in rows}
 
 
-async def is_any_unknown(connection: Conn) -> bool:
-    """Whether the database was restored, and a debit waits for operators that is perhaps of a lost file. One that was
-    booked as one sum says nothing of its settlements."""
-    return bool(
-        await connection.fetchval(
-            """
-            SELECT epoch > 1 AND EXISTS (
-                SELECT FROM bank_exceptions WHERE resolved_at IS NULL AND kind = 'unknown_key') FROM installation
-            """
-        )
+class UnknownDebit(NamedTuple):
+    booked_on: date
+    has_key: bool  # one like ours
+
+
+async def find_unknown(connection: Conn) -> list[UnknownDebit]:
+    """Debits that nobody knows, and that wait for operators. Of settlements whose bank gives no key, or of a file that
+    was booked as one sum, nothing else is seen."""
+    rows = await connection.fetch(
+        """
+        SELECT b.booked_on, e.kind = 'unknown_key' FROM bank_exceptions e JOIN bank_lines b ON b.id = e.line_id
+        WHERE e.resolved_at IS NULL AND e.kind IN ('unknown_key', 'unknown_debit')
+        """
     )
+    return [UnknownDebit(*row) for row in map(tuple, rows)]

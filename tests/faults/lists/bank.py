@@ -205,7 +205,7 @@ FAULTS = (
     Fault(
         "a file is approved although debits are unknown",
         "apply",
-        "if unknown := await bank_lines.count_unknown_debits(tx):",
+        "if unknown := await release.count_unknown_debits(tx):",
         "if unknown := 0:",
         "After a restore a settlement is paid again whose request was lost.",
         _RESTORE,
@@ -333,7 +333,7 @@ FAULTS = (
     Fault(
         "what a lost file has perhaps paid as a sum is cancelled",
         "CancelSettlements._cancel",
-        "if await bank_debits.is_any_unknown(tx):",
+        "if (await installation.get(tx)).epoch > 1 and await release.count_unknown_debits(tx):",
         "if False:",
         "The merchant has the money at its bank, and in its wallet.",
         _RESTORE,
@@ -385,5 +385,21 @@ FAULTS = (
         "if False:",
         "The file is approved with it, and the bank pays it again.",
         _PAID,
+    ),
+    Fault(
+        "a debit without a key is of no file",
+        "is_on_a_statement",
+        "OR b.payer_account_id = $3 AND",
+        "OR false AND $3 = '' AND",
+        "A file that the bank has paid is voided, and paid again, where statements have no keys.",
+        _PAID,
+    ),
+    Fault(
+        "a debit without a key is of no lost file",
+        "count_unknown_debits",
+        "if each.has_key or first <= each.booked_on <= last]",
+        "if each.has_key]",
+        "After a restore a settlement is paid again, where statements have no keys.",
+        _RESTORE,
     ),
 )
