@@ -44,6 +44,9 @@ FACTS: Facts = {
     "paid_out_amount": 90_000,
     "payouts_failed": 0,
     "day": "2026-11-17",
+    "number": "INV-2026-000123",
+    "month": "2026-10",
+    "amount": 59_000,
 }
 EVERY = [(kind, language, count) for kind in Kind for language in Language for count in (1, 3)]
 
