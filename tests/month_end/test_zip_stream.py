@@ -25,7 +25,11 @@ async def _zip(*members: tuple[str, list[bytes]]) -> bytes:
 
 
 async def test_it_has_every_member_and_their_hashes_and_nothing_of_when_it_was_made() -> None:
-    members = (("README.txt", [b"a", b"b"]), ("closes/close-2026-11-01.csv", []), ("bank/x.sta", [b"\0" * 70_000]))
+    members: tuple[tuple[str, list[bytes]], ...] = (
+        ("README.txt", [b"a", b"b"]),
+        ("closes/close-2026-11-01.csv", []),
+        ("bank/x.sta", [b"\0" * 70_000]),
+    )
     first, second = await _zip(*members), await _zip(*members)
     assert first == second
     with zipfile.ZipFile(io.BytesIO(first)) as archive:
