@@ -15,6 +15,8 @@ from playwright.async_api import Page
 from malipo import clock
 from malipo.dashboard.merchant.routes import PAGES
 from malipo.dashboard.operator.routes import PAGES as OPERATOR_PAGES
+from malipo_simulator.bank.bank import Bank
+from malipo_simulator.bank.statement_formats import FORMATS
 from tests.browser.user_steps import broken_down
 from tests.conftest import Client
 from tests.dashboard.page_client import Surfer, surfing
@@ -59,6 +61,11 @@ class Scene:
     exception: str = ""
     upload: str = ""
     day: str = ""
+    # Of the pages of our bank accounts: what `banked` has made.
+    payout_file: str = ""
+    bank_statement: str = ""
+    bank_exception: str = ""
+    bank_upload: str = ""
 
     def path(self, path: str) -> str:
         """The page, about something of this shop's."""
@@ -70,6 +77,8 @@ class Scene:
         names |= {"statements": self.statement, "exceptions": self.exception}
         path = re.sub(r"(\w+)/{id}", lambda found: f"{found[1]}/{names[found[1]]}", path)
         values = {"delivery": self.delivery, "payment": self.stuck, "upload": self.upload, "day": self.day}
+        values |= {"file": self.payout_file, "bank_statement": self.bank_statement}
+        values |= {"bank_exception": self.bank_exception, "bank_upload": self.bank_upload}
         return self.link if path == "/dashboard/password" else path.format(**values)
 
 
@@ -97,6 +106,42 @@ async def reconciled(page: Page, scene: Scene, folder: Path) -> Scene:
 async def _send(page: Page, file: Path) -> None:
     await page.goto("/operator/statements/new")
     await page.locator("[name=channel]").select_option("HALOPESA")
+    await page.locator("[name=file]").set_input_files(file)
+    await page.locator("main .button.primary").click()
+    await page.wait_for_url("**/upl_*")
+
+
+async def banked(page: Page, scene: Scene, folder: Path) -> Scene:
+    """With a payout file that waits for another operator, a statement of the bank with a line that fits nothing, and a
+    file that is only sent."""
+    await page.goto("/operator/bank/files")
+    await page.get_by_role("button", name="Gather a file").click()
+    await page.wait_for_url("**/pfl_*")
+    payout_file = page.url.rpartition("/")[2]
+    bank, today = Bank(), clock.day_of(clock.now())
+    bank.deposit(700_00, today, "GIFT")
+    known, sent = folder / "benki.xml", folder / "benki.sta"
+    known.write_bytes(FORMATS["camt053"][1](bank, today, today))
+    await _send_to_bank(page, known)
+    await page.get_by_role("button", name="Import it").click()
+    await page.wait_for_url("**/bst_*")
+    statement = page.url.rpartition("/")[2]
+    await page.goto("/operator/bank/exceptions")
+    exception = await page.locator("td.is-title a").first.get_attribute("href")
+    sent.write_bytes(FORMATS["mt940"][1](bank, today, today))
+    await _send_to_bank(page, sent)
+    upload = page.url.rpartition("/")[2]
+    return replace(
+        scene,
+        payout_file=payout_file,
+        bank_statement=statement,
+        bank_exception=(exception or "").rpartition("/")[2],
+        bank_upload=upload,
+    )
+
+
+async def _send_to_bank(page: Page, file: Path) -> None:
+    await page.goto("/operator/bank/statements/new")
     await page.locator("[name=file]").set_input_files(file)
     await page.locator("main .button.primary").click()
     await page.wait_for_url("**/upl_*")

@@ -13,12 +13,13 @@ from playwright.async_api import Page, expect
 
 from tests.browser import axe
 from tests.browser.browser_window import Windows, log_in_as_operator
-from tests.browser.sample_data import OPERATOR_PATHS, PATHS, Scene, reconciled, staged
+from tests.browser.sample_data import OPERATOR_PATHS, PATHS, Scene, banked, reconciled, staged
 from tests.browser.untranslated import english_in
 from tests.browser.user_steps import fill_payout
 from tests.conftest import Client
 
 FOR_STRANGERS = ("/dashboard/login", "/dashboard/password")
+OF_BANK = "/operator/bank"
 RECONCILIATION = tuple(f"/operator/{each}" for each in ("floats", "statements", "exceptions", "close", "audit"))
 # For who has typed a password and no code yet: tests/browser/test_second_factor.py looks at them.
 BETWEEN = ("/dashboard/login/code", "/operator/login/code")
@@ -67,7 +68,7 @@ async def test_the_operators_pages_are_for_everybody(operator: tuple[str, str], 
         await axe.prepare(page)
         assert await _faults(page, OPERATOR_PATHS[0]) == []
         await log_in_as_operator(page, *operator)
-        paths = [each for each in OPERATOR_PATHS if not each.startswith(RECONCILIATION)]
+        paths = [each for each in OPERATOR_PATHS if not each.startswith((*RECONCILIATION, f"{OF_BANK}/"))]
         for path in (each for each in paths[1:] if each not in BETWEEN):
             assert await _faults(page, scene.path(path)) == []
         await page.goto("/operator/ledger")
@@ -86,6 +87,20 @@ async def test_the_pages_of_reconciliation_are_for_everybody(
         scene = await reconciled(page, scene, tmp_path)
         paths = [each for each in OPERATOR_PATHS if each.startswith(RECONCILIATION)]
         paths.append(f"/operator/exceptions/chosen?exception={scene.exception}")
+        for path in paths:
+            assert await _faults(page, scene.path(path)) == [], path
+        assert await _english_on_the_way(page, scene, paths) == {}
+
+
+@pytest.mark.slow
+async def test_the_pages_of_our_bank_accounts_are_for_everybody(
+    operator: tuple[str, str], windows: Windows, scene: Scene, tmp_path: Path
+) -> None:
+    async with windows.strange().open(reduced_motion="reduce") as page:
+        await axe.prepare(page)
+        await log_in_as_operator(page, *operator)
+        scene = await banked(page, scene, tmp_path)
+        paths = [each for each in OPERATOR_PATHS if each.startswith(f"{OF_BANK}/")]
         for path in paths:
             assert await _faults(page, scene.path(path)) == [], path
         assert await _english_on_the_way(page, scene, paths) == {}

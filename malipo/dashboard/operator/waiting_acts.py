@@ -16,6 +16,7 @@ from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.proposal_pages import may_be_alone
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn
+from malipo.merchants.store import merchants
 from malipo.operators import store as operators
 from malipo.settlement import operator_acts
 from malipo.settlement.operator_acts import SettlementActTerms
@@ -112,11 +113,18 @@ async def find_waiting(
     wanted = [each for each in found if subject in (None, each.subject)]
     number = await operators.count(connection) if wanted else 0
     now = request.parts.clock()
-    return [await _shown(connection, request, each, operators=number, now=now) for each in wanted]
+    names = {each.id: each.name for each in await merchants.find_all(connection)} if wanted else {}
+    return [await _shown(connection, request, each, names, operators=number, now=now) for each in wanted]
 
 
 async def _shown(
-    connection: Conn, request: OperatorRequest, proposal: Proposal, *, operators: int, now: datetime
+    connection: Conn,
+    request: OperatorRequest,
+    proposal: Proposal,
+    names: Mapping[str, str],
+    *,
+    operators: int,
+    now: datetime,
 ) -> WaitingAct:
     terms: Mapping[str, object]
     rows: list[dict[str, Any]] = []
@@ -135,9 +143,13 @@ async def _shown(
     return WaitingAct(
         proposal,
         words(_ACTS[proposal.action]),
-        [(_name(words, name), _value(words, name, value)) for name, value in terms.items() if value not in (None, "")],
+        [
+            (_name(words, name), _value(words, name, value, names))
+            for name, value in terms.items()
+            if value not in (None, "")
+        ],
         [_name(words, each) for each in columns],
-        [[_value(words, name, each[name]) for name in columns] for each in rows],
+        [[_value(words, name, each[name], names) for name in columns] for each in rows],
         code,
         proposal.requested_by == request.actor.name,
         may_be_alone(proposal.action, operators=operators),
@@ -148,10 +160,12 @@ def _name(words: Translator, name: str) -> str:
     return words(_FACTS[name]) if name in _FACTS else name.replace("_", " ")
 
 
-def _value(words: Translator, name: str, value: object) -> str:
+def _value(words: Translator, name: str, value: object, merchants: Mapping[str, str]) -> str:
     match value:
         case None:
             return ""
+        case str() if name == "merchant" and value in merchants:
+            return merchants[value]
         case bool():
             return words(_YES if value else _NO)
         case int() if name == "cents":

@@ -338,6 +338,6 @@ async def test_what_there_is_not_leads_nowhere(pages: BankPages) -> None:
 
 async def test_the_pages_are_in_kiswahili(pages: BankPages) -> None:
     await pages.with_account()
-    for path, said in ((BANK, "Akaunti zetu za benki"), (FILES, "Mafaili ya malipo"), (EXCEPTIONS, "Mistari ya benki")):
+    for path, said in ((BANK, "Akaunti zetu za benki"), (FILES, "Faili za malipo"), (EXCEPTIONS, "Mistari ya benki")):
         seen = await pages.asha.surfer.get(path, headers={"Accept-Language": "sw"})
         assert said in seen.words

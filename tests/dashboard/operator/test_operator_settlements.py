@@ -91,6 +91,9 @@ async def test_nobody_approves_what_they_have_not_seen(desk: SettlementDesk) -> 
 
     for changed in ({"subject": second}, {"seen": "x"}, {"proposal": "sap_x"}, {"subject": "bka_x"}):
         assert (await desk.juma.surfer.post(f"{SETTLEMENTS}/approve", fields | changed)).status == 409
+    rejected = await desk.juma.surfer.post(f"{SETTLEMENTS}/reject", fields | {"subject": second})
+    assert rejected.status == 409
+    assert "Reject" in (await desk.juma.surfer.get(f"{ACCOUNTS}/{second}")).words
     for each in (first, second):
         assert (await desk.account(each)).stored_status is BankAccountStatus.UNVERIFIED
 

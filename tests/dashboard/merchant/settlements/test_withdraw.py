@@ -204,6 +204,6 @@ async def test_a_viewer_sees_settlements_and_no_buttons(desk: SettlementPages) -
 
 async def test_the_pages_are_in_kiswahili(desk: SettlementPages) -> None:
     made = await desk.withdrawn()
-    for path, said in ((NEW, "Peleka benki"), (f"{PATH}/{made.id}", "Linasubiri faili la benki")):
+    for path, said in ((NEW, "Peleka benki"), (f"{PATH}/{made.id}", "Yanasubiri faili la benki")):
         seen = await desk.surfer.get(path, headers={"Accept-Language": "sw"})
         assert said in seen.words
