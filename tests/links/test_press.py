@@ -18,6 +18,7 @@ from malipo.payments.cancel import Cancellation
 from malipo.payments.transaction import Status, Type
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
+from tests.journeys.full_stack import until
 from tests.links.link_steps import ASHA, JUMA, NEEMA, LinkSteps
 from tests.links.link_steps import steps as steps
 
@@ -133,6 +134,28 @@ async def test_presses_of_two_processes_on_one_link_make_one_payment(steps: Link
 
     assert len({each.transaction.id for each in pressed}) == 1
     assert [each.is_new for each in pressed].count(True) == 1
+    for each in others:
+        await each.service.finish()
+
+
+async def test_numbers_in_several_processes_make_one_payment_of_a_link_that_is_paid_once(steps: LinkSteps) -> None:
+    """All have begun before the first of them decides."""
+    link, others = await steps.make(), [steps.ago(0) for _ in range(2)]
+    all_ = [LinkSteps(each.service, steps.merchant_id) for each in (steps, *others)]
+
+    async def all_wait() -> bool:
+        async with steps.database.read() as connection:
+            sql = "SELECT count(DISTINCT pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT granted"
+            return bool(await connection.fetchval(f"{sql} AND a.datname = current_database()") == len(all_))
+
+    async with steps.database.begin() as tx:
+        await links.lock(tx, steps.merchant_id, link.id)
+        presses = [each.press(link, phone) for each, phone in zip(all_, (ASHA, JUMA, NEEMA), strict=True)]
+        pressed = asyncio.gather(*presses, return_exceptions=True)
+        await until(all_wait, pause=0.01)
+
+    assert sorted(type(each).__name__ for each in await pressed) == ["LinkBusy", "LinkBusy", "PressResult"]
+    assert len(await steps.payments()) == 1
     for each in others:
         await each.service.finish()
 
