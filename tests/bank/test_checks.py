@@ -13,6 +13,9 @@ DAMAGES = {
     "settlement returned by a line": "UPDATE bank_line_matches SET meaning = 'return' WHERE meaning = 'debit'",
     "bytes of a payout file": "UPDATE payout_files SET content = content || 'x'",
     "sum of a payout file": "UPDATE payout_files SET total = total + 1",
+    "transfer of a payout file": "UPDATE payout_file_lines SET account = '99999'",
+    "settlement in a payout file": "UPDATE payout_file_lines SET left_at = now(), why_left = 'x'; "
+    "UPDATE settlements SET status = 'SENT', completed_at = NULL, booked_on = NULL, bank_reference = NULL",
 }
 
 

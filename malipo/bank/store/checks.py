@@ -48,6 +48,23 @@ _QUERIES = (
     JOIN payout_file_lines l ON l.file_id = f.id AND (l.left_at IS NULL OR l.why_left = 'voided')
     WHERE f.approved_at IS NOT NULL AND $1 = '' GROUP BY f.id HAVING f.total <> sum(l.amount)
     """,
+    # A file pays what its approval has sent, to the account that the settlement names, and nothing that had ended.
+    """
+    SELECT 'transfer of a payout file', l.settlement_id, l.amount, s.amount - s.fee FROM payout_file_lines l
+    JOIN payout_files f ON f.id = l.file_id AND f.status = 'APPROVED'
+    LEFT JOIN settlements s ON s.merchant_id = l.merchant_id AND s.id = l.settlement_id
+    LEFT JOIN bank_accounts a ON a.merchant_id = s.merchant_id AND a.id = s.bank_account_id
+    WHERE l.left_at IS NULL AND $1 = ''
+      AND (s.payout_file_id, s.sent_at, s.key, s.amount - s.fee, a.bic, a.account_number)
+          IS DISTINCT FROM (l.file_id, f.approved_at, l.key, l.amount, l.bic, l.account)
+    """,
+    # What is sent is in such a file; and what is back without a debit was refused by the bank.
+    """
+    SELECT 'settlement in a payout file', s.id, NULL, NULL FROM settlements s
+    WHERE (s.status = 'SENT' OR s.status = 'RETURNED' AND s.completed_at IS NULL) AND $1 = '' AND NOT EXISTS (
+        SELECT FROM payout_file_lines l JOIN payout_files f ON f.id = l.file_id AND f.status = 'APPROVED'
+        WHERE l.settlement_id = s.id AND l.left_at IS NULL AND (s.status = 'SENT' OR l.refused_at IS NOT NULL))
+    """,
 )
 
 
