@@ -73,6 +73,12 @@ async def _walk(page: Page, yesterday: Yesterday, folder: Path | None) -> None:
     await _look(page, folder, "close-print", f"/operator/close/{yesterday.day}/print")
     await _look(page, folder, "close", "/operator/close")
     await _look(page, folder, "audit", "/operator/audit")
+    for name in ("waiting", "merchants", "bookings/history", "operators"):
+        await _look(page, folder, name.replace("/", "-"), f"/operator/{name}")
+    await page.goto("/operator/merchants")
+    link = await page.locator("td.is-title").first.get_by_role("link").get_attribute("href")
+    await _look(page, folder, "merchant", link or "")
+    await _look(page, folder, "merchant-payments", f"{link}/payments")
 
 
 async def _send(page: Page, file: Path) -> None:

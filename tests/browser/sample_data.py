@@ -30,13 +30,19 @@ PATHS = [
     if page.method == "GET" and page.path not in _NO_PAGES and not page.path.endswith((".csv", ".xlsx"))
 ]
 # Those that lead elsewhere, and files.
-_NO_OPERATOR_PAGES = ("/operator/cases", "/operator/close/day", "/operator/exceptions/chosen")
+_NO_OPERATOR_PAGES = (
+    *("/operator/cases", "/operator/cases/chosen", "/operator/close/day", "/operator/exceptions/chosen"),
+    "/operator/attachments/{id}",
+)
+# Files of the books.
+_NOT_IN_THE_SHOP = re.compile(r"\{format\}|\.zip$")
 OPERATOR_PATHS = [
     page.path
     for page in OPERATOR_PAGES
     if page.method == "GET"
     and page.path not in _NO_OPERATOR_PAGES
     and not page.path.endswith((".csv", ".signed", ".sig", ".pem"))
+    and not _NOT_IN_THE_SHOP.search(page.path)
 ]
 
 
@@ -56,6 +62,7 @@ class Scene:
     pay_link: str = ""
     settlement: str = ""  # that waits for a file
     bank_account: str = ""
+    merchant: str = ""  # as operators' pages name it
     # Of operators' pages: what `reconciled` has made.
     statement: str = ""
     exception: str = ""
@@ -79,7 +86,16 @@ class Scene:
         values = {"delivery": self.delivery, "payment": self.stuck, "upload": self.upload, "day": self.day}
         values |= {"file": self.payout_file, "bank_statement": self.bank_statement}
         values |= {"bank_exception": self.bank_exception, "bank_upload": self.bank_upload}
+        values |= {"merchant": self.merchant, "endpoint": self.endpoint}
         return self.link if path == "/dashboard/password" else path.format(**values)
+
+
+async def with_merchant(page: Page, scene: Scene) -> Scene:
+    """With the id of the shop, which an operator sees in this window."""
+    await page.goto("/operator/merchants")
+    link = await page.locator("td.is-title").first.get_by_role("link").get_attribute("href")
+    assert link is not None
+    return replace(scene, merchant=link.rpartition("/")[2])
 
 
 async def reconciled(page: Page, scene: Scene, folder: Path) -> Scene:

@@ -13,7 +13,7 @@ from playwright.async_api import Page, expect
 
 from tests.browser import axe
 from tests.browser.browser_window import Windows, log_in_as_operator
-from tests.browser.sample_data import OPERATOR_PATHS, PATHS, Scene, banked, reconciled, staged
+from tests.browser.sample_data import OPERATOR_PATHS, PATHS, Scene, banked, reconciled, staged, with_merchant
 from tests.browser.untranslated import english_in
 from tests.browser.user_steps import fill_payout
 from tests.conftest import Client
@@ -68,9 +68,12 @@ async def test_the_operators_pages_are_for_everybody(operator: tuple[str, str], 
         await axe.prepare(page)
         assert await _faults(page, OPERATOR_PATHS[0]) == []
         await log_in_as_operator(page, *operator)
+        scene = await with_merchant(page, scene)
         paths = [each for each in OPERATOR_PATHS if not each.startswith((*RECONCILIATION, f"{OF_BANK}/"))]
         for path in (each for each in paths[1:] if each not in BETWEEN):
-            assert await _faults(page, scene.path(path)) == []
+            assert await _faults(page, scene.path(path)) == [], path
+        await page.goto(f"/operator/cases/chosen?payment={scene.stuck}")
+        assert await axe.faults(page) == []
         await page.goto("/operator/ledger")
         await page.get_by_role("main").get_by_role("button").click()
         assert await axe.faults(page) == []

@@ -163,7 +163,7 @@ def _tell(arguments: argparse.Namespace, settings: Settings, closed: ClosedDay) 
     if getattr(arguments, "csv", None):
         arguments.csv.write_text(csv_of(closed.close), newline="")
     if getattr(arguments, "report", None):
-        arguments.report.write_text(html_of(closed, public_key), encoding="utf-8")
+        arguments.report.write_text(html_of(closed, public_key, company=settings.company_name), encoding="utf-8")
     text = in_words(closed, public_key)
     if folder := getattr(arguments, "signed", None):
         folder.mkdir(parents=True, exist_ok=True)

@@ -13,20 +13,33 @@ from malipo.reconciliation.close.plain_text import COVERS, REASONS, WHAT, title_
 from malipo.reconciliation.close.printed_style import STYLE
 from malipo.reconciliation.close.signed_content import CloseReading, ColumnRow, OpenItem
 
+SIGNED_BY = ("Prepared by", "Checked by", "Approved by")
 _MOST_ITEMS = 10  # of all channels: more would not fit on one sheet; the CSV has all
 
 
-def html_of(closed: ClosedDay, public_key: bytes) -> str:
+def html_of(closed: ClosedDay, public_key: bytes, *, company: str | None = None) -> str:
+    """`company` is whose close it is. It stands above what was signed, and is no part of it."""
     sheet = sheet_of(closed.close)
     head = f"<meta charset='utf-8'><title>Daily close {sheet.day}</title><style>{STYLE}</style>"
     body = (
-        f"<h1>Daily close: {sheet.day:%A}, {sheet.day}</h1>"
+        f"{_company(company)}<h1>Daily close: {sheet.day:%A}, {sheet.day}</h1>"
         f"<p class='verdict'>{escape(verdict_of(closed, sheet))}</p>"
         f"<p>Whole shillings (TZS). The day is that of Dar es Salaam.</p>"
         f"{_channels(sheet)}<div class='side'><section>{_open_items(sheet)}</section>"
-        f"<section>{_balances(sheet)}{_safeguarding(sheet)}</section></div>{_signature(closed, public_key)}"
+        f"<section>{_balances(sheet)}{_safeguarding(sheet)}</section></div>"
+        f"{_lines_to_sign()}{_signature(closed, public_key)}"
     )
     return f"<!doctype html>\n<html lang='en'><head>{head}</head>\n<body>{body}</body></html>\n"
+
+
+def _company(company: str | None) -> str:
+    return "" if company is None else f"<p class='company'>{escape(company)}</p>"
+
+
+def _lines_to_sign() -> str:
+    """By hand, on paper: who prepared it, who checked it, who approved it."""
+    cells = "".join(f"<td><span></span>{each}: name, signature, date</td>" for each in SIGNED_BY)
+    return f"<table class='to-sign'><tbody><tr>{cells}</tr></tbody></table>"
 
 
 def _channels(sheet: CloseSheet) -> str:

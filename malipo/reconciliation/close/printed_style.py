@@ -23,6 +23,10 @@ thead th { border-bottom: .3mm solid #000; font-weight: bold; }
 .side > section:first-child { flex: 3; }
 .side > section + section { flex: 2; }
 .short { white-space: nowrap; }
+.company { font-weight: bold; margin: 0; }
+.to-sign { margin-top: 4mm; table-layout: fixed; break-inside: avoid; }
+.to-sign td { border: 0; font-size: 7pt; padding-right: 8mm; }
+.to-sign span { display: block; height: 7mm; border-bottom: .2mm solid #000; margin-bottom: .5mm; }
 .signed { margin-top: 3mm; font-size: 6.5pt; overflow-wrap: anywhere; }
 @media screen { body { padding: 8mm; } }
 """

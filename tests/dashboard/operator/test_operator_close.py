@@ -62,6 +62,7 @@ async def test_a_day_is_closed_with_its_statement_and_read_on_paper_and_as_csv(
     paper = await asha.surfer.get(f"{day}/print")
     assert "The day is closed." in paper.words
     assert 'class="notice' not in paper.text, "notices are not printed"
+    assert "Prepared by Name, signature, date Checked by" in paper.words
     sheet = await asha.surfer.get(f"{day}/close.csv")
     assert sheet.headers["Content-Disposition"] == f'attachment; filename="close-{FIRST}.csv"'
     rows = list(csv.DictReader(io.StringIO(sheet.text, newline="")))

@@ -107,6 +107,13 @@ def test_the_csv_is_one_table_of_numbers_without_formulas() -> None:
     assert item[4:8] == ["exception line theirs_only", "'=HYPERLINK(1)<script>", "", "exc_1"]
 
 
+def test_the_report_names_the_company_and_has_lines_to_sign() -> None:
+    page = html_of(closed(), KEY, company="Duka & <b>Wana</b> Ltd")
+    assert "Duka &amp; &lt;b&gt;Wana&lt;/b&gt; Ltd" in page
+    assert page.count("name, signature, date") == 3
+    assert "class='company'" not in html_of(closed(), KEY)
+
+
 def test_the_report_has_every_amount_and_runs_nothing_from_elsewhere() -> None:
     page = html_of(closed(), KEY)
     for told in ("5,700", "-50", "6,650", "5,950", "exc_1", "Trial balance", "operator asha", "Sunday, 2026-11-15"):

@@ -24,6 +24,7 @@ from malipo.reconciliation.close.business_day import can_be_closed_at
 from malipo.reconciliation.close.close_figures import sheet_of
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.files_to_verify import command_of, find_public_key, pem_of
+from malipo.reconciliation.close.printed_page import SIGNED_BY
 from malipo.reconciliation.close.signed_content import DayClose
 from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
@@ -33,6 +34,7 @@ from malipo.words.say import say
 
 PATH = "/operator/close"
 _MOST_DAYS = 62
+SENTENCES = [*SIGNED_BY]
 Found = TypeVar("Found")
 
 _REASON = REFUSALS[close_day.CloseRefusal.REASON]
@@ -227,6 +229,8 @@ async def _page(
         "operator/reconciliation/close_day.html",
         status=status,
         is_paper=is_paper,
+        company=request.parts.settings.company_name,
+        signed_by=[request.words(each) for each in SIGNED_BY],
         day=day,
         title=request.words.day(_midday(day)),
         found=found,
