@@ -5,7 +5,7 @@ with which version. Only what people add later changes it: a statement of the mo
 invoice, another name of a merchant.
 """
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ from malipo.books.read_journal import Period
 from malipo.books.write_journal import FORMATS, VOUCHER_ENDINGS, VOUCHERS, JournalWriter, VoucherWriter
 from malipo.db import Conn, Row
 from malipo.errors import Refusal
+from malipo.invoices.document_words import InvoiceWords
+from malipo.invoices.invoice import Invoice
 from malipo.ledger.check import prepare
 from malipo.month_end import store
 from malipo.month_end.month import Month
@@ -41,6 +43,7 @@ class ArchiveWords(NamedTuple):
 
     journal: JournalWords
     types: Mapping[str, str]
+    invoice: Callable[[Invoice], InvoiceWords]
 
 
 def file_name(month: Month) -> str:
@@ -97,6 +100,8 @@ class _Members:
         async for member in self._bank():
             yield member
         yield Member("settlements.csv", self._settlements())
+        async for member in self._invoices():
+            yield member
 
     def _accounts(self) -> list[tuple[Cell, ...]]:
         names, types = self._words.journal.accounts, self._words.types
@@ -188,6 +193,16 @@ class _Members:
             yield Member(name, store.read_payout_file(self._connection, row["id"]))
         yield _csv("bank/payout-files.csv", _PAYOUT_FILE, files)
 
+    async def _invoices(self) -> AsyncIterator[Member]:
+        from malipo.invoices.pdf import pdf_of  # It takes a tenth of a second, and few processes ever need it.
+
+        index = []
+        async for each in store.invoices_of(self._connection, self._month):
+            name = f"invoices/{safe_name(each.number)}.pdf"
+            index.append(_invoice_row(each, name))
+            yield _bytes(name, pdf_of(each, self._words.invoice(each)))
+        yield _csv("invoices.csv", _INVOICE, index)
+
     async def _bank_lines(self, statement_id: str) -> AsyncIterator[bytes]:
         columns = ("bookedOn", "reference", "key", "messageId", "part", "cents", "isReversal", "reason", "details")
         yield csv_lines([columns]).encode()
@@ -220,6 +235,21 @@ _SETTLEMENT = (
     *("sentAt", "payoutFileId", "completedAt", "bookedOn", "bankReference", "returnedAt", "returnReason"),
     *("returnBookedOn", "returnBankReference", "cancelledAt", "isAdopted"),
 )
+
+
+_INVOICE = (
+    *("number", "kind", "month", "issuedAt", "merchantId", "buyer", "buyerTin", "buyerVrn", "corrects"),
+    *("fiscalNumber", "net", "vat", "total", "file"),
+)
+
+
+def _invoice_row(invoice: Invoice, file: str) -> tuple[Cell, ...]:
+    buyer = invoice.buyer
+    return (
+        *(invoice.number, invoice.kind, f"{invoice.month:%Y-%m}", _cell(invoice.issued_at), invoice.merchant_id),
+        *(buyer.name, buyer.tin, buyer.vrn, invoice.corrects or "", invoice.fiscal_number or ""),
+        *(invoice.net, invoice.vat, invoice.gross, file),
+    )
 
 
 def _network_row(row: Row, file: str) -> tuple[Cell, ...]:

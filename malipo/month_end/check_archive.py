@@ -22,6 +22,7 @@ from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 MANIFEST = "MANIFEST.sha256"
+NO_FEES = ("opening", "vat", "line", "bank_line", "undo")  # kinds of entries that move fees, and charge nobody
 HEADING = b"malipo: daily close 1\n"
 
 # Ed25519, as RFC 8032 describes it: y² - x² = 1 + d·x²·y² in the numbers below P. Slow, and only to verify.
@@ -115,9 +116,9 @@ class Check:
     def run(self) -> None:
         if self._hashes():
             days = self._closes()
-            self._journal(days)
+            fees = self._journal(days)
             self._files()
-            self._invoices()
+            self._invoices(fees)
 
     def _hashes(self) -> bool:
         listed = {}
@@ -178,13 +179,14 @@ class Check:
         balances = {account: -amount for account, amount in content["balances"].items() if amount}
         return Day(day, previous.hex(), own.hex(), balances)
 
-    def _journal(self, days: list[Day]) -> None:
-        """The entries lead to the balances that the closes have signed, day by day, and to the trial balance."""
+    def _journal(self, days: list[Day]) -> int:
+        """The entries lead to the balances that the closes have signed, day by day, and to the trial balance. Returns
+        the fees that merchants were charged."""
         accounts = {row["code"]: row["account"] for row in self.rows("accounts.csv")}
         signed = {day.name: day.balances for day in days}
         ledger: dict[str, int] = defaultdict(int)
         parts: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
-        today, count, seen = "", 0, set()
+        today, count, fees, seen = "", 0, 0, set()
 
         def end(day: str) -> None:
             if day in signed and {each: amount for each, amount in ledger.items() if amount} != signed[day]:
@@ -201,6 +203,8 @@ class Check:
                 today = row["date"]
             account, of, count = accounts[row["accountCode"]], row["of"], count + 1
             debit, credit = int(row["debit"] or 0), int(row["credit"] or 0)
+            if account == "fees" and row["kind"] not in NO_FEES:
+                fees += credit - debit
             ledger[f"float {of}" if account == "float" else account] += debit - credit
             part = parts[row["accountCode"], of]
             if row["kind"] == "opening":
@@ -215,6 +219,7 @@ class Check:
             self.find("debits and credits of the journal differ")
         self.done.append(f"{count:,} lines of the journal lead to the signed balances of every day.")
         self._trial_balance(parts)
+        return fees
 
     def _trial_balance(self, parts: dict[tuple[str, str], list[int]]) -> None:
         told = {
@@ -239,15 +244,18 @@ class Check:
                         self.find(f"{row['file']} is not the file with the SHA-256 in {index}")
         self.done.append(f"{count:,} statements and payout files are as they came, by the hashes of their import.")
 
-    def _invoices(self) -> None:
-        if "invoices.csv" not in self.names:
-            return
-        count = 0
+    def _invoices(self, fees: int) -> None:
+        """Each document adds up, and all of them are the fees that the journal has before VAT was taken out."""
+        count = sums = 0
         for row in self.rows("invoices.csv"):
             count += 1
             if int(row["net"]) + int(row["vat"]) != int(row["total"]):
                 self.find(f"invoice {row['number']} does not add up")
-        self.done.append(f"{count:,} invoices and credit notes add up.")
+            sums += int(row["total"]) if row["kind"] == "invoice" else -int(row["total"])
+        if count and sums != fees:
+            self.find(f"invoices less credit notes are {sums:,}, and the journal has fees of {fees:,}")
+        what = "add up to the fees of the journal" if count else "were issued"
+        self.done.append(f"{count:,} invoices and credit notes {what}; the journal has fees of {fees:,}.")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -40,6 +40,7 @@ class MonthPoint(Code):
     CLOSED_WITHOUT = "month_closed_without"
     BANK_STATEMENT = "month_bank_statement"
     DIFFERS = "month_differs"
+    INVOICES = "month_invoices"
     SHORT = "month_short"
     UNEXPLAINED = "month_unexplained"
     ACCEPTED = "month_accepted"
@@ -83,6 +84,8 @@ async def find(connection: Conn, month: Month, *, now: datetime) -> MonthEnd:
     missing += await _bank_statements(connection, month, over, days)
     safeguarding = safeguarding_of(closed[-1].close) if closed else None
     missing += await _of_last_close(connection, closed, safeguarding)
+    if days and not to_close and (merchants := await store.count_not_invoiced(connection, month)):
+        missing.append(Problem(MonthPoint.INVOICES, count=merchants))
     return MonthEnd(
         month=month,
         closed=days,

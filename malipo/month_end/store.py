@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 from datetime import date, datetime
 
 from malipo.db import Conn, Row
+from malipo.invoices.invoice import Invoice
+from malipo.invoices.store import fees, invoices
 from malipo.month_end.month import Month
 
 _AT_ONCE = 1000  # rows that are in memory
@@ -181,3 +183,18 @@ async def settlements_of(connection: Conn, month: Month) -> AsyncIterator[Row]:
     )
     async for row in cursor:
         yield row
+
+
+async def invoices_of(connection: Conn, month: Month) -> AsyncIterator[Invoice]:
+    """Invoices and credit notes of the month, the newest first."""
+    offset = 0
+    while found := await invoices.find_latest(connection, month=month.first, limit=_AT_ONCE, offset=offset):
+        for each in found:
+            yield each
+        offset += len(found)
+
+
+async def count_not_invoiced(connection: Conn, month: Month) -> int:
+    """Merchants that were charged fees in the month, or were given some back, and have no document of it."""
+    issued = await invoices.find_issued(connection, month.first)
+    return len((await fees.find(connection, month.first)).keys() - issued)

@@ -13,6 +13,10 @@ from typing import Any
 import pytest
 
 from malipo.db import Database
+from malipo.invoices import issue_invoices
+from malipo.invoices.invoice import Party
+from malipo.invoices.store import invoices
+from malipo.invoices.tax import TaxRate
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.ledger.bookings import BookingKind, book
 from malipo.ledger.house_bookings import HouseBookingKind
@@ -20,7 +24,7 @@ from malipo.month_end import check_archive
 from tests.books.outside_programs import bean_check, hledger, hledger_balances
 from tests.conftest import make_merchant
 from tests.journeys.operator_commands import Said, malipo
-from tests.reconciliation.close.books import Books, at
+from tests.reconciliation.close.books import ASHA, Books, at
 
 FIRST, SECOND, LAST = (date(2026, 11, day) for day in (28, 29, 30))
 NEXT = date(2026, 12, 1)
@@ -216,6 +220,30 @@ async def test_what_somebody_has_changed_is_found(
 
 def _files(folder: Path, names: str) -> list[Path]:
     return list(folder.glob(names))
+
+
+async def test_invoices_add_up_to_the_fees_of_the_journal_and_are_in_it_as_pdf(
+    books: Books, database_url: str, tmp_path: Path
+) -> None:
+    status = await _month(database_url, "2026-11")
+    assert "Merchants whose fees are not invoiced: 2." in status.out
+    async with books.database.begin() as tx:
+        await invoices.set_rate(tx, TaxRate(date(2026, 1, 1), 1800), by="operator asha", now=NOW)
+        seller = Party(name="Malipo Ltd", vrn="40-320840-G")
+        issued = await issue_invoices.issue(tx, date(2026, 11, 1), seller=seller, actor=ASHA, now=NOW)
+    assert len(issued) == 2
+    status = await _month(database_url, "2026-11")
+    assert "not invoiced" not in status.out
+    file = tmp_path / "november.zip"
+    await _month(database_url, "2026-11", "--archive", str(file))
+    code, said = _check(file)
+    assert (code, "2 invoices and credit notes add up to the fees of the journal" in said) == (0, True), said
+    with zipfile.ZipFile(file) as archive:
+        rows = list(csv.DictReader(io.StringIO(archive.read("invoices.csv").decode())))
+        assert all(archive.read(row["file"]).startswith(b"%PDF") for row in rows)
+    wrong = _changed(file, "invoices.csv", rows[0]["total"].encode() + b",invoices", b"99,invoices", with_manifest=True)
+    code, said = _check(wrong)
+    assert (code, "does not add up" in said, "and the journal has fees of" in said) == (1, True, True), said
 
 
 async def test_a_month_that_is_not_closed_has_no_archive(books: Books, database_url: str, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from malipo.books.chart import LATE
 from malipo.books.entry import EntryKind
 from malipo.books.formats.journal_format import JournalWords
 from malipo.books.read_journal import Period
+from malipo.dashboard.invoice_words import document_words
 from malipo.dashboard.language import Translator
 from malipo.month_end.archive import ArchiveWords
 from malipo.networks.channel_names_and_prefixes import PROFILES
@@ -44,4 +45,4 @@ def journal_words(period: Period, merchants: Mapping[str, str], words: Translato
 
 def archive_words(period: Period, merchants: Mapping[str, str], words: Translator) -> ArchiveWords:
     types = {str(type_): words(name) for type_, name in books.TYPES.items()}
-    return ArchiveWords(journal_words(period, merchants, words), types)
+    return ArchiveWords(journal_words(period, merchants, words), types, lambda invoice: document_words(invoice, words))

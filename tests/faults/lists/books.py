@@ -5,6 +5,7 @@ from tests.faults.fault import Fault
 _LATE = ("books/test_late_moves.py",)
 _BANK = ("ledger/test_bank_bookings.py",)
 _SUSPENSE = ("ledger/test_suspense.py",)
+_ARCHIVE = ("month_end/test_archive.py",)
 _SAFEGUARDING = ("reconciliation/close/test_safeguarding.py",)
 
 FAULTS = (
@@ -191,5 +192,53 @@ FAULTS = (
         "return 0",
         "Money in suspense that nobody finds is on no list.",
         _SUSPENSE,
+    ),
+    Fault(
+        "a month with an open day is archived",
+        "require_archivable",
+        "raise Refusal(code=ArchiveRefusal.NOT_CLOSED, month=str(month), days=named(open_days))",
+        "pass",
+        "An accountant gets a month into which more is dated.",
+        _ARCHIVE,
+    ),
+    Fault(
+        "a ledger that differs from its closes is archived",
+        "require_archivable",
+        "if (await find_trial_balance(connection, month.last)).differing:",
+        "if False:",
+        "What somebody has changed is handed over as the books.",
+        _ARCHIVE,
+    ),
+    Fault(
+        "an archive says when it was made",
+        "_about",
+        "zipfile.ZipInfo(name, _EARLIEST)",
+        "zipfile.ZipInfo(name, __import__('time').localtime()[:6])",
+        "Nobody can show that two archives of a month are the same.",
+        ("month_end/test_zip_stream.py",),
+    ),
+    Fault(
+        "a statement is not kept as it came",
+        "keep",
+        "while part := file.read(_PART):",
+        "while False and (part := file.read(_PART)):",
+        "Auditors get what malipo has read in a statement, and not the statement.",
+        _ARCHIVE,
+    ),
+    Fault(
+        "any signature of a close is right",
+        "is_signed",
+        "return (ours[0] * theirs[2] - theirs[0] * ours[2]) % P == 0 and (",
+        "return True or (",
+        "The program in the archive says that a forged close is signed.",
+        _ARCHIVE,
+    ),
+    Fault(
+        "the journal in an archive is not compared with its closes",
+        "Check._journal",
+        "if day in signed and {each: amount for each, amount in ledger.items() if amount} != signed[day]:",
+        "if False:",
+        "An entry that is missing from the journal in an archive is not found.",
+        _ARCHIVE,
     ),
 )

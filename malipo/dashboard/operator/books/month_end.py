@@ -14,7 +14,7 @@ from malipo.errors import Invalid, Problem, Refusal
 from malipo.month_end import open_items
 from malipo.month_end.archive import archive_pieces, file_name
 from malipo.month_end.month import Month, month_before, parse_month
-from malipo.month_end.open_items import MonthPoint, require_archivable
+from malipo.month_end.open_items import MonthEnd, MonthPoint, require_archivable
 from malipo.words.say import say
 
 PATH = "/operator/books/month"
@@ -81,8 +81,13 @@ async def _page(request: OperatorRequest, month: Month, *, status: int = 200, pr
         open=said(list(found.open)),
         archive=f"{PATH}/{month}.zip" if found.period is not None else None,
         is_next_over=month < month_before(now),
+        invoicing=f"malipo invoices issue {month}" if _lacks_invoices(found) else None,
         command=f"malipo books month {month} --archive {file_name(month)}",
     )
+
+
+def _lacks_invoices(found: MonthEnd) -> bool:
+    return any(each.code is MonthPoint.INVOICES for each in found.missing)
 
 
 def _where(problem: Problem) -> str | None:

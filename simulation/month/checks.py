@@ -1,0 +1,161 @@
+"""What must be true when the month is over: by the ledger check, by the program of the archive, by beancount and by
+hledger."""
+
+import csv
+import io
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from malipo import clock
+from malipo.books import store as books
+from malipo.books.trial_balance import find_trial_balance
+from malipo.dashboard.language import Translator
+from malipo.dashboard.operator.books_words import archive_words
+from malipo.db import Conn, Database
+from malipo.encryption import Encryption
+from malipo.http.accept_language import Language
+from malipo.invoices.issue_invoices import total_of
+from malipo.ledger import check as ledger_check
+from malipo.month_end import open_items
+from malipo.month_end.archive import archive_pieces, file_name
+from malipo.month_end.month import Month, month_of
+from malipo.month_end.open_items import require_archivable
+from malipo.payments.check import transactions as transactions_check
+from malipo.reconciliation.close.safeguarding import Cover
+from malipo.reconciliation.close.verify import verify
+from malipo.words.say import say
+from simulation.month.run import DAYS, FIRST, SECRET_KEY, MonthRun
+
+_BEANCOUNT = Path(__file__).parents[2] / ".venv" / "opponents" / "requirements-books"
+
+
+async def check_month(month: MonthRun, folder: Path) -> dict[str, Any]:
+    of = month_of(FIRST)
+    findings: list[str] = []
+    async with Database.opened(month.url, size=2) as database:
+        async with database.snapshot() as connection:
+            await ledger_check.prepare(connection)
+            found = await ledger_check.check(connection) + await transactions_check.check(connection)
+            findings += [f"ledger check: {each}" for each in found]
+            closes = await verify(connection, Encryption(SECRET_KEY), with_ledger=True)
+            findings += [f"close verify: {say(each)}" for each in closes.findings]
+            end = await open_items.find(connection, of, now=clock.now())
+            findings += [f"missing: {say(each)}" for each in end.missing]
+            counts = await _counts(connection)
+            balance = await find_trial_balance(connection, FIRST + timedelta(days=DAYS - 1))
+        archive = await _archive(database, of, folder)
+    findings += _run_checks(archive, folder, {each.path: amount for each, amount in balance.balances.items()})
+    if not month.invoices:
+        findings.append("no invoice was issued")
+    safe = end.safeguarding
+    assert safe is not None
+    if safe.cover is not Cover.COVERED:
+        findings.append(f"safeguarding: {safe.cover}, unexplained {safe.unexplained}, own {safe.own}")
+    return {
+        "findings": findings,
+        "payments": counts,
+        "fates": dict(month.shops.fates),
+        "refused": dict(month.shops.refused),
+        "lostByTheRestore": month.lost,
+        "writtenAfterTheClose": month.late,
+        "settlementsAskedFor": month.settlements,
+        "releasedFromSuspense": month.releases,
+        "invoices": {"count": len(month.invoices), "total": total_of(month.invoices)},
+        "operators": dict(month.finance.acts),
+        "refusedOperators": dict(month.finance.refusals),
+        "daysClosedWithADifference": [str(each) for each in month.finance.accepted],
+        "open": [say(each) for each in end.open],
+        "safeguarding": {
+            "merchantsOwn": safe.merchants,
+            "isThere": safe.there,
+            "difference": safe.difference,
+            "own": safe.own,
+            "explained": safe.explained,
+            "unexplained": safe.unexplained,
+        },
+        "archive": {"file": str(archive), "bytes": archive.stat().st_size},
+        "closedDays": closes.days,
+        "lastHash": closes.hash,
+    }
+
+
+async def _counts(connection: Conn) -> dict[str, int]:
+    rows = await connection.fetch("SELECT status, count(*) FROM transactions GROUP BY 1 ORDER BY 1")
+    counts = {row[0]: row[1] for row in rows}
+    counts["moves"] = await connection.fetchval("SELECT count(*) FROM moves")
+    counts["adopted"] = await connection.fetchval("SELECT count(*) FROM adopted_payments")
+    counts["corrections"] = await connection.fetchval("SELECT count(*) FROM corrections")
+    counts["late moves"] = await connection.fetchval("SELECT count(*) FROM late_moves")
+    counts |= {
+        f"settlements {row[0]}": row[1]
+        for row in await connection.fetch("SELECT status, count(*) FROM settlements GROUP BY 1 ORDER BY 1")
+    }
+    return counts
+
+
+async def _archive(database: Database, of: Month, folder: Path) -> Path:
+    file = folder / file_name(of)
+    async with database.snapshot() as connection:
+        period = await require_archivable(connection, of)
+        words = archive_words(period, await books.find_names(connection), Translator(Language.ENGLISH))
+        with file.open("wb") as written:
+            async for piece in archive_pieces(connection, of, words, period):
+                written.write(piece)
+    return file
+
+
+def _run_checks(archive: Path, folder: Path, ledger: Mapping[str, int]) -> list[str]:
+    findings = []
+    whole = folder / "archive"
+    shutil.rmtree(whole, ignore_errors=True)
+    with zipfile.ZipFile(archive) as opened:
+        opened.extractall(whole)
+    program = whole / "check_archive.py"
+    done = _run(sys.executable, "-I", str(program), str(archive))
+    if done.returncode:
+        findings.append(f"check_archive.py: {done.stdout}{done.stderr}")
+    ledger = {path: amount for path, amount in ledger.items() if amount}
+    beancount, hledger = whole / "journal/journal.beancount", whole / "journal/journal.hledger"
+    if _BEANCOUNT.exists():
+        findings += _difference("beancount", _beancount(beancount), ledger)
+    if (program_ := shutil.which("hledger")) is not None:
+        done = _run(program_, "-f", str(hledger), "check", "--strict")
+        if done.returncode:
+            findings.append(f"hledger check: {done.stderr[:2000]}")
+        listed = _run(program_, "-f", str(hledger), "balance", "--flat", "--no-total", "-O", "csv", "-c", "TZS 1000.")
+        rows = csv.DictReader(io.StringIO(listed.stdout))
+        findings += _difference(
+            "hledger", {row["account"]: int(row["balance"].removeprefix("TZS")) for row in rows}, ledger
+        )
+    return findings
+
+
+def _beancount(file: Path) -> dict[str, int]:
+    """Checks the file, and sums each account."""
+    code = f"import sys; sys.path.insert(0, {str(_BEANCOUNT)!r}); from {{}} import main; main()"
+    done = _run(sys.executable, "-c", code.format("beancount.scripts.check"), str(file))
+    if done.returncode:
+        return {f"bean-check: {(done.stdout + done.stderr)[:2000]}": 1}
+    query = "SELECT account, sum(number) AS total GROUP BY account"
+    done = _run(sys.executable, "-c", code.format("beanquery.shell"), "-f", "csv", str(file), query)
+    rows = csv.DictReader(io.StringIO(done.stdout))
+    sums = {row["account"].strip(): int(float(row["total"].strip() or 0)) for row in rows}
+    return {account: amount for account, amount in sums.items() if amount}
+
+
+def _difference(program: str, found: Mapping[str, int], ledger: Mapping[str, int]) -> list[str]:
+    return [
+        f"{program} finds {found.get(path, 0):,} in {path}, and the ledger has {ledger.get(path, 0):,}"
+        for path in sorted(found.keys() | ledger.keys())
+        if found.get(path, 0) != ledger.get(path, 0)
+    ]
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, check=False)
