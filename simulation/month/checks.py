@@ -50,7 +50,9 @@ async def check_month(month: MonthRun, folder: Path) -> dict[str, Any]:
             counts = await _counts(connection)
             balance = await find_trial_balance(connection, FIRST + timedelta(days=DAYS - 1))
         archive = await _archive(database, of, folder)
-    findings += _run_checks(archive, folder, {each.path: amount for each, amount in balance.balances.items()})
+    ledger = {each.path: amount for each, amount in balance.balances.items() if amount}
+    read_by, found_by_others = _run_checks(archive, folder, ledger)
+    findings += found_by_others
     if not month.invoices:
         findings.append("no invoice was issued")
     safe = end.safeguarding
@@ -59,6 +61,7 @@ async def check_month(month: MonthRun, folder: Path) -> dict[str, Any]:
         findings.append(f"safeguarding: {safe.cover}, unexplained {safe.unexplained}, own {safe.own}")
     return {
         "findings": findings,
+        "booksReadBy": read_by,
         "payments": counts,
         "fates": dict(month.shops.fates),
         "refused": dict(month.shops.refused),
@@ -110,30 +113,33 @@ async def _archive(database: Database, of: Month, folder: Path) -> Path:
     return file
 
 
-def _run_checks(archive: Path, folder: Path, ledger: Mapping[str, int]) -> list[str]:
-    findings = []
+def _run_checks(archive: Path, folder: Path, ledger: Mapping[str, int]) -> tuple[list[str], list[str]]:
+    """Which programs have read the books, and what they have found."""
+    findings, read_by = list[str](), ["check_archive.py"]
     whole = folder / "archive"
     shutil.rmtree(whole, ignore_errors=True)
     with zipfile.ZipFile(archive) as opened:
         opened.extractall(whole)
-    program = whole / "check_archive.py"
-    done = _run(sys.executable, "-I", str(program), str(archive))
+    done = _run(sys.executable, "-I", str(whole / "check_archive.py"), str(archive))
     if done.returncode:
         findings.append(f"check_archive.py: {done.stdout}{done.stderr}")
-    ledger = {path: amount for path, amount in ledger.items() if amount}
-    beancount, hledger = whole / "journal/journal.beancount", whole / "journal/journal.hledger"
     if _BEANCOUNT.exists():
-        findings += _difference("beancount", _beancount(beancount), ledger)
-    if (program_ := shutil.which("hledger")) is not None:
-        done = _run(program_, "-f", str(hledger), "check", "--strict")
-        if done.returncode:
-            findings.append(f"hledger check: {done.stderr[:2000]}")
-        listed = _run(program_, "-f", str(hledger), "balance", "--flat", "--no-total", "-O", "csv", "-c", "TZS 1000.")
-        rows = csv.DictReader(io.StringIO(listed.stdout))
-        findings += _difference(
-            "hledger", {row["account"]: int(row["balance"].removeprefix("TZS")) for row in rows}, ledger
-        )
-    return findings
+        read_by.append("beancount")
+        findings += _difference("beancount", _beancount(whole / "journal/journal.beancount"), ledger)
+    if (program := shutil.which("hledger")) is not None:
+        read_by.append("hledger")
+        findings += _hledger(program, whole / "journal/journal.hledger", ledger)
+    return read_by, findings
+
+
+def _hledger(program: str, file: Path, ledger: Mapping[str, int]) -> list[str]:
+    done = _run(program, "-f", str(file), "check", "--strict")
+    if done.returncode:
+        return [f"hledger check: {done.stderr[:2000]}"]
+    listed = _run(program, "-f", str(file), "balance", "--flat", "--no-total", "-O", "csv", "-c", "TZS 1000.")
+    rows = csv.DictReader(io.StringIO(listed.stdout))
+    found = {row["account"]: int(row["balance"].removeprefix("TZS")) for row in rows}
+    return _difference("hledger", found, ledger)
 
 
 def _beancount(file: Path) -> dict[str, int]:

@@ -238,6 +238,5 @@ def _report(
             source=source,
             answer=answer,
             resubmit=Resubmit.DUPLICATES_REFUSED,
-            is_trusted=source is AnswerSource.CALLBACK,
         ),
     )

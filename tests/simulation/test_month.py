@@ -45,6 +45,7 @@ def test_a_month_of_twenty_thousand_payments_adds_up_and_two_other_programs_agre
         pytest.skip("needs hledger and beancount: scripts/test-needs")
     report = _live(tmp_path, 20_000, seconds=3600)
     _require(report)
+    assert report["booksReadBy"] == ["check_archive.py", "beancount", "hledger"]
     assert set(report["fates"]) == {
         "paid", "declined", "cancelled", "reply-lost", "reply-lost-declined", "never-heard", "told-twice",
         "told-failed-but-paid", "told-paid-but-not", "taken-back", "another-amount", "shown-twice",
