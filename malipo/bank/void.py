@@ -3,7 +3,7 @@
 Both take two operators, and both look again at the approval: a statement may have been imported since the proposal.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -63,8 +63,32 @@ async def facts(connection: Conn, proposal: Proposal) -> ShownTerms:
             "because": "refused" if terms.is_refused else "not_on_statements",
             "wait_again": len(open_),
             "amount": sum(each.net_amount for each in open_),
-        }
+        },
+        [] if terms.is_refused else await _statements_of(connection, file),
     )
+
+
+async def _statements_of(connection: Conn, file: PayoutFile) -> list[Mapping[str, object]]:
+    """The statements which say that the bank has not paid the file. One without debits counts with one operator: who
+    approves sees whose it is, and asks the bank."""
+    assert file.approved_at is not None
+    approved_on = clock.day_of(file.approved_at)
+    covering = [
+        (each, each.covering)
+        for each in await statements.find_counting(connection, file.payer_account_id)
+        if each.is_taken
+    ]
+    return [
+        {
+            "statement": each.id,
+            "name": each.name,
+            "begins_on": days.begins_on.isoformat(),
+            "ends_on": days.ends_on.isoformat(),
+            "imported_by": each.imported_by,
+        }
+        for each, days in covering
+        if days is not None and days.ends_on >= approved_on
+    ]
 
 
 async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:

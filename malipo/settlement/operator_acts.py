@@ -16,7 +16,7 @@ from malipo.approvals import store as proposals
 from malipo.approvals.act_rules import SETTLEMENT_ACTS, Act
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
-from malipo.audit_log.actor import Actor
+from malipo.audit_log.actor import Actor, plain_name
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.messages import tell_of_bank_accounts
@@ -31,7 +31,7 @@ from malipo.settlement.bank_account import (
 from malipo.settlement.cancel import CancelSettlements, SettlementCancellation
 from malipo.settlement.manage_bank_accounts import PATH
 from malipo.settlement.settlement import Settlement, SettlementRefusal
-from malipo.settlement.store import bank_accounts, settlements
+from malipo.settlement.store import bank_accounts, coverage, settlements
 
 
 class SettlementActTerms(msgspec.Struct, frozen=True):
@@ -266,7 +266,8 @@ async def find_shown(connection: Conn, proposal: Proposal) -> dict[str, object]:
             [settlement] = await settlements.find(connection, [proposal.subject])
             return {"settlement": settlement.reference, "amount": settlement.amount, "owed": settlement.owed}
     first, last = await release.find_lost_time(connection)
-    return {"lost days": f"{first} to {last}"}
+    importers = await coverage.find_importers(connection, first, last)
+    return {"lost days": f"{first} to {last}", "statements imported by": ", ".join(map(plain_name, importers))}
 
 
 async def find_code(connection: Conn, proposal: Proposal) -> str:

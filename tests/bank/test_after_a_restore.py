@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from malipo.app.assemble import assemble
+from malipo.approvals import store as proposals
+from malipo.approvals.act_rules import Act
 from malipo.db import Database
 from malipo.errors import Conflict
 from malipo.ledger.accounts import Account
@@ -20,11 +22,13 @@ from malipo.restore.store import installation
 from malipo.settings import Settings
 from malipo.settlement import release
 from malipo.settlement.cancel import SettlementCancellation
+from malipo.settlement.operator_acts import SettlementActs, find_shown
 from malipo.settlement.settlement import SettlementNotCancellable, SettlementStatus
 from malipo_simulator.bank.bank import Bank
 from tests import conftest
 from tests.bank.bank_desk import BankDesk, monday_long_ago, open_account
 from tests.conftest import NO_LIMITS, create_database, make_merchant
+from tests.operators.booking_steps import JUMA
 from tests.settlement.settlement_steps import add_account
 
 DAY = timedelta(days=1)
@@ -218,6 +222,11 @@ async def test_a_debit_without_a_key_is_perhaps_of_a_lost_file(restorable: Resto
         desk.move(-7_000, "FT2", "RENT")
         desk.at = desk.now + DAY
         await desk.bring(monday, monday + 4 * DAY)
+        async with desk.database.begin() as tx:
+            acts = SettlementActs(timedelta(hours=72))
+            await acts.release(tx, "We have compared all with the bank", actor=JUMA, now=desk.now)
+            [proposal] = await proposals.find_open(tx, [Act.RELEASE_SETTLEMENTS])
+            assert (await find_shown(tx, proposal))["statements imported by"] == "asha"
         await release_settlements(desk)
         assert await desk.kinds() == ["unknown_debit"] * 2
         with pytest.raises(DatabaseRestored):

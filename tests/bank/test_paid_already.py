@@ -5,11 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from malipo.bank import void
 from malipo.bank.payout_file import PayoutFile
 from malipo.errors import Conflict
 from malipo.settlement.cancel import SettlementCancellation
 from malipo.settlement.settlement import Settlement, SettlementNotCancellable
 from tests.bank.bank_desk import BankDesk
+from tests.operators.booking_steps import NEEMA
 
 DAY = timedelta(days=1)
 
@@ -193,3 +195,19 @@ async def test_a_debit_without_a_key_is_perhaps_the_file_that_the_bank_has_lost(
     await desk.void(file.id)
     await desk.approve(file.id)
     assert await desk.statuses(*found) == ["REQUESTED"] * 2
+
+
+async def test_who_approves_a_void_sees_who_has_imported_the_statements(desk: BankDesk) -> None:
+    """A statement without debits counts with one operator, who could have written it."""
+    desk.bank.change({"losesFiles": True})
+    monday = desk.today
+    file, _ = await desk.approved(100_000)
+    await desk.hand_in(file.id)
+    await desk.bring(monday - DAY)
+    desk.at = desk.now + 4 * DAY
+    done = await desk.bring(monday, monday + 3 * DAY, by=NEEMA)
+    proposal = await desk.void(file.id)
+    async with desk.database.read() as connection:
+        [row] = (await void.facts(connection, proposal)).rows
+    assert (row["statement"], row["imported_by"]) == (done.statement.id, NEEMA.name)
+    assert (row["begins_on"], row["ends_on"]) == (str(monday), str(monday + 3 * DAY))

@@ -45,3 +45,17 @@ async def find(connection: Conn) -> dict[str, list[Days]]:
         if first is not None:
             days.append((first, last))
     return found
+
+
+async def find_importers(connection: Conn, first: date, last: date) -> list[str]:
+    """Who has imported the statements that cover some of these days. Who approves a release asks whether they are the
+    bank's: one without debits counts with one operator."""
+    rows = await connection.fetch(
+        """
+        SELECT DISTINCT f.imported_by FROM bank_coverage c JOIN bank_statements f ON f.id = c.statement_id
+        WHERE c.first_day <= $2 AND c.last_day >= $1 ORDER BY 1
+        """,
+        first,
+        last,
+    )
+    return [row["imported_by"] for row in rows]
