@@ -7,6 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from malipo import clock
+from malipo.settlement.terms import LARGEST_AMOUNT
 from malipo.validation.fields import Fields
 
 # In Dar es Salaam: after the night's payments, and before people gather the day's file.
@@ -77,8 +78,8 @@ def schedule_of(fields: Fields, merchant_id: str, *, least: int, by: str, now: d
         merchant_id=merchant_id,
         every=every,
         on_day=on_day or None,
-        minimum=fields.optional_amount("minimum", least=least, most=None) or least,
-        keep=fields.optional_amount("keep", least=0, most=None) or 0,
+        minimum=fields.optional_amount("minimum", least=least, most=LARGEST_AMOUNT) or least,
+        keep=fields.optional_amount("keep", least=0, most=LARGEST_AMOUNT) or 0,
         changed_at=now,
         changed_by=by,
     )

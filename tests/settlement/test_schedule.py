@@ -5,7 +5,8 @@ from datetime import date, datetime, timedelta
 import pytest
 
 from malipo import clock
-from malipo.settlement.schedule import Every, Schedule, is_due, last_due
+from malipo.settlement.schedule import Every, Schedule, is_due, last_due, schedule_of
+from malipo.validation.fields import Fields
 
 LONG_AGO = datetime(2026, 1, 1, 12, tzinfo=clock.ZONE)
 
@@ -72,3 +73,11 @@ def test_a_day_that_was_missed_is_made_up_for_once() -> None:
     assert is_due(weekly, date(2026, 11, 9), NOW)
     assert not is_due(weekly, date(2026, 11, 19), NOW + timedelta(days=1))
     assert is_due(weekly, date(2026, 11, 19), NOW + timedelta(days=4))
+
+
+@pytest.mark.parametrize("name", ["minimum", "keep"])
+def test_amounts_that_nobody_has_are_mistakes(name: str) -> None:
+    """The database could not store them."""
+    fields = Fields({"every": "day", name: 10**30})
+    schedule_of(fields, "mer_1", least=1000, by="asha@duka.example", now=LONG_AGO)
+    assert [each.code for each in fields.mistakes] == ["amount_too_large"]
