@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from malipo.accounts.store.credential_resets import CredentialReset
-from malipo.accounts.vouching import COOLING_TIME, may_vouch
+from malipo.accounts.vouching import COOLING_TIME, are_two, may_vouch
 
 START = datetime(2026, 11, 2, tzinfo=UTC)
 EVERYBODY = ("asha", "neema", "baraka", "juma", "rehema")
@@ -120,3 +120,17 @@ def reset_of(number: int, by: str, account: str, hour: float, vouched: float | N
 
 def at(hour: float) -> datetime:
     return START + timedelta(hours=hour)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("asha", "neema", True),
+        ("asha", "asha", False),
+        (None, "asha", False),
+        ("asha", None, False),
+        (None, None, False),
+    ],
+)
+def test_two_are_two_only_if_both_are_known_and_differ(one: str | None, other: str | None, expected: bool) -> None:
+    assert are_two([], one, other) is expected

@@ -256,13 +256,22 @@ def _walks() -> list[tuple[str, str, str]]:
 
 
 WALKS = _walks()
+# Where a second operator must have confirmed who they are, and counts as one, is a matter of the form or the command
+# that approves, whatever the act: each is tried once. What each act asks of two is in `test_grid_of_operators.py`.
+FIRST: dict[str, tuple[str, str]] = {}  # by what approves: the act, and where it begins
+for _act, _door, _begins in WALKS:
+    for _form in getattr(GRID[_act], _door).approves:
+        if ("exceptions" in _form) == ("exceptions" in _begins):
+            FIRST.setdefault(_form, (_act, _begins))
 
 
 @pytest.mark.parametrize(("act", "door", "begins"), WALKS, ids=[", ".join(each) for each in WALKS])
 async def test_the_grid_at_its_doors(desk: Desk, act: str, door: str, begins: str) -> None:
     row = GRID[act]
     walk = _walk_of_two if row.cells is TWO else _walk_of_one
-    assert await walk(desk, Act(act), getattr(row, door), begins) == row.cells
+    seen = await walk(desk, Act(act), getattr(row, door), begins)
+    assert seen == {column: row.cells[column] for column in seen}
+    assert seen.keys() >= {ONE, TWICE, BOTH}
 
 
 async def _walk_of_two(desk: Desk, act: Act, door: Door, begins: str) -> dict[str, str]:
@@ -279,6 +288,8 @@ async def _walk_of_two(desk: Desk, act: Act, door: Door, begins: str) -> dict[st
         approves = [each for each in door.approves if ("exceptions" in each) == bool(case.exception_id)]
         for each in approves:
             seen[TWICE].add(await desk.do(each, case, "asha", looks="juma"))
+            if FIRST[each] != (act.value, begins):
+                continue
             seen[RESET].add(await desk.do(each, case, "rehema", looks="juma"))
             seen[TRUSTED].add(await desk.do(each, case, "neema", looks="juma"))
             await desk.confirmed("juma", timedelta(minutes=11))
@@ -289,7 +300,7 @@ async def _walk_of_two(desk: Desk, act: Act, door: Door, begins: str) -> dict[st
         assert {each[1:] for each in made} == {("operator asha", "operator juma", True)}, "all that waits is one table"
     finally:
         await desk.cases.end(case)
-    return {column: " or ".join(sorted(found)) for column, found in seen.items()}
+    return {column: " or ".join(sorted(found)) for column, found in seen.items() if found}
 
 
 async def _walk_of_one(desk: Desk, act: Act, door: Door, begins: str) -> dict[str, str]:

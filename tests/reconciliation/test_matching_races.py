@@ -8,15 +8,19 @@ from pathlib import Path
 import pytest
 
 from malipo import clock
+from malipo.errors import Conflict
 from malipo.networks.connector import Verdict
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.matching import match_statements as matching
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.reconciliation.matching.report_evidence import report_evidence
 from malipo.reconciliation.matching.store import matching as store
+from tests.journeys.full_stack import until
 from tests.payments.payment_steps import steps
+from tests.reconciliation.exception_desk import ExceptionDesk, a_stranger
 from tests.reconciliation.statement_days import Entry, Statements, fee_of, line_of, reversal_of, statements
 
 __all__ = ["statements", "steps"]
@@ -73,6 +77,30 @@ async def test_two_imports_at_once_match_each_line_and_each_payment_once(stateme
     await asyncio.gather(*(take(path) for path in paths), statements.match(), statements.match())
     await statements.match()
     await ends_right(statements, payments)
+
+
+async def test_one_matching_waits_for_another_and_an_operators_decision_is_refused_meanwhile(
+    statements: Statements,
+) -> None:
+    found = await a_stranger(statements)
+    desk = ExceptionDesk(statements.database)
+
+    async with statements.database.begin() as tx:
+        await store.lock(tx)
+        with pytest.raises(Conflict) as refused:
+            await desk.propose(found, Action.NOTE)
+        assert refused.value.code == store.MatchingRefusal.UNDER_WAY
+        another = asyncio.create_task(statements.match())
+
+        async def waits() -> bool:
+            async with statements.database.read() as connection:
+                sql = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+                return another.done() or bool(await connection.fetchval(sql))
+
+        await until(waits, pause=0.01)
+        assert not another.done()
+    await another
+    await desk.propose(found, Action.NOTE)
 
 
 class KilledError(Exception):
