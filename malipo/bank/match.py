@@ -40,6 +40,7 @@ class BankExceptionKind(StrEnum):
     RETURN_WITHOUT_DEBIT = "return_without_debit"
     RETURNED_TWICE = "returned_twice"
     WHICH_RETURN = "which_return"  # it was debited twice, and one of the two came back: the merchant's, or ours
+    BOOKED_TOO = "booked_too"  # the return of a settlement, and a booking has its reference and amount
     UNKNOWN_DEBIT = "unknown_debit"
     UNKNOWN_CREDIT = "unknown_credit"
 
@@ -141,6 +142,8 @@ class _Book:
 
     def _credit(self, line: Line, settlement: SettlementFact) -> Decision:
         kind = _why_not_return(line, settlement)
+        if kind is None and self._bookings_of(line):
+            kind = BankExceptionKind.BOOKED_TOO  # Somebody has given it back by hand: the wallet must not get it twice.
         if kind is not None:
             return _exception(line, kind, settlement.id)
         settlement.status, settlement.has_return = SettlementStatus.RETURNED, True
@@ -168,12 +171,15 @@ class _Book:
 
     def _booking(self, line: Line) -> Decision | None:
         """The booking with the bank's reference and the exact amount. Two that fit are none: nobody could say which."""
-        references = {line.reference, line.key} - {""}
-        found = [each for each in self._bookings.values() if each.reference in references and each.cents == line.cents]
+        found = self._bookings_of(line)
         if len(found) != 1:
             return None
         del self._bookings[found[0].id]
         return Decision(line=line, meaning=Meaning.BOOKING, booking_id=found[0].id)
+
+    def _bookings_of(self, line: Line) -> list[BookingFact]:
+        references = {line.reference, line.key} - {""}
+        return [each for each in self._bookings.values() if each.reference in references and each.cents == line.cents]
 
     def _unknown(self, line: Line) -> BankExceptionKind:
         references = {line.reference, line.key} - {""}

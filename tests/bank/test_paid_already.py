@@ -8,6 +8,7 @@ import pytest
 from malipo.bank import void
 from malipo.bank.payout_file import PayoutFile
 from malipo.errors import Conflict
+from malipo.ledger.bookings import BookingKind, book
 from malipo.settlement.cancel import SettlementCancellation
 from malipo.settlement.settlement import Settlement, SettlementNotCancellable
 from tests.bank.bank_desk import BankDesk
@@ -211,3 +212,25 @@ async def test_who_approves_a_void_sees_who_has_imported_the_statements(desk: Ba
         [row] = (await void.facts(connection, proposal)).rows
     assert (row["statement"], row["imported_by"]) == (done.statement.id, NEEMA.name)
     assert (row["begins_on"], row["ends_on"]) == (str(monday), str(monday + 3 * DAY))
+
+
+async def test_money_that_came_back_and_that_somebody_has_booked_as_a_top_up_is_not_given_back_too(
+    desk: BankDesk,
+) -> None:
+    """The operator saw it on the bank's page before the statement came."""
+    file, [settlement] = await desk.approved(100_000)
+    await desk.hand_in(file.id)
+    await desk.bring(desk.today)
+    async with desk.database.begin() as tx:
+        await book(tx, BookingKind.TOP_UP, desk.merchant.id, 100_000, reference="FT77", now=desk.now)
+    desk.at = desk.now + DAY
+    desk.move(100_000, "FT77", key=settlement.key)
+    await desk.bring(desk.today)
+    assert (await desk.statuses(settlement), await desk.kinds()) == (["COMPLETED"], ["booked_too"])
+    assert (await desk.balances())["wallet"] == 1_000_000
+    [exception] = await desk.exceptions()
+    [booking] = await desk.database_rows("SELECT id FROM bookings WHERE bank_reference = 'FT77'")
+    await desk.decide(exception, "match", booking_id=booking)
+    await desk.approve(exception.id)
+    assert (await desk.statuses(settlement), await desk.kinds()) == (["COMPLETED"], [])
+    assert (await desk.balances())["wallet"] == 1_000_000

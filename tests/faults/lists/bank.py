@@ -402,4 +402,12 @@ FAULTS = (
         "After a restore a settlement is paid again, where statements have no keys.",
         _RESTORE,
     ),
+    Fault(
+        "what came back and was booked by hand is given back too",
+        "_Book._credit",
+        "if kind is None and self._bookings_of(line):",
+        "if False:",
+        "The wallet gets it twice.",
+        _PAID,
+    ),
 )

@@ -44,6 +44,7 @@ WHY_NO_PLACE = {
     "return_without_debit": "Money came back that had not gone out",
     "returned_twice": "It came back a second time",
     "which_return": "It was debited twice, and one debit came back: the merchant's, or ours",
+    "booked_too": "It came back, and somebody has booked it by hand too",
     "unknown_debit": "A debit that nobody knows",
     "unknown_credit": "A credit that nobody knows",
 }
