@@ -6,6 +6,7 @@ import re
 from datetime import UTC, date, datetime
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec.structs import replace
 
 from malipo.reconciliation.close.close_figures import CloseOutcome, sheet_of
 from malipo.reconciliation.close.closed_day import ClosedDay
@@ -66,6 +67,11 @@ CLOSE = DayClose(
     routes={},
     late={},
 )
+
+
+def test_what_is_in_flight_is_in_the_trial_balance() -> None:
+    balances = {"float MPESA": -5950, "float TIGO_PESA": -10, "wallet": 5560, "in_flight": 400}
+    assert replace(CLOSE, balances=balances, wallets=5560, in_flight=400).trial_balance == 0
 
 
 def closed(close: DayClose = CLOSE) -> ClosedDay:
