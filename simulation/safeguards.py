@@ -20,6 +20,7 @@ from simulation.runner import Runner
 from simulation.safeguard_list import (
     adoptions,
     answers,
+    bank,
     events,
     links,
     locks,
@@ -27,12 +28,26 @@ from simulation.safeguard_list import (
     requests,
     restores,
     sending,
+    settlements,
     statements,
 )
 from simulation.safeguard_list.remove_safeguard import InFunction, Safeguard
 from simulation.template import TEMPLATE, Server
 
-_PARTS = (requests, locks, sending, answers, restores, adoptions, statements, events, links, receipts)
+_PARTS = (
+    requests,
+    locks,
+    sending,
+    answers,
+    restores,
+    adoptions,
+    statements,
+    events,
+    links,
+    receipts,
+    settlements,
+    bank,
+)
 SAFEGUARDS: dict[str, Safeguard] = {each.name: each for part in _PARTS for each in part.SAFEGUARDS}
 
 _RUNS = 200

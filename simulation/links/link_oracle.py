@@ -22,6 +22,8 @@ from simulation.plan import Plan
 from simulation.postgres_gate import EPOCH
 from simulation.template import SimulatedMerchant
 
+_PRESS_SECONDS = 0.2  # from the look at a link's end, under its lock, to the moment that its attempt has
+
 # What pay pages may ask of a number: docs/pay-pages.md. No run lasts an hour.
 _MOST_UNANSWERED, _MOST_UNPAID = 3, 5
 _UNANSWERED = ("expired", "not_received")
@@ -170,7 +172,7 @@ class LinkOracle:
             return
         ends = [told for asked, told in one.told.cancelled if self._is_kept(asked, told)]
         if one.row.expires_at is not None:
-            ends.append(one.row.expires_at)
+            ends.append(one.row.expires_at + _PRESS_SECONDS)
         for each in one.attempts:
             if ends and each.created_at > min(ends) + 0.001:
                 what = f"{one.planned.key} was closed at {min(ends):.3f}, and {each.id} was made at"

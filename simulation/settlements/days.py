@@ -129,9 +129,10 @@ class BankDays:
         self._imported_to, began = self._backup
         self._lost.append((began, self._now_seconds()))
         self._set_clock(day, _AFTERNOON)
-        repeated = [each for each in self._planned.requests if each.day <= number]
+        days = self._planned.days
+        repeated = [each for each in self._planned.requests if each.day <= number and not days.asked_again_late]
         async with self._opened() as database:
-            if self._planned.days.restore_noticed_late:
+            if days.restore_noticed_late:
                 for wanted in repeated:
                     await self._ask(database, wanted)
                 await self._treasury.send_due(database)
@@ -139,15 +140,23 @@ class BankDays:
             await self._fence(database)
             for wanted in repeated:
                 await self._ask(database, wanted)
-            await self._work(database, number)
+                if wanted.number in days.cancelled_after_restore:
+                    await self._cancel(database, wanted)
+            await self._work(database, number, asks=not days.asked_again_late)
             await self._read_statements(database, day)
 
-    async def _work(self, database: Database, number: int) -> None:
+    async def _work(self, database: Database, number: int, *, asks: bool = True) -> None:
         if number == self._planned.days.account_on:
             await self._add_account(database)
         await self._treasury.verify_accounts(database)
         for _ in range(2):  # A schedule runs once a day, however often workers look.
             await SettlementScheduler(database, self._settings, clock.now).step()
+        if asks:
+            await self._ask_all(database, number)
+        await self._treasury.send_due(database)
+
+    async def _ask_all(self, database: Database, number: int) -> None:
+        repeats_all = number == self._planned.days.count  # A program that does gets the answers of before.
         for wanted in self._planned.requests:
             # What was not asked for in the run, because no answer came, is asked for on the first day.
             is_late = number == 1 and not wanted.day and not self._told[wanted.number].ids
@@ -157,7 +166,8 @@ class BankDays:
                     await self._cancel(database, wanted)
             elif self._lost and wanted.number in self._planned.days.cancelled_after_restore:
                 await self._cancel(database, wanted)
-        await self._treasury.send_due(database)
+            elif repeats_all and wanted.day < number:
+                await self._ask(database, wanted)
 
     async def _read_statements(self, database: Database, day: date) -> None:
         """Of the days since the last ones, and what follows from them."""

@@ -64,6 +64,7 @@ class PlannedDays(msgspec.Struct, frozen=True):
     backup_on: int | None  # to a backup of this morning
     restore_before_statement: bool
     restore_noticed_late: bool  # merchants and operators act before a worker has noticed it
+    asked_again_late: bool  # merchants ask again for what was lost once the bank's statements were compared
     cancelled_after_restore: tuple[int, ...]  # requests that their merchants cancel then, again and again
     formats: tuple[str, ...]  # in which they export statements, by turns
     account_on: int | None  # a merchant adds another account on this day, which is used some days later
@@ -135,6 +136,7 @@ def _days(chance: random.Random, afterwards: random.Random) -> PlannedDays:
         restore_before_statement=chance.random() < 0.7,
         restore_noticed_late=afterwards.random() < 0.5,
         cancelled_after_restore=tuple(each for each in range(max(_HOW_MANY)) if afterwards.random() < 0.2),
+        asked_again_late=afterwards.random() < 0.4,
         formats=tuple(chance.sample(_FORMATS, len(_FORMATS))),
         account_on=chance.randrange(1, 5) if chance.random() < 0.3 else None,
         withdrawn_on=chance.randrange(2, _DAYS) if chance.random() < 0.3 else None,

@@ -18,7 +18,7 @@ from malipo.audit_log.actor import Actor
 from malipo.bank import approve, decide_exception, gather, import_statement, void, withdraw_statement
 from malipo.bank.decide_exception import BankAction, LineTerms
 from malipo.bank.match import BankExceptionKind
-from malipo.bank.payout_file import FileStatus, PayoutFile
+from malipo.bank.payout_file import FileRefusal, FileStatus, PayoutFile
 from malipo.bank.read_file import read_file
 from malipo.bank.store import lines as bank_lines
 from malipo.bank.store import payer_accounts, payout_files, statements
@@ -123,13 +123,18 @@ class Treasury:
         async with database.read() as connection:
             files = await payout_files.find(connection)
         for file in reversed(files):
-            if file.status is FileStatus.GATHERED:
-                await self._approve(database, file.id)
+            if file.status is FileStatus.GATHERED and not await self._approve(database, file.id):
+                await self._reject_empty(database, file.id)
         async with database.read() as connection:
             files = await payout_files.find(connection)
         for file in reversed(files):
             if file.status is FileStatus.APPROVED and file.id not in known:
                 await self._hand_in(database, file.id)
+
+    async def _reject_empty(self, database: Database, file_id: str) -> None:
+        """Of a file that could not be approved because nothing of it is left, settlements wait for another one."""
+        if self.acts[-1][1].endswith(FileRefusal.NOTHING_LEFT):
+            await self._try(database, "rejects", lambda tx: approve.reject(tx, file_id, actor=_NEEMA, now=clock.now()))
 
     async def _hand_in(self, database: Database, file_id: str) -> None:
         download = await self._try(
