@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from malipo import clock
 from malipo.ledger import check as ledger_check
@@ -62,6 +63,23 @@ def an_exception(kind: str, line: int | None, followed: int = 0) -> Reconciliati
         payment_amount=None,
         followed=followed,
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "is_payment_line", "type_", "expected"),
+    [
+        (-500, "money", True, None, True),
+        (-500, "fee", True, None, True),  # one file calls it a fee, and another a payment
+        (-500, "fee", False, None, False),
+        (500, "money", True, None, False),
+        (500, "money", True, OUT, True),
+    ],
+)
+def test_money_out_is_a_payout_if_any_file_calls_it_a_payment(
+    line: int, kind: str, is_payment_line: bool, type_: Type | None, expected: bool
+) -> None:
+    found = replace(an_exception("theirs_only", line), line_kind=kind, is_payment_line=is_payment_line, type=type_)
+    assert found.is_payout is expected
 
 
 def a_payment(type_: Type, status: Status) -> Transaction:
