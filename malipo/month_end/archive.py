@@ -15,7 +15,8 @@ from malipo.books.chart import CHART, SubAccount
 from malipo.books.entry import Entry, EntryKind
 from malipo.books.formats.journal_format import JournalWords
 from malipo.books.read_journal import Period
-from malipo.books.write_journal import FORMATS, VOUCHER_ENDINGS, VOUCHERS, JournalWriter, VoucherWriter
+from malipo.books.vouchers import read_vouchers
+from malipo.books.write_journal import FORMATS, VOUCHER_ENDINGS, VOUCHERS, JournalWriter
 from malipo.db import Conn, Row
 from malipo.errors import Refusal
 from malipo.invoices.document_words import InvoiceWords
@@ -92,8 +93,11 @@ class _Members:
         # The first journal also sums what the trial balance says.
         for name, file in _JOURNALS.items():
             yield Member(f"journal/{file}", self._journal(name))
+        vouchers = [each async for each in read_vouchers(self._connection, self._period, with_opening=True)]
         for name, ending in VOUCHER_ENDINGS.items():
-            yield Member(f"journal/vouchers-{name}.{ending}", self._vouchers(name))
+            format_ = VOUCHERS[name](self._words.journal)
+            text = "".join([format_.begin(), *map(format_.voucher, vouchers), format_.end()])
+            yield _text(f"journal/vouchers-{name}.{ending}", text)
         yield _csv("trial-balance.csv", _BALANCE, self._balances())
         async for member in self._statements():
             yield member
@@ -131,11 +135,6 @@ class _Members:
             yield piece
         if writer.differing:
             raise Refusal(code=ArchiveRefusal.DIFFERS, day=str(next(iter(writer.differing))))
-
-    async def _vouchers(self, format_: str) -> AsyncIterator[bytes]:
-        writer = VoucherWriter(VOUCHERS[format_](self._words.journal))
-        async for piece in _joined(writer.pieces(self._connection, self._period, with_opening=True)):
-            yield piece
 
     def _balances(self) -> Iterable[tuple[Cell, ...]]:
         """A line for each account and each merchant, when the journal has been written."""

@@ -6,7 +6,8 @@ They act by the functions that the service has for them; nothing is written into
 import math
 import random
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,10 @@ _CLOCK = """
     CREATE FUNCTION sim.now() RETURNS timestamptz LANGUAGE sql STABLE AS $$ SELECT now FROM sim.clock $$;
     CREATE FUNCTION sim.clock_timestamp() RETURNS timestamptz LANGUAGE sql STABLE AS $$ SELECT now FROM sim.clock $$;
 """
+_SETTINGS = (
+    *("fsync = off", "synchronous_commit = off", "full_page_writes = off", "jit = off"),
+    *("plan_cache_mode = force_generic_plan", "max_parallel_workers_per_gather = 0"),
+)
 _PATH = "ALTER DATABASE month SET search_path = sim, pg_catalog, public"
 
 Say = Callable[[str], None]
@@ -96,10 +101,14 @@ class MonthRun:
         self.settlements = 0
         self.releases = 0
         self._now = datetime.combine(FIRST, datetime.min.time(), ZONE)
+        self._database: Database | None = None
+        self._hand: Any = None  # the connection that sets the database's clock
 
     async def go(self) -> None:
         # In this process: another one for each file would cost as much as all the rest, and is tested elsewhere.
         rows._read = read_here
+        # The month is thrown away in the end, so nothing of it need survive a power cut.
+        await self._ask_server(*(f"ALTER SYSTEM SET {each}" for each in _SETTINGS), "SELECT pg_reload_conf()")
         await self._ask_server("DROP DATABASE IF EXISTS month WITH (FORCE)", "CREATE DATABASE month", _PATH)
         await self._ask(self.url, _CLOCK)
         await self._set_clock(FIRST - _DAY, 12)
@@ -113,6 +122,7 @@ class MonthRun:
             self._say(f"{day}  {self.shops.requests:>7,} payments asked for  {time.monotonic() - began:5.1f} s")
         async with self._opened() as database:
             await self._issue_invoices(database)
+        await self._let_go()
 
     async def _begin(self, database: Database) -> None:
         for number in range(1, MERCHANTS + 1):
@@ -255,9 +265,11 @@ class MonthRun:
 
     async def _lose_an_afternoon(self, day: date, count: int) -> None:
         """The database is put back to noon. What the networks did in the afternoon they did."""
+        await self._let_go()
         await self._ask_server("DROP DATABASE IF EXISTS month_backup", "CREATE DATABASE month_backup TEMPLATE month")
         async with self._opened() as database:
             asked = await self._pay(database, day, 14, count)
+        await self._let_go()
         await self._ask_server("DROP DATABASE month", "CREATE DATABASE month TEMPLATE month_backup", _PATH)
         self.lost = len(asked)
         async with self._opened() as database:
@@ -283,10 +295,24 @@ class MonthRun:
         self._now = datetime(day.year, day.month, day.day, hour, minute, second, tzinfo=ZONE)
         nanoseconds = int(self._now.timestamp()) * 1_000_000_000
         clock.read_from(nanoseconds=lambda: nanoseconds, monotonic=time.monotonic)
-        await self._ask(self.url, f"UPDATE sim.clock SET now = '{self._now.isoformat()}'")
+        self._hand = self._hand or await asyncpg.connect(self.url)
+        await self._hand.execute(f"UPDATE sim.clock SET now = '{self._now.isoformat()}'")
 
-    def _opened(self) -> Any:
-        return Database.opened(self.url, size=3)
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Database]:
+        """The same connections for the whole month, but for the restore: each plans every statement once."""
+        if self._database is None:
+            self._database = Database(self.url, size=3)
+            await self._database.open()
+        yield self._database
+
+    async def _let_go(self) -> None:
+        """Nobody may be connected to a database that is copied or dropped."""
+        if self._hand is not None:
+            await self._hand.close()
+        if self._database is not None:
+            await self._database.close()
+        self._hand = self._database = None
 
     async def _ask_server(self, *statements: str) -> None:
         await self._ask(self._server_url, *statements)
