@@ -36,6 +36,7 @@ def planned(merchants: int) -> PlannedSettlements:
             restore_before_statement=False,
             restore_noticed_late=False,
             cancelled_after_restore=(),
+            asked_again_late=False,
             formats=("camt053", "mt940"),
             account_on=None,
             withdrawn_on=None,
