@@ -24,8 +24,9 @@ from tests.clients.typescript_and_php.programs import Program, Refused
 COLLECTION: dict[str, Any] = {"amount": 1000, "channel": "MPESA", "buyerPhone": "+255754000001"}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def service() -> Iterator[Service]:
+    """One for each test: what the client of the test before gave up may arrive late on a busy machine."""
     with misbehaving() as service:
         yield service
 
