@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from malipo.bank.decide_exception import BankAction, LineTerms
 from malipo.bank.match import BankExceptionKind
 from malipo.bank.store.lines import BankException
 from malipo.db import Database
 from malipo.ledger.accounts import Account
 from malipo_simulator.bank.bank import Bank
-from simulation.settlements.planned import PlannedAccount, PlannedBank, PlannedDays, PlannedSettlements
+from simulation.settlements.planned import PlannedAccount, PlannedSettlements, draw
 from simulation.settlements.treasury import Treasury
 from simulation.template import SimulatedMerchant
 
@@ -21,10 +23,23 @@ _HOUSE = {INTEREST: Account.INTEREST, CHARGE: Account.BANK_CHARGES}
 
 
 def planned(merchants: int) -> PlannedSettlements:
-    return PlannedSettlements(
+    """What treasurers and bank do. Of what a seed draws beside it, nothing concerns them here."""
+    drawn = next(each for each in map(draw, range(100)) if each is not None)
+    bank = replace(
+        drawn.bank,
+        is_table=False,
+        books_one_sum=False,
+        lists_parts=True,
+        charge_cents=118_000,
+        loses_file=2,
+        refuses_file=3,
+    )
+    return replace(
+        drawn,
         requests=(),
         accounts=tuple(PlannedAccount(number, _BEHAVIOURS[number], 2) for number in range(merchants)),
         scheduled=(),
+<<<<<<< HEAD
         bank=PlannedBank(
             is_table=False, books_one_sum=False, lists_parts=True, charge_cents=118_000, loses_file=2, refuses_file=3
         ),
@@ -41,6 +56,10 @@ def planned(merchants: int) -> PlannedSettlements:
             account_on=None,
             withdrawn_on=None,
         ),
+=======
+        bank=bank,
+        days=replace(drawn.days, handed_in_twice=(), formats=("camt053", "mt940")),
+>>>>>>> 6d2bc8b4 (Let the month draw its plan of settlements, so that a new field of it breaks nothing)
     )
 
 
