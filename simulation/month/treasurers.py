@@ -39,27 +39,8 @@ def planned(merchants: int) -> PlannedSettlements:
         requests=(),
         accounts=tuple(PlannedAccount(number, _BEHAVIOURS[number], 2) for number in range(merchants)),
         scheduled=(),
-<<<<<<< HEAD
-        bank=PlannedBank(
-            is_table=False, books_one_sum=False, lists_parts=True, charge_cents=118_000, loses_file=2, refuses_file=3
-        ),
-        days=PlannedDays(
-            count=31,
-            handed_in_twice=(),
-            restore_on=None,
-            backup_on=None,
-            restore_before_statement=False,
-            restore_noticed_late=False,
-            cancelled_after_restore=(),
-            asked_again_late=False,
-            formats=("camt053", "mt940"),
-            account_on=None,
-            withdrawn_on=None,
-        ),
-=======
         bank=bank,
         days=replace(drawn.days, handed_in_twice=(), formats=("camt053", "mt940")),
->>>>>>> 6d2bc8b4 (Let the month draw its plan of settlements, so that a new field of it breaks nothing)
     )
 
 
