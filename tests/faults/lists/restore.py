@@ -127,7 +127,12 @@ FAULTS = (
         "return self.is_fenced or self.held_at is not None",
         "return self.is_fenced",
         "A batch is approved while operators hold all payments.",
-        ("restore/test_release.py", "payments/batches/test_approve.py", "journeys/restore/test_restore_hold.py"),
+        (
+            "settlement/test_restore.py",
+            "restore/test_release.py",
+            "payments/batches/test_approve.py",
+            "journeys/restore/test_restore_hold.py",
+        ),
     ),
     Fault(
         "two merchants' idempotency keys make one network key",
