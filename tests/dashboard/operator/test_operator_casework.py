@@ -200,6 +200,9 @@ async def test_nobody_approves_their_own_proposals_by_choosing_several(operator_
     stale = [("case", f"{each.reference} res_other code") for each in payouts] + [("case", "no such"), ("case", "%")]
     assert set(results_in(await juma.surfer.post("/operator/cases/chosen/approve", stale))) == {"refused"}
     assert [await operator_pages.status(each) for each in payouts] == [Status.PROCESSING] * 2
+    stale = [("case", f"{each.reference} res_other") for each in payouts]
+    assert results_in(await juma.surfer.post("/operator/cases/chosen/reject", stale)) == ["refused", "refused"]
+    assert len(cases_in(await chosen(juma, *payouts), "approve")) == 2, "what is proposed still waits"
     assert (await juma.surfer.post("/operator/cases/chosen/approve", [])).status == 400
 
 
