@@ -11,8 +11,10 @@ from malipo.payments.initiate import InsufficientBalance
 from malipo.settlement import bank_outcomes, payout_files
 from malipo.settlement.bank_account import BankAccountNotUsable, NoSuchBankAccount
 from malipo.settlement.bank_outcomes import Debit
+from malipo.settlement.cancel import SettlementCancellation
 from malipo.settlement.settlement import (
     NoBankAccount,
+    NoSuchSettlement,
     NothingToSettle,
     SettlementNotCancellable,
     SettlementStatus,
@@ -104,6 +106,14 @@ async def test_a_cancelled_settlement_is_in_the_wallet_again_once(steps: Settlem
     done = await asyncio.gather(*(steps.cancel(settlement) for _ in range(5)))
     assert {each.status for each in done} == {SettlementStatus.CANCELLED}
     assert (await steps.balances())["wallet"] == 1_000_000
+
+
+async def test_nobody_cancels_the_settlement_of_another_merchant(steps: SettlementSteps) -> None:
+    settlement = await steps.requested()
+    stranger = await make_merchant(steps.database, wallet=1000, name="Duka 2")
+    with pytest.raises(NoSuchSettlement):
+        await steps.service.settlements.cancel(SettlementCancellation(stranger.id, settlement.id, "key_2"))
+    assert (await steps.look(settlement)).status is SettlementStatus.REQUESTED
 
 
 async def test_what_is_in_a_file_is_not_cancelled_until_it_leaves_it(steps: SettlementSteps) -> None:

@@ -65,7 +65,7 @@ FAULTS = (
         "if before is None or before.merchant_id != asked.merchant_id:",
         "if before is None:",
         "Whoever knows an id stops another merchant's money.",
-        ("api/test_settlements.py",),
+        _STEPS,
     ),
     Fault(
         "a settlement is cancelled before operators have released settlements",
