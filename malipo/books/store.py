@@ -51,7 +51,8 @@ async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: La
     cursor = connection.cursor(
         f"""
         SELECT m.is_late, m.merchant_id, m.cause_id, m.step, m.ordinal, m.source, m.target, m.channel, m.amount,
-               coalesce(t.reference, b.bank_reference, '') AS reference, coalesce(t.provider_reference, '') AS receipt
+               coalesce(t.reference, s.reference, b.bank_reference, '') AS reference,
+               coalesce(t.provider_reference, '') AS receipt
         FROM (
             SELECT *, true AS is_late FROM moves m
             WHERE created_at >= $1 AND created_at < $2 AND merchant_id <> '{HOUSE}' AND ({late_before.is_late})
@@ -60,6 +61,7 @@ async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: La
             WHERE created_at >= $2 AND created_at < $3 AND merchant_id <> '{HOUSE}' AND NOT ({late.is_late})
         ) AS m
         LEFT JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
+        LEFT JOIN settlements s ON s.merchant_id = m.merchant_id AND s.id = m.cause_id
         LEFT JOIN bookings b ON b.id = m.cause_id
         ORDER BY m.is_late DESC, m.created_at, m.merchant_id, m.cause_id, m.step, m.ordinal, m.move_number
         """,

@@ -18,6 +18,7 @@ from malipo.books.read_journal import Period
 from malipo.books.vouchers import read_vouchers
 from malipo.books.write_journal import FORMATS, VOUCHER_ENDINGS, VOUCHERS, JournalWriter
 from malipo.db import Conn, Row
+from malipo.encryption import Encryption
 from malipo.errors import Refusal
 from malipo.invoices.document_words import InvoiceWords
 from malipo.invoices.invoice import Invoice
@@ -26,13 +27,14 @@ from malipo.month_end import store
 from malipo.month_end.month import Month
 from malipo.month_end.open_items import ArchiveRefusal
 from malipo.month_end.zip_stream import Member, safe_name, zip_pieces
-from malipo.reconciliation.close import files_to_verify
+from malipo.reconciliation.close import files_to_verify, signing_key
 from malipo.reconciliation.close.printed_page import html_of
 from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.table_files import store as kept_contents
 from malipo.table_files.csv_export import csv_lines
 
+HEADING = b"malipo: archive of a month 1\n"  # before the list of hashes, so that its signature is for nothing else
 _PIECE = 64 * 1024  # characters that are written at once
 _JOURNALS = {"csv": "journal.csv", "beancount": "journal.beancount", "hledger": "journal.hledger"}
 
@@ -51,12 +53,20 @@ def file_name(month: Month) -> str:
     return f"malipo-{month}.zip"
 
 
-async def archive_pieces(connection: Conn, month: Month, words: ArchiveWords, period: Period) -> AsyncIterator[bytes]:
-    """The connection is a snapshot of the database, and `period` that of `require_archivable`."""
+async def archive_pieces(
+    connection: Conn, month: Month, words: ArchiveWords, period: Period, encryption: Encryption
+) -> AsyncIterator[bytes]:
+    """The connection is a snapshot of the database, and `period` that of `require_archivable`. The key of the last
+    close signs the list of hashes: the closes have only sums of merchants, and nothing of statements and invoices."""
     await prepare(connection)
     await books.allow_slow_readers(connection)
     members = _Members(connection, month, words, period)
-    async for piece in zip_pieces(members.all()):
+    last = await closes.find(connection, period.last)
+    assert last is not None, period
+    key = (await signing_key.find_keys(connection, encryption))[last.key_id]
+    if key is None:
+        raise Refusal(code=ArchiveRefusal.NO_KEY)
+    async for piece in zip_pieces(members.all(), lambda manifest: key.sign(HEADING + manifest)):
         yield piece
 
 

@@ -22,8 +22,10 @@ from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 MANIFEST = "MANIFEST.sha256"
+SIGNATURE = "MANIFEST.sig"
 NO_FEES = ("opening", "vat", "line", "bank_line", "undo")  # kinds of entries that move fees, and charge nobody
 HEADING = b"malipo: daily close 1\n"
+HEADING_OF_LIST = b"malipo: archive of a month 1\n"
 
 # Ed25519, as RFC 8032 describes it: y² - x² = 1 + d·x²·y² in the numbers below P. Slow, and only to verify.
 P = 2**255 - 19
@@ -125,7 +127,7 @@ class Check:
         for line in self.read(MANIFEST).decode().splitlines():
             expected, _, name = line.partition("  ")
             listed[name] = expected
-        for name in sorted(self.names - {MANIFEST} - listed.keys()):
+        for name in sorted(self.names - {MANIFEST, SIGNATURE} - listed.keys()):
             self.find(f"{name} is not in {MANIFEST}")
         for name, expected in listed.items():
             if name not in self.names:
@@ -133,7 +135,26 @@ class Check:
             elif self._hash(name) != expected:
                 self.find(f"{name} was changed: its SHA-256 is not that of {MANIFEST}")
         self.done.append(f"{len(listed):,} files are those of {MANIFEST}.")
-        return not self.findings
+        is_whole = not self.findings
+        self._signature_of_list()
+        return is_whole
+
+    def _signature_of_list(self) -> None:
+        """By a key that signs closes: what is of one merchant, statements and invoices are in no close."""
+        message = HEADING_OF_LIST + self.read(MANIFEST)
+        signature = self.read(SIGNATURE) if SIGNATURE in self.names else b""
+        keys = self.given_keys or set(self._keys().values())
+        if not any(is_signed(key, message, signature) for key in keys):
+            self.find(f"{MANIFEST} is not signed by the key of the closed days")
+        else:
+            self.done.append(f"{MANIFEST} is signed by the key of the closed days.")
+
+    def _keys(self) -> dict[str, bytes]:
+        return {
+            name[len("closes/") : -len(".pem")]: key_of(self.read(name).decode())
+            for name in self.names
+            if name.startswith("closes/") and name.endswith(".pem")
+        }
 
     def _hash(self, name: str) -> str:
         digest = hashlib.sha256()
@@ -144,11 +165,7 @@ class Check:
 
     def _closes(self) -> list[Day]:
         """Each closed day is signed, and names the hash of the day before."""
-        keys = {
-            name[len("closes/") : -len(".pem")]: key_of(self.read(name).decode())
-            for name in self.names
-            if name.startswith("closes/") and name.endswith(".pem")
-        }
+        keys = self._keys()
         if self.given_keys and not set(keys.values()) <= self.given_keys:
             self.find("the key in the archive is not the one that you were given")
         signed = sorted(name for name in self.names if re.fullmatch(r"closes/close-.*\.signed", name))

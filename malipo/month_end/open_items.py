@@ -56,6 +56,7 @@ class ArchiveRefusal(Code):
     NOT_CLOSED = "archive_not_closed"
     NOTHING_CLOSED = "archive_nothing_closed"
     DIFFERS = "archive_differs"
+    NO_KEY = "archive_no_key"
 
 
 class MonthEnd(msgspec.Struct, frozen=True, kw_only=True):

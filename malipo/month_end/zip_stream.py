@@ -1,17 +1,18 @@
 """A ZIP file, written piece by piece: in constant memory, and the same members always make the same bytes.
 
-Names, order, times and rights of the members follow from what they are, and from nothing else. The last member is a
-list of the SHA-256 hashes of all others, as `sha256sum --check` reads it.
+Names, order, times and rights of the members follow from what they are, and from nothing else. The last members are a
+list of the SHA-256 hashes of all others, as `sha256sum --check` reads it, and the signature of that list.
 """
 
 import hashlib
 import io
 import re
 import zipfile
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from typing import Any, NamedTuple
 
 MANIFEST = "MANIFEST.sha256"
+SIGNATURE = "MANIFEST.sig"
 
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a ZIP file can say
 _RIGHTS = 0o100644 << 16
@@ -57,7 +58,7 @@ def safe_name(name: str) -> str:
     return f"{stem[:_MOST_NAME]}{dot}{ending[:10]}" if dot else plain[:_MOST_NAME] or "file"
 
 
-async def zip_pieces(members: AsyncIterable[Member]) -> AsyncIterator[bytes]:
+async def zip_pieces(members: AsyncIterable[Member], sign: Callable[[bytes], bytes]) -> AsyncIterator[bytes]:
     sink, hashes = _Sink(), dict[str, str]()
     with zipfile.ZipFile(sink, "w") as archive:
         async for member in members:
@@ -72,7 +73,9 @@ async def zip_pieces(members: AsyncIterable[Member]) -> AsyncIterator[bytes]:
                     if len(sink) >= _PIECE:
                         yield sink.take()
             hashes[member.name] = digest.hexdigest()
-        archive.writestr(_about(MANIFEST), "".join(f"{each}  {name}\n" for name, each in sorted(hashes.items())))
+        manifest = "".join(f"{each}  {name}\n" for name, each in sorted(hashes.items())).encode()
+        archive.writestr(_about(MANIFEST), manifest)
+        archive.writestr(_about(SIGNATURE), sign(manifest))
     yield sink.take()
 
 

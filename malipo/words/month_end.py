@@ -9,6 +9,8 @@ SENTENCES: dict[str, str] = {
     "closed.",
     ArchiveRefusal.NOTHING_CLOSED: "No day of {month} is closed.",
     ArchiveRefusal.DIFFERS: "The ledger differs from the signed close of {day}, so there is no archive.",
+    ArchiveRefusal.NO_KEY: "The key that signs closes cannot be decrypted, so nothing would sign the archive. Is "
+    "MALIPO_SECRET_KEY that of this installation?",
     MonthPoint.NOT_OVER: "{month} is not over.",
     MonthPoint.NOT_CLOSED: "Days that are not closed: {days}.",
     MonthPoint.NETWORK_STATEMENT: "Statements of {channel} are missing: {days}.",

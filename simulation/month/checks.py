@@ -103,12 +103,13 @@ async def _counts(connection: Conn) -> dict[str, int]:
 
 
 async def _archive(database: Database, of: Month, folder: Path) -> Path:
+    encryption = Encryption(SECRET_KEY)
     file = folder / file_name(of)
     async with database.snapshot() as connection:
         period = await require_archivable(connection, of)
         words = archive_words(period, await books.find_names(connection), Translator(Language.ENGLISH))
         with file.open("wb") as written:
-            async for piece in archive_pieces(connection, of, words, period):
+            async for piece in archive_pieces(connection, of, words, period, encryption):
                 written.write(piece)
     return file
 

@@ -22,7 +22,7 @@ from malipo.ledger.bookings import BookingKind, book
 from malipo.ledger.house_bookings import HouseBookingKind
 from malipo.month_end import check_archive
 from tests.books.outside_programs import bean_check, hledger, hledger_balances
-from tests.conftest import make_merchant
+from tests.conftest import SECRET_KEY, make_merchant
 from tests.journeys.operator_commands import Said, malipo
 from tests.reconciliation.close.books import ASHA, Books, at
 
@@ -72,7 +72,7 @@ async def _close(books: Books, day: date, **how: Any) -> None:
 
 
 async def _month(database_url: str, *arguments: str) -> Said:
-    return await malipo("books", "month", *arguments, database_url=database_url)
+    return await malipo("books", "month", *arguments, database_url=database_url, secret_key=SECRET_KEY)
 
 
 @pytest.fixture
@@ -216,6 +216,43 @@ async def test_what_somebody_has_changed_is_found(
     assert (code, f"WRONG: {name} was changed" in said) == (1, True), said
     code, said = _check(_changed(archive, name, old, new, with_manifest=True))
     assert (code, finding in said) == (1, True), said
+
+
+# What no close has: only the signature of the list of hashes holds it.
+UNSIGNED_BEFORE = [
+    ("journal/journal.hledger", b"3990", b"3991"),
+    ("settlements.csv", b"", b"\n"),
+    ("statements/networks.csv", b"MPESA", b"TIGO_PESA"),
+    ("README.txt", b"Whole shillings", b"Whole dollars"),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new"), UNSIGNED_BEFORE)
+async def test_what_no_close_has_is_held_by_the_signature_of_the_list(
+    archive: Path, name: str, old: bytes, new: bytes
+) -> None:
+    code, said = _check(_changed(archive, name, old, new, with_manifest=True))
+    assert (code, "WRONG: MANIFEST.sha256 is not signed by the key of the closed days" in said) == (1, True), said
+
+
+async def test_a_list_without_a_signature_or_with_that_of_a_close_is_found(archive: Path) -> None:
+    with zipfile.ZipFile(archive) as opened:
+        of_a_close = opened.read(f"closes/close-{LAST}.sig")
+        signature = opened.read("MANIFEST.sig")
+    for other in (b"", of_a_close, signature[:-1] + b"\xff"):
+        code, said = _check(_changed(archive, "MANIFEST.sig", signature, other, with_manifest=False))
+        assert (code, "is not signed by the key of the closed days" in said) == (1, True), said
+
+
+async def test_without_the_key_of_the_closes_there_is_no_archive(
+    books: Books, database_url: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "november.zip"
+    async with books.database.begin() as tx:
+        await tx.execute("UPDATE close_signing_keys SET secret = set_byte(secret, 20, 255 - get_byte(secret, 20))")
+    said = await _month(database_url, "2026-11", "--archive", str(file))
+    assert said.err.startswith("malipo: The key that signs closes cannot be decrypted"), said.err
+    assert _files(tmp_path, "november*") == []
 
 
 def _files(folder: Path, names: str) -> list[Path]:

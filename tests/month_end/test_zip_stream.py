@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from malipo.month_end.zip_stream import MANIFEST, Member, safe_name, zip_pieces
+from malipo.month_end.zip_stream import MANIFEST, SIGNATURE, Member, safe_name, zip_pieces
 
 
 async def _pieces(*texts: bytes) -> AsyncIterator[bytes]:
@@ -16,12 +16,16 @@ async def _pieces(*texts: bytes) -> AsyncIterator[bytes]:
         yield each
 
 
+def _sign(manifest: bytes) -> bytes:
+    return hashlib.sha512(manifest).digest()
+
+
 async def _zip(*members: tuple[str, list[bytes]]) -> bytes:
     async def all_() -> AsyncIterator[Member]:
         for name, texts in members:
             yield Member(name, _pieces(*texts))
 
-    return b"".join([piece async for piece in zip_pieces(all_())])
+    return b"".join([piece async for piece in zip_pieces(all_(), _sign)])
 
 
 async def test_it_has_every_member_and_their_hashes_and_nothing_of_when_it_was_made() -> None:
@@ -34,9 +38,10 @@ async def test_it_has_every_member_and_their_hashes_and_nothing_of_when_it_was_m
     assert first == second
     with zipfile.ZipFile(io.BytesIO(first)) as archive:
         assert archive.testzip() is None
-        assert archive.namelist() == [*(name for name, _ in members), MANIFEST]
+        assert archive.namelist() == [*(name for name, _ in members), MANIFEST, SIGNATURE]
         assert {each.date_time for each in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         listed = dict(line.split("  ")[::-1] for line in archive.read(MANIFEST).decode().splitlines())
+        assert archive.read(SIGNATURE) == _sign(archive.read(MANIFEST))
         assert listed == {name: hashlib.sha256(b"".join(texts)).hexdigest() for name, texts in members}
 
 
@@ -74,7 +79,7 @@ async def test_a_large_member_takes_no_memory() -> None:
 
     tracemalloc.start()
     try:
-        async for _ in zip_pieces(members()):
+        async for _ in zip_pieces(members(), _sign):
             pass
         _, most = tracemalloc.get_traced_memory()
     finally:

@@ -12,6 +12,7 @@ from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.books_words import archive_words
 from malipo.db import Database
 from malipo.db.database_time import database_now
+from malipo.encryption import Encryption
 from malipo.http.accept_language import Language
 from malipo.ledger.check import prepare
 from malipo.month_end import open_items
@@ -19,6 +20,7 @@ from malipo.month_end.archive import archive_pieces
 from malipo.month_end.month import Month, month_before, parse_month
 from malipo.month_end.open_items import MonthEnd, require_archivable
 from malipo.settings import Settings
+from malipo.settings.environment import require
 from malipo.words.say import say
 
 
@@ -39,7 +41,9 @@ def _month(arguments: argparse.Namespace, settings: Settings) -> int:
             now = await database_now(connection)
         month = typed or month_before(now)
         if arguments.archive is not None:
-            await _archive(database, month, arguments.archive, Translator(arguments.language))
+            require(settings, "secret_key")
+            encryption = Encryption(*settings.secret_keys)
+            await _archive(database, month, arguments.archive, Translator(arguments.language), encryption)
         async with database.snapshot() as connection:
             await prepare(connection)
             return await open_items.find(connection, month, now=now)
@@ -71,7 +75,7 @@ def _lines(found: MonthEnd, file: Path | None) -> list[str]:
     return lines
 
 
-async def _archive(database: Database, month: Month, file: Path, words: Translator) -> None:
+async def _archive(database: Database, month: Month, file: Path, words: Translator, encryption: Encryption) -> None:
     """Under another name until it is whole: nobody takes a part for the archive."""
     async with database.snapshot() as connection:
         period = await require_archivable(connection, month)
@@ -79,7 +83,7 @@ async def _archive(database: Database, month: Month, file: Path, words: Translat
         unfinished = file.with_name(f"{file.name}.part")
         try:
             with unfinished.open("wb") as part:
-                async for piece in archive_pieces(connection, month, said, period):
+                async for piece in archive_pieces(connection, month, said, period, encryption):
                     part.write(piece)
             unfinished.replace(file)
         finally:

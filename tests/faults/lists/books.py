@@ -226,6 +226,14 @@ FAULTS = (
         _ARCHIVE,
     ),
     Fault(
+        "the archive's list of hashes needs no signature",
+        "Check._signature_of_list",
+        "if not any(is_signed(key, message, signature) for key in keys):",
+        "if signature and not any(is_signed(key, message, signature) for key in keys):",
+        "Whoever makes the list anew moves money between merchants, and the closes' sums still agree.",
+        _ARCHIVE,
+    ),
+    Fault(
         "any signature of a close is right",
         "is_signed",
         "return (ours[0] * theirs[2] - theirs[0] * ours[2]) % P == 0 and (",

@@ -49,7 +49,7 @@ async def send_archive(request: OperatorRequest) -> Response:
 
     async def pieces(connection: Conn) -> AsyncIterator[bytes]:
         words = archive_words(period, await store.find_names(connection), request.words)
-        async for piece in archive_pieces(connection, month, words, period):
+        async for piece in archive_pieces(connection, month, words, period, request.parts.encryption):
             yield piece
 
     return download(request, pieces, name=file_name(month), media_type="application/zip")
