@@ -121,10 +121,11 @@ def large_bodies() -> Iterator[tuple[str, Case]]:
     yield "5 MB of spaces", post(b" " * 5_000_000, 413, "body_too_large")
     head = request("POST", CREATE, key=KEY, headers=(b"transfer-encoding: chunked",))
     chunk = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
-    small = b"1\r\nx\r\n" * 70_000
+    # What stands beside the body stays below its own limit, however the parts arrive.
+    small = b"2\r\nxx\r\n" * 35_000
     yield "over 64 KiB in chunks", Case(head + chunk * 5 + b"0\r\n\r\n", 413, "body_too_large")
     yield "over 64 KiB in chunks without end", Case(head + chunk * 20, 413, "body_too_large")
-    yield "over 64 KiB in chunks of a byte", Case(head + small + b"0\r\n\r\n", 413, "body_too_large")
+    yield "over 64 KiB in chunks of two bytes", Case(head + small + b"0\r\n\r\n", 413, "body_too_large")
     declared = request("POST", CREATE, key=KEY, headers=(b"content-length: 9999999999",))
     yield "10 GB announced, 70 KB sent", Case(declared + b"x" * 70_000, 413, "body_too_large")
 
