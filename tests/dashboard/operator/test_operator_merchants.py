@@ -31,7 +31,7 @@ def _database(pages: OperatorPages) -> Database:
 
 async def test_the_list_has_every_merchant_with_its_balances_and_is_searched(operator_pages: OperatorPages) -> None:
     asha, database = await operator_pages.operator("asha"), _database(operator_pages)
-    name = f"Soko {secrets.token_hex(4)}"
+    name = f"0 Soko {secrets.token_hex(4)}"  # among the first by name, however many there are
     other = await make_merchant(database, wallet=123_456, name=name)
     await add_person(database, other.id, email := f"neema-{secrets.token_hex(4)}@example.com")
     whole = await asha.surfer.get(PATH)
