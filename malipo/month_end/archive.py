@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from typing import NamedTuple
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
 from malipo import clock
 from malipo.books import store as books
 from malipo.books.chart import CHART, SubAccount
@@ -53,19 +55,25 @@ def file_name(month: Month) -> str:
     return f"malipo-{month}.zip"
 
 
-async def archive_pieces(
-    connection: Conn, month: Month, words: ArchiveWords, period: Period, encryption: Encryption
-) -> AsyncIterator[bytes]:
-    """The connection is a snapshot of the database, and `period` that of `require_archivable`. The key of the last
-    close signs the list of hashes: the closes have only sums of merchants, and nothing of statements and invoices."""
-    await prepare(connection)
-    await books.allow_slow_readers(connection)
-    members = _Members(connection, month, words, period)
+async def find_key(connection: Conn, period: Period, encryption: Encryption) -> Ed25519PrivateKey:
+    """The key of the last close. It signs the list of hashes too, because the closes have only sums of merchants, and
+    nothing of statements and invoices. Callers look for it before they send the first byte."""
     last = await closes.find(connection, period.last)
     assert last is not None, period
     key = (await signing_key.find_keys(connection, encryption))[last.key_id]
     if key is None:
         raise Refusal(code=ArchiveRefusal.NO_KEY)
+    return key
+
+
+async def archive_pieces(
+    connection: Conn, month: Month, words: ArchiveWords, period: Period, key: Ed25519PrivateKey
+) -> AsyncIterator[bytes]:
+    """The connection is a snapshot of the database, `period` that of `require_archivable`, and the key that of
+    `find_key`."""
+    await prepare(connection)
+    await books.allow_slow_readers(connection)
+    members = _Members(connection, month, words, period)
     async for piece in zip_pieces(members.all(), lambda manifest: key.sign(HEADING + manifest)):
         yield piece
 

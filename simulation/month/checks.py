@@ -23,7 +23,7 @@ from malipo.http.accept_language import Language
 from malipo.invoices.issue_invoices import total_of
 from malipo.ledger import check as ledger_check
 from malipo.month_end import open_items
-from malipo.month_end.archive import archive_pieces, file_name
+from malipo.month_end.archive import archive_pieces, file_name, find_key
 from malipo.month_end.month import Month, month_of
 from malipo.month_end.open_items import require_archivable
 from malipo.payments.check import transactions as transactions_check
@@ -103,13 +103,13 @@ async def _counts(connection: Conn) -> dict[str, int]:
 
 
 async def _archive(database: Database, of: Month, folder: Path) -> Path:
-    encryption = Encryption(SECRET_KEY)
     file = folder / file_name(of)
     async with database.snapshot() as connection:
         period = await require_archivable(connection, of)
+        key = await find_key(connection, period, Encryption(SECRET_KEY))
         words = archive_words(period, await books.find_names(connection), Translator(Language.ENGLISH))
         with file.open("wb") as written:
-            async for piece in archive_pieces(connection, of, words, period, encryption):
+            async for piece in archive_pieces(connection, of, words, period, key):
                 written.write(piece)
     return file
 

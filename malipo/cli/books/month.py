@@ -16,7 +16,7 @@ from malipo.encryption import Encryption
 from malipo.http.accept_language import Language
 from malipo.ledger.check import prepare
 from malipo.month_end import open_items
-from malipo.month_end.archive import archive_pieces
+from malipo.month_end.archive import archive_pieces, find_key
 from malipo.month_end.month import Month, month_before, parse_month
 from malipo.month_end.open_items import MonthEnd, require_archivable
 from malipo.settings import Settings
@@ -79,11 +79,12 @@ async def _archive(database: Database, month: Month, file: Path, words: Translat
     """Under another name until it is whole: nobody takes a part for the archive."""
     async with database.snapshot() as connection:
         period = await require_archivable(connection, month)
+        key = await find_key(connection, period, encryption)
         said = archive_words(period, await store.find_names(connection), words)
         unfinished = file.with_name(f"{file.name}.part")
         try:
             with unfinished.open("wb") as part:
-                async for piece in archive_pieces(connection, month, said, period, encryption):
+                async for piece in archive_pieces(connection, month, said, period, key):
                     part.write(piece)
             unfinished.replace(file)
         finally:

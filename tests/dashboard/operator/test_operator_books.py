@@ -105,6 +105,14 @@ async def test_the_month_is_downloaded_when_all_of_it_is_closed(books: Books, as
         assert "Assets:Floats:MPESA" in archive.read("journal/journal.hledger").decode()
 
 
+async def test_without_the_key_of_the_closes_it_is_an_error_and_no_part_of_a_file(books: Books, asha: Operator) -> None:
+    async with books.database.begin() as tx:
+        await tx.execute("UPDATE close_signing_keys SET secret = set_byte(secret, 20, 255 - get_byte(secret, 20))")
+    seen = await asha.surfer.get(f"{PATH}/month/2026-10.zip")
+    assert seen.status == 400, seen.words
+    assert "The key that signs closes cannot be decrypted" in seen.words
+
+
 async def test_a_month_that_is_not_closed_says_why_it_has_no_archive(books: Books, asha: Operator) -> None:
     seen = await asha.surfer.get(f"{PATH}/month?month=2026-11")
     assert "2026-11 is not over." in seen.words

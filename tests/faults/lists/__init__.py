@@ -8,6 +8,7 @@ from tests.faults.lists import (
     clients,
     collection_fast_path,
     doors,
+    invoices,
     ledger,
     links,
     messages,
@@ -49,5 +50,6 @@ _PARTS = (
     settlement,
     bank,
     books,
+    invoices,
 )
 FAULTS: tuple[Fault, ...] = tuple(fault for part in _PARTS for fault in part.FAULTS)

@@ -2,9 +2,11 @@
 
 from collections.abc import AsyncIterator
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from starlette.responses import Response
 
 from malipo.books import store
+from malipo.books.read_journal import Period
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.operator.books.own_snapshot import download, read
 from malipo.dashboard.operator.books_words import archive_words
@@ -12,7 +14,7 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn
 from malipo.errors import Invalid, Problem, Refusal
 from malipo.month_end import open_items
-from malipo.month_end.archive import archive_pieces, file_name
+from malipo.month_end.archive import archive_pieces, file_name, find_key
 from malipo.month_end.month import Month, month_before, parse_month
 from malipo.month_end.open_items import MonthEnd, MonthPoint, require_archivable
 from malipo.words.say import say
@@ -41,15 +43,20 @@ async def show(request: OperatorRequest) -> Response:
 
 async def send_archive(request: OperatorRequest) -> Response:
     month = parse_month(request.http.path_params["month"])
+
+    async def ready(connection: Conn) -> tuple[Period, Ed25519PrivateKey]:
+        period = await require_archivable(connection, month)
+        return period, await find_key(connection, period, request.parts.encryption)
+
     try:
-        period = await read(request, lambda connection: require_archivable(connection, month))
+        period, key = await read(request, ready)
     except Refusal as refusal:
         problem = form_errors.of_refusal(request.words, refusal)
         return await _page(request, month, status=form_errors.status_of(refusal), problem=problem)
 
     async def pieces(connection: Conn) -> AsyncIterator[bytes]:
         words = archive_words(period, await store.find_names(connection), request.words)
-        async for piece in archive_pieces(connection, month, words, period, request.parts.encryption):
+        async for piece in archive_pieces(connection, month, words, period, key):
             yield piece
 
     return download(request, pieces, name=file_name(month), media_type="application/zip")

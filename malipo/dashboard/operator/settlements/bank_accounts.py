@@ -1,7 +1,7 @@
 """Bank accounts of merchants: those that wait for verification, and one, which is verified by two operators, and
 rejected or stopped by one."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.settlements.settlement_acts import acts_of
 from malipo.dashboard.operator.waiting_acts import WaitingAct, find_waiting
 from malipo.dashboard.urls import id_in
-from malipo.db import Conn
+from malipo.db import Conn, Tx
 from malipo.errors import Missing, Refusal
 from malipo.merchants.store import merchants
 from malipo.settlement import manage_bank_accounts, operator_acts
@@ -74,38 +74,34 @@ async def verify(request: OperatorRequest) -> Response:
 
 
 async def reject(request: OperatorRequest) -> Response:
-    form = await request.form()
-    id_, now = id_in(request), request.parts.clock()
-    reason = " ".join(form.text("reason").split())
-    if not typed_reason.is_within(reason, typed_reason.EVIDENCE):
-        return await _without_reason(request, id_, form.values())
-    try:
-        await request.parts.queries.write(
-            lambda tx: operator_acts.reject_account(tx, id_, reason, actor=request.actor, now=now)
-        )
-    except Refusal as refusal:
-        return await _refused(request, id_, refusal, form.values())
-    return request.go(f"{PATH}/{id_}", "bank-account-rejected")
+    async def act(tx: Tx, account_id: str, reason: str) -> None:
+        now = request.parts.clock()
+        await operator_acts.reject_account(tx, account_id, reason, actor=request.actor, now=now)
+
+    return await _for_a_reason(request, act, "bank-account-rejected")
 
 
 async def stop(request: OperatorRequest) -> Response:
+    async def act(tx: Tx, account_id: str, reason: str) -> None:
+        now = request.parts.clock()
+        await manage_bank_accounts.stop(tx, account_id, reason=reason, actor=request.actor, now=now)
+
+    return await _for_a_reason(request, act, "bank-account-stopped-for")
+
+
+async def _for_a_reason(
+    request: OperatorRequest, act: Callable[[Tx, str, str], Awaitable[None]], notice: str
+) -> Response:
     form = await request.form()
-    id_, now = id_in(request), request.parts.clock()
-    reason = " ".join(form.text("reason").split())
+    id_, reason = id_in(request), " ".join(form.text("reason").split())
     if not typed_reason.is_within(reason, typed_reason.EVIDENCE):
-        return await _without_reason(request, id_, form.values())
+        problem = request.words(REFUSALS[SettlementRefusal.EVIDENCE])
+        return await page(request, id_, status=HTTPStatus.BAD_REQUEST, problem=problem, values=form.values())
     try:
-        await request.parts.queries.write(
-            lambda tx: manage_bank_accounts.stop(tx, id_, reason=reason, actor=request.actor, now=now)
-        )
+        await request.parts.queries.write(lambda tx: act(tx, id_, reason))
     except Refusal as refusal:
         return await _refused(request, id_, refusal, form.values())
-    return request.go(f"{PATH}/{id_}", "bank-account-stopped-for")
-
-
-async def _without_reason(request: OperatorRequest, account_id: str, values: Mapping[str, str]) -> Response:
-    problem = request.words(REFUSALS[SettlementRefusal.EVIDENCE])
-    return await page(request, account_id, status=HTTPStatus.BAD_REQUEST, problem=problem, values=values)
+    return request.go(f"{PATH}/{id_}", notice)
 
 
 async def _refused(request: OperatorRequest, account_id: str, refusal: Refusal, values: Mapping[str, str]) -> Response:
