@@ -18,6 +18,7 @@ from malipo.merchants.store import password_links as store
 from tests.accounts.test_password_changes import ADDRESS, NEW, OLD, OTHER
 from tests.accounts.test_password_changes import person as person
 from tests.conftest import NOBODY, Merchant
+from tests.db.lock_waits import are_waiting
 from tests.journeys.full_stack import until
 
 INSTALLER = Actor("user root", "till")
@@ -30,15 +31,8 @@ async def _behind(database: Database, link: str, *acts: Awaitable[Any]) -> list[
         begun: list[asyncio.Future[Any]] = []
         for act in acts:
             begun.append(asyncio.ensure_future(act))
-            await until(lambda: _have_waited(database, len(begun)), what=f"{len(begun)} wait")
+            await until(lambda: are_waiting(database, len(begun)), what=f"{len(begun)} wait")
     return await asyncio.gather(*begun, return_exceptions=True)
-
-
-async def _have_waited(database: Database, number: int) -> bool:
-    """Whether so many wait for what somebody else has locked."""
-    sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    async with database.read() as connection:
-        return int(await connection.fetchval(sql)) >= number
 
 
 async def _link(database: Database, person: Person) -> str:

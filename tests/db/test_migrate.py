@@ -23,6 +23,7 @@ from malipo.payments.store import transactions
 from malipo.payments.transaction import Cause, Status, Type
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, SECRET_KEY, _create, free_port, make_merchant
+from tests.db.lock_waits import are_waiting
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
 from tests.journeys.full_stack import until
@@ -216,8 +217,7 @@ async def test_a_migration_that_waits_for_a_lock_lets_requests_pass_and_tries_ag
         await tx.execute("DELETE FROM schema_migrations WHERE number >= 15")
 
     async def waits() -> bool:
-        async with empty.read() as connection:
-            return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"))
+        return await are_waiting(empty)
 
     async def waits_no_more() -> bool:
         return not await waits()

@@ -24,6 +24,7 @@ from malipo.ledger.house_bookings import (
     undo,
     value_date_of,
 )
+from tests.db.lock_waits import are_waiting
 from tests.journeys import database_facts
 
 DAY = date(2026, 11, 15)
@@ -156,11 +157,8 @@ async def test_cents_that_are_booked_at_once_become_no_shilling_twice(database: 
 
 
 async def until_it_waits_or_is_done(database: Database, task: "asyncio.Task[list[HouseBooking]]") -> None:
-    waits = "SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE NOT l.granted AND d.datname = current_database())"
-    while not task.done():
-        async with database.read() as connection:
-            if await connection.fetchval(waits):
-                return
+    while not task.done() and not await are_waiting(database):
+        pass
 
 
 async def test_an_undo_takes_the_cents_back_too(database: Database) -> None:

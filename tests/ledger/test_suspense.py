@@ -18,6 +18,7 @@ from malipo.ledger.bookings import Booking, BookingKind, ReferenceReused
 from malipo.ledger.store import wallets
 from malipo.monitoring import gauges_store
 from tests.conftest import Merchant, make_merchant
+from tests.db.lock_waits import are_waiting
 from tests.journeys.full_stack import until
 from tests.journeys.operator_commands import malipo
 from tests.ledger.suspense_bookings import in_suspense
@@ -98,15 +99,10 @@ async def test_two_approvals_at_once_take_it_once(database: Database) -> None:
     for reference in ("OURS-1", "OURS-2"):
         await request(database, release(merchant, cause, 600, reference))
 
-    async def both_wait() -> bool:
-        async with database.read() as connection:
-            sql = "SELECT count(DISTINCT pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT granted"
-            return bool(await connection.fetchval(f"{sql} AND a.datname = current_database()") == 2)
-
     async with database.begin() as tx:
         await wallets.lock(tx, [merchant.id])
         approvals = asyncio.gather(approve(database, "OURS-1"), approve(database, "OURS-2"), return_exceptions=True)
-        await until(both_wait, pause=0.01)
+        await until(lambda: are_waiting(database, 2), pause=0.01)
     assert sorted(type(each).__name__ for each in await approvals) == ["Conflict", "NoneType"]
     assert await wallet_of(database, merchant) == 600
 

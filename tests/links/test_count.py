@@ -16,6 +16,7 @@ from malipo.networks.connector import Type, Verdict
 from malipo.outbox.event import Event
 from malipo.payments.transaction import Status
 from malipo.worker.link_counter import LinkCounter, count_links, ended_attempts
+from tests.db.lock_waits import are_waiting
 from tests.journeys import database_facts
 from tests.links.link_steps import ASHA, JUMA, LinkSteps
 from tests.links.link_steps import steps as steps
@@ -167,18 +168,9 @@ async def test_a_correction_between_the_counts_look_and_its_writing_is_counted_a
     async def write_late(tx: Tx, key: Key, counted: Sequence[EndedAttempt]) -> None:
         if not corrections:
             corrections.append(asyncio.create_task(steps.contradict(payment, Verdict.REFUSED)))
-            while not (await is_any_waiting() or (await asyncio.wait(corrections, timeout=0.02))[0]):
+            while not (await are_waiting(steps.database) or (await asyncio.wait(corrections, timeout=0.02))[0]):
                 pass
         await write(tx, key, counted)
-
-    async def is_any_waiting() -> bool:
-        async with steps.database.read() as connection:
-            return bool(
-                await connection.fetchval(
-                    "SELECT EXISTS (SELECT FROM pg_stat_activity "
-                    "WHERE datname = current_database() AND wait_event_type = 'Lock')"
-                )
-            )
 
     monkeypatch.setattr(attempts, "write_counted", write_late)
     await steps.count()

@@ -16,6 +16,7 @@ from malipo.links.store import attempts, links
 from malipo.networks.connector import Channel
 from malipo.payments.cancel import Cancellation
 from malipo.payments.transaction import Status, Type
+from tests.db.lock_waits import are_waiting
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
 from tests.journeys.full_stack import until
@@ -143,16 +144,11 @@ async def test_numbers_in_several_processes_make_one_payment_of_a_link_that_is_p
     link, others = await steps.make(), [steps.ago(0) for _ in range(2)]
     all_ = [LinkSteps(each.service, steps.merchant_id) for each in (steps, *others)]
 
-    async def all_wait() -> bool:
-        async with steps.database.read() as connection:
-            sql = "SELECT count(DISTINCT pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT granted"
-            return bool(await connection.fetchval(f"{sql} AND a.datname = current_database()") == len(all_))
-
     async with steps.database.begin() as tx:
         await links.lock(tx, steps.merchant_id, link.id)
         presses = [each.press(link, phone) for each, phone in zip(all_, (ASHA, JUMA, NEEMA), strict=True)]
         pressed = asyncio.gather(*presses, return_exceptions=True)
-        await until(all_wait, pause=0.01)
+        await until(lambda: are_waiting(steps.database, len(all_)), pause=0.01)
 
     assert sorted(type(each).__name__ for each in await pressed) == ["LinkBusy", "LinkBusy", "PressResult"]
     assert len(await steps.payments()) == 1

@@ -17,6 +17,7 @@ from malipo.messages import write
 from malipo.messages.kinds import Kind
 from malipo.messages.store import messages
 from tests.conftest import Merchant, free_port
+from tests.db.lock_waits import are_waiting
 from tests.journeys.full_stack import until
 from tests.mail.mail_server import CUT, RunningServer, mail_server
 from tests.mail.mail_steps import RETRY_SECONDS, SENDER, Times, add_person, rows, sender, states, tell
@@ -197,11 +198,7 @@ async def test_what_one_worker_is_claiming_another_does_not_wait_for_and_does_no
 
 
 async def _is_done_or_waits(task: "asyncio.Task[list[str]]", database: Database) -> bool:
-    if task.done():
-        return True
-    async with database.read() as connection:
-        sql = "SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid) WHERE NOT granted AND a.datname = "
-        return bool(await connection.fetchval(f"{sql}current_database())"))
+    return task.done() or await are_waiting(database)
 
 
 class Hurrying(Times):

@@ -14,6 +14,7 @@ from malipo.ledger.store import wallets
 from malipo.operators import store as operators
 from tests import fork_server
 from tests.conftest import Merchant
+from tests.db.lock_waits import are_waiting
 from tests.journeys.full_stack import until
 from tests.journeys.operator_commands import malipo
 from tests.journeys.operator_sessions import session_of
@@ -115,7 +116,7 @@ async def test_an_approver_killed_before_the_commit_leaves_it_open(desk: Desk, d
             await wallets.lock(tx, [desk.merchant.id])
             approve = ("malipo", "wallet", "approve", "NMB-1", "--here", "--seen", waiting["seen"])
             child = fork_server.run_module(*approve, env=environment, stdout=said, stderr=said)
-            await until(lambda: _waiting(desk.database), what="the approval waits for the wallet")
+            await until(lambda: are_waiting(desk.database, of="FROM wallets"), what="the approval waits for the wallet")
             child.kill()
             assert await asyncio.to_thread(child.wait, 240) < 0
     assert (await desk.available(), await desk.open()) == (1_000_000, ["NMB-1"])
@@ -124,14 +125,3 @@ async def test_an_approver_killed_before_the_commit_leaves_it_open(desk: Desk, d
     again = await malipo("wallet", "approve", "NMB-1", "--here", database_url=database_url, operator="juma")
     assert again.code == 0, again.err
     assert (await desk.available(), await desk.open()) == (1_000_000 + LARGE, [])
-
-
-_WAITING = """
-    SELECT count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM wallets%'
-"""
-
-
-async def _waiting(database: Database) -> int:
-    async with database.read() as connection:
-        return int(await connection.fetchval(_WAITING))

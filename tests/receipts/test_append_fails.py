@@ -6,6 +6,8 @@ import pytest
 
 from malipo.db import DataError
 from malipo.payments.transaction import Status, Type
+from tests.db.lock_waits import are_waiting
+from tests.journeys.full_stack import until
 from tests.receipts.log_stack import LogStack
 
 UNNUMBERED = "SELECT FROM events WHERE feed_number IS NULL"
@@ -32,8 +34,7 @@ async def test_events_get_their_numbers_while_an_append_hangs(stack: LogStack) -
     async with stack.database.begin() as other:
         await other.execute("LOCK TABLE receipt_facts")
         append = asyncio.create_task(stack.append())
-        while not await stack.rows("SELECT FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await until(lambda: are_waiting(stack.database), pause=0.01)
         assert await stack.number(is_on=False) == 2
         assert not append.done()
     await append

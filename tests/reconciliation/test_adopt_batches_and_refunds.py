@@ -18,6 +18,7 @@ from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exceptions.action import Action
 from malipo.restore.store import installation
 from tests.conftest import make_merchant
+from tests.db.lock_waits import are_waiting
 from tests.journeys.full_stack import until
 from tests.payments.batches.batch_steps import JUMA, BatchSteps
 from tests.payments.payment_steps import steps
@@ -70,14 +71,7 @@ async def _approve_once(batches: BatchSteps, batch: Batch) -> Batch:
 
 
 async def _until_wait(statements: Statements, number: int) -> None:
-    """So many wait for a lock."""
-    sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-
-    async def do_wait() -> bool:
-        async with statements.database.read() as connection:
-            return bool(await connection.fetchval(sql) == number)
-
-    await until(do_wait, pause=0.02, what="waiting for the wallet")
+    await until(lambda: are_waiting(statements.database, number), pause=0.02, what="waiting for the wallet")
 
 
 @pytest.mark.parametrize("in_one_try", [False, True])

@@ -18,6 +18,7 @@ from malipo.reconciliation.matching import match_statements as matching
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.reconciliation.matching.report_evidence import report_evidence
 from malipo.reconciliation.matching.store import matching as store
+from tests.db.lock_waits import are_waiting
 from tests.journeys.full_stack import until
 from tests.payments.payment_steps import steps
 from tests.reconciliation.exception_desk import ExceptionDesk, a_stranger
@@ -93,9 +94,7 @@ async def test_one_matching_waits_for_another_and_an_operators_decision_is_refus
         another = asyncio.create_task(statements.match())
 
         async def waits() -> bool:
-            async with statements.database.read() as connection:
-                sql = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-                return another.done() or bool(await connection.fetchval(sql))
+            return another.done() or await are_waiting(statements.database)
 
         await until(waits, pause=0.01)
         assert not another.done()

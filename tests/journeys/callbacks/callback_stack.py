@@ -20,6 +20,7 @@ import pytest
 
 from malipo.db import Database
 from tests.conftest import create_database
+from tests.db.lock_waits import are_waiting
 from tests.journeys import database_facts
 from tests.journeys.full_stack import FullStack, a_worker, full_stack_started, until
 
@@ -248,16 +249,9 @@ async def until_moved(callback_stack: CallbackStack, key: str) -> None:
     await until(has, what="the network's moving the money")
 
 
-async def are_waiting(callback_stack: CallbackStack, number: int) -> bool:
+async def wait_for_payment(callback_stack: CallbackStack, number: int) -> bool:
     """So many wait for a payment. A worker that wants to be seen may wait as well."""
-    async with callback_stack.database.read() as connection:
-        waiting = await connection.fetchval(
-            """
-            SELECT count(*) FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event_type = 'Lock' AND query NOT LIKE '%worker_send_counts%'
-            """
-        )
-    return bool(waiting == number)
+    return await are_waiting(callback_stack.database, number, but_not_of="worker_send_counts")
 
 
 async def everything_in(callback_stack: CallbackStack) -> dict[str, int]:

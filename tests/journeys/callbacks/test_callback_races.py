@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.journeys.callbacks.callback_stack import CallbackStack, are_waiting, mpesa, until_moved
+from tests.journeys.callbacks.callback_stack import CallbackStack, mpesa, until_moved, wait_for_payment
 from tests.journeys.callbacks.callback_stack import callback_stack as callback_stack
 from tests.journeys.full_stack import Elsewhere, a_worker, until
 from tests.journeys.postgres_proxy import Fault, proxy_to
@@ -87,11 +87,11 @@ async def test_failure_and_success_told_to_two_processes_at_one_moment_are_both_
     async with callback_stack.database.begin() as tx:
         await tx.execute("SELECT FROM transactions WHERE id = $1 FOR UPDATE", id_)
         first = asyncio.create_task(callback_stack.send_callback("airtel_money", callback_stack.airtel(key, "TF")))
-        await until(lambda: are_waiting(callback_stack, 1), pause=0.02, what="the first")
+        await until(lambda: wait_for_payment(callback_stack, 1), pause=0.02, what="the first")
         second = asyncio.create_task(
             callback_stack.send_callback("airtel_money", callback_stack.airtel(key, "TS"), url=callback_stack.other_url)
         )
-        await until(lambda: are_waiting(callback_stack, 2), pause=0.02, what="the second")
+        await until(lambda: wait_for_payment(callback_stack, 2), pause=0.02, what="the second")
     assert [(await task)[0] for task in (first, second)] == [200, 200]
     assert await callback_stack.status(id_) == "FAILED"
 
@@ -124,7 +124,9 @@ async def test_a_hint_that_comes_while_a_payout_is_claimed_again_does_not_undo_t
             hint = asyncio.create_task(
                 callback_stack.send_callback("mpesa", mpesa(await callback_stack.key(id_), "INS-6"))
             )
-            await until(lambda: are_waiting(callback_stack, 1), pause=0.02, what="the hint's waiting for the claim")
+            await until(
+                lambda: wait_for_payment(callback_stack, 1), pause=0.02, what="the hint's waiting for the claim"
+            )
             trap.may_pass.set()
             assert (await hint)[0] == 200
             await until(lambda: _has_asked(callback_stack, id_), what="the question")

@@ -11,6 +11,7 @@ import pytest
 from malipo.payments.status_writer import StatusChange
 from malipo.payments.transaction import Cause
 from tests.conftest import NO_LIMITS, Client, Merchant, Running, until_ready
+from tests.db.lock_waits import count_waiting
 
 
 @pytest.fixture
@@ -29,13 +30,13 @@ async def held_up(
     database_url: str, statement: str, *values: object
 ) -> AsyncIterator[Callable[[int], Awaitable[None]]]:
     """Hold what this statement locks, so that whoever wants it queues; yields a wait for so many in the queue."""
-    connection = await asyncpg.connect(database_url)
+    connection, watching = await asyncpg.connect(database_url), await asyncpg.connect(database_url)
 
     async def until_waiting(number: int) -> None:
         waiting = 0
         while waiting < number:
             await asyncio.sleep(0.01)
-            waiting = await connection.fetchval("SELECT count(DISTINCT pid) FROM pg_locks WHERE NOT granted")
+            waiting = await count_waiting(watching)
 
     try:
         async with asyncio.timeout(240), connection.transaction():
@@ -43,6 +44,7 @@ async def held_up(
             yield until_waiting
     finally:
         await connection.close()
+        await watching.close()
 
 
 def news_of(merchant: Merchant, transaction_id: str, cause: Cause) -> StatusChange:

@@ -13,8 +13,10 @@ import pytest
 from malipo.db import Database
 from malipo.db.embedded import server
 from tests.conftest import COLLECTION, NO_LIMITS, PAYOUT, Answer, Client, Merchant, Running, make_merchant, until_ready
+from tests.db.lock_waits import are_waiting
 from tests.journeys import database_facts
 from tests.journeys.concurrency import at_once, create
+from tests.journeys.full_stack import until
 from tests.journeys.operator_commands import malipo
 from tests.journeys.outages.load import calling, onboard_merchant, opened, under_load
 from tests.journeys.outages.load import data_dir as data_dir
@@ -67,9 +69,7 @@ async def _wallets_held(database: Database) -> AsyncIterator[None]:
     """Nobody can pay out meanwhile, so that the work of the service is under way until we let go."""
     async with database.begin() as tx:
         await tx.execute("SELECT * FROM wallets FOR UPDATE")
-        async with database.read() as connection, asyncio.timeout(240):
-            while not await connection.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: are_waiting(database), pause=0.01)
         await asyncio.sleep(0.1)  # And the others wait behind whoever waits for the wallet.
         yield
 

@@ -14,6 +14,7 @@ import pytest
 
 from malipo.payments.claim_for_sending import SendClaim
 from tests.conftest import create_database
+from tests.db.lock_waits import are_waiting
 from tests.journeys.full_stack import a_worker, until
 from tests.journeys.worker.worker_stacks import a_home, until_dead, waits_for
 from tests.journeys.worker.worker_stacks import home as home
@@ -150,7 +151,7 @@ async def test_a_worker_killed_while_its_answer_waits_for_a_lock_pays_once(home:
     with a_crashing_worker(home, tmp_path) as worker:
         async with home.database.begin() as tx:
             await tx.execute("SELECT * FROM wallets FOR UPDATE")
-            await until(lambda: waits_for(home, "wait_event_type = 'Lock'"), pause=0.02, what="waiting for the wallet")
+            await until(lambda: are_waiting(home.database), pause=0.02, what="waiting for the wallet")
             worker.process.kill()
             await until_dead(worker)
     await home.end_leases()

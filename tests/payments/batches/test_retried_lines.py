@@ -16,6 +16,7 @@ from malipo.payments.dispatch import AnswerSource, Rules
 from malipo.payments.transaction import Status, Transaction
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS
+from tests.db.lock_waits import are_waiting
 from tests.journeys import database_facts
 from tests.journeys.full_stack import until
 from tests.payments.batches.batch_steps import ASHA, BatchSteps, items
@@ -117,7 +118,7 @@ async def test_a_report_that_is_being_written_is_waited_for(wages: Wages, databa
             assert settled is not None
             assert settled.is_contradiction
             approval = asyncio.ensure_future(wages.batches.approve(batch))
-            await until(lambda: _is_anybody_waiting(other), pause=0.02, what="the approval at the lock")
+            await until(lambda: are_waiting(other), pause=0.02, what="the approval at the lock")
         with pytest.raises(PaidAfterAll):
             await approval
     await wages.assert_nothing_opened(batch)
@@ -226,12 +227,3 @@ async def test_two_approvals_and_reports_at_once_do_not_block_each_other(wages: 
 
     assert (await wages.batches.look(batch)).counts == {Status.PENDING: 20}
     await database_facts.assert_clean(wages.batches.database)
-
-
-async def _is_anybody_waiting(database: Database) -> bool:
-    async with database.read() as connection:
-        return bool(
-            await connection.fetchval(
-                "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-            )
-        )

@@ -23,6 +23,8 @@ from malipo.reconciliation.close.signed_content import DayClose, OpenReason
 from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.words.say import say
 from tests.conftest import NOBODY
+from tests.db.lock_waits import are_waiting
+from tests.journeys.full_stack import until
 from tests.reconciliation.close.books import (
     ASHA,
     JUMA,
@@ -40,9 +42,6 @@ from tests.reconciliation.close.books import (
 @pytest.fixture
 async def books(database: Database, tmp_path: Path) -> Books:
     return await Books.begin(database, tmp_path)
-
-
-_WAITING = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
 
 
 async def _first_open_day(books: Books) -> date | None:
@@ -219,9 +218,7 @@ async def test_a_booking_that_began_first_is_waited_for(books: Books) -> None:
     async with books.database.begin() as tx:
         assert await first_open_day(tx) is None
         closing = asyncio.create_task(books.try_to_close(MONDAY))
-        async with books.database.read() as connection, asyncio.timeout(240):
-            while not await connection.fetchval(_WAITING):
-                pass
+        await until(lambda: are_waiting(books.database), pause=0.01)
         assert not closing.done()
     assert isinstance(await closing, ClosedDay)
 
