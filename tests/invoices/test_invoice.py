@@ -95,6 +95,17 @@ def test_an_invoice_has_a_line_for_each_kind_and_rate() -> None:
     assert (invoice.gross, invoice.vat, invoice.net) == (2840, 416, 2424)
 
 
+def test_vat_is_rounded_once_for_a_rate_and_not_in_each_line() -> None:
+    """At 18 %: of 3 it is 0.46, which is nothing, and of 9 it is 1.37. At 16 %: of 4 it is 0.55, a shilling, and of 12
+    it is 1.66, two and not three."""
+    kinds = (FeeKind.COLLECTION, FeeKind.DISBURSEMENT, FeeKind.SETTLEMENT)
+    [invoice] = drafts(*(fee(kind, 2, 3) for kind in kinds), *(fee(kind, 20, 4) for kind in kinds))
+    assert len(invoice.lines) == 6
+    assert invoice.vat_by_rate == {1600: 2, 1800: 1}
+    note = drafts(*(fee(kind, 20, 4, of=date(2026, 9, 30)) for kind in kinds), numbers={SEPTEMBER: "A-2026-000001"})[0]
+    assert (len(note.lines), note.gross, note.vat) == (3, 12, 2)
+
+
 def test_a_fee_that_comes_back_in_its_month_is_a_line_below_zero() -> None:
     [invoice] = drafts(
         fee(FeeKind.COLLECTION, 3, 1000, count=2),

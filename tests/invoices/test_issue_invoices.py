@@ -18,6 +18,8 @@ from malipo.ledger import check, house_bookings
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.restore.store import installation
 from tests.conftest import make_merchant
+from tests.db.lock_waits import are_waiting
+from tests.journeys.full_stack import until
 from tests.reconciliation.close.books import ASHA, Books, at
 
 SEPTEMBER, OCTOBER = date(2026, 9, 1), date(2026, 10, 1)
@@ -101,6 +103,35 @@ async def test_a_month_is_invoiced_once_also_by_two_at_once(books: Books) -> Non
     assert len(first) + len(second) == 1
     assert await issue(books) == []
     assert await balance(books, "vat") == 180
+
+
+async def test_who_issues_second_waits_for_the_first_and_issues_nothing(books: Books) -> None:
+    await close_october(books)
+    async with books.database.begin() as tx:
+        first = await issue_invoices.issue(tx, OCTOBER, seller=SELLER, actor=ASHA, now=NOW)
+        second = asyncio.create_task(issue(books))
+        await until(lambda: are_waiting(books.database), pause=0.01, what="the second one's waiting")
+        assert not second.done()
+    assert (len(first), await second) == (1, [])
+    assert await balance(books, "vat") == first[0].vat == 180
+    assert await findings(books) == []
+
+
+async def test_who_issues_second_issues_all_if_the_first_gives_up(books: Books) -> None:
+    await close_october(books)
+
+    async def give_up() -> None:
+        async with books.database.begin() as tx:
+            await issue_invoices.issue(tx, OCTOBER, seller=SELLER, actor=ASHA, now=NOW)
+            second.append(asyncio.create_task(issue(books)))
+            await until(lambda: are_waiting(books.database), pause=0.01, what="the second one's waiting")
+            raise ZeroDivisionError
+
+    second: list[asyncio.Task[list[Invoice]]] = []
+    with pytest.raises(ZeroDivisionError):
+        await give_up()
+    [invoice] = await second[0]
+    assert (invoice.number, await balance(books, "vat")) == ("A-2026-000001", 180)
 
 
 async def test_a_number_that_was_not_committed_is_given_again(books: Books) -> None:
