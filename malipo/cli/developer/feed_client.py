@@ -3,6 +3,7 @@
 It knows HTTP and nothing of our position. A temporary failure is a value; a permanent one is a Refusal.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import aiohttp
@@ -14,28 +15,32 @@ from malipo.errors import Forbidden, Invalid, Missing, Refusal, Unauthorized
 LATEST = "latest"
 PAGE = 100  # Always the same number, so that a page that is read twice has the same events.
 
+# What the feed says of an event beside what it is about. A webhook has the id in a header, and signs the time.
+_NOT_IN_A_WEBHOOK = frozenset({"id", "event", "createdAt"})
+
 _MOST_WAIT_SECONDS = 25
 _PATIENCE_SECONDS = 15.0
 _MOST_RETRY_AFTER_SECONDS = 300
 
 
-class FetchedEvent(msgspec.Struct, frozen=True):
-    """An event with its transaction or batch as bytes, as it came, because the signature is over bytes."""
+@dataclass(frozen=True, slots=True)
+class FetchedEvent:
+    """An event, and what it is about: a transaction, batch, link or settlement, under the name that the feed gives it.
+    That is kept in bytes, as it came, because the signature is over bytes."""
 
     id: str
     event: str
-    transaction: msgspec.Raw = msgspec.Raw()
-    batch: msgspec.Raw = msgspec.Raw()
+    subject: Mapping[str, msgspec.Raw]
 
     @property
     def body(self) -> bytes:
         """The body of this event's webhook, byte for byte."""
-        subject = {"batch": self.batch} if bytes(self.batch) else {"transaction": self.transaction}
-        return msgspec.json.encode({"event": self.event, **subject})
+        return msgspec.json.encode({"event": self.event, **self.subject})
 
 
-class FetchedPage(msgspec.Struct, frozen=True):
-    events: list[FetchedEvent]
+@dataclass(frozen=True, slots=True)
+class FetchedPage:
+    events: Sequence[FetchedEvent]
     next: str
 
 
@@ -54,6 +59,11 @@ class CursorGone:
 
     why: str
     go_on: str | None = None
+
+
+class _Page(msgspec.Struct):
+    events: list[dict[str, msgspec.Raw]]
+    next: str
 
 
 class _Error(msgspec.Struct):
@@ -95,8 +105,8 @@ class Feed:
     ) -> FetchedPage | ServiceAway | CursorGone:
         if answer.status == 200:
             try:
-                return msgspec.json.decode(body, type=FetchedPage)
-            except (ValueError, RecursionError):
+                return _page(body)
+            except (KeyError, ValueError, RecursionError):
                 return ServiceAway(f"What is at {self._access.base_url} does not answer as malipo does")
         if answer.status == 429 or answer.status >= 500:
             is_often = answer.status == 429
@@ -115,6 +125,19 @@ class Feed:
         if status == 404 or 300 <= status < 400:
             return Missing(f"There is no feed of events at {url} (HTTP {status}). Is --base-url right?")
         return Invalid(f"{url} refuses to show its events: {words or f'HTTP {status}'}")
+
+
+def _page(body: bytes) -> FetchedPage:
+    page = msgspec.json.decode(body, type=_Page)
+    return FetchedPage([_event(fields) for fields in page.events], page.next)
+
+
+def _event(fields: Mapping[str, msgspec.Raw]) -> FetchedEvent:
+    return FetchedEvent(
+        msgspec.json.decode(fields["id"], type=str),
+        msgspec.json.decode(fields["event"], type=str),
+        {name: value for name, value in fields.items() if name not in _NOT_IN_A_WEBHOOK},
+    )
 
 
 def _lost(code: str, body: bytes) -> CursorGone:

@@ -23,11 +23,11 @@ _AMOUNT_WIDTH = len("TZS 1,000,000")
 
 
 class _KnownSubject(msgspec.Struct):
-    """The fields that are shown of a transaction or a batch. A batch has no reference."""
+    """The fields that are shown of what an event is about. A batch and a link have no reference, and some links no amount."""
 
     reference: str = ""
     id: str = "-"
-    amount: int = 0
+    amount: int | None = None
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ class Output:
     def tried(self, event: FetchedEvent, outcome: ReceiverResponse | NoResponse, *, then: str, now: datetime) -> None:
         """A try, what came of it, and what follows."""
         self.open()
-        payment = _payment_of(event)
+        about = _about(event)
         words = f"→ {_in_words(outcome)}" + (f"; {then}" if then else "")
-        amount = money.display(payment.amount).rjust(_AMOUNT_WIDTH)
-        subject = f"{_shown(event.event).ljust(_EVENT_WIDTH)}  {_shown(payment.reference or payment.id)}  {amount}"
+        amount = ("" if about.amount is None else money.display(about.amount)).rjust(_AMOUNT_WIDTH)
+        subject = f"{_shown(event.event).ljust(_EVENT_WIDTH)}  {_shown(about.reference or about.id)}  {amount}"
         self._say(f"{self._time(now)}  {subject}  {self._in(_GREEN if outcome.is_success else _RED, words)}")
 
     def end(self, *, forwarded: int, skipped: int, is_interrupted: bool) -> None:
@@ -95,10 +95,10 @@ class Output:
         print(*(lines or ("",)), sep="\n", file=self._output, flush=True)
 
 
-def _payment_of(event: FetchedEvent) -> _KnownSubject:
+def _about(event: FetchedEvent) -> _KnownSubject:
     try:
-        return msgspec.json.decode(bytes(event.batch) or event.transaction, type=_KnownSubject)
-    except (ValueError, RecursionError):
+        return msgspec.json.decode(next(iter(event.subject.values())), type=_KnownSubject)
+    except (StopIteration, ValueError, RecursionError):
         return _KnownSubject()
 
 

@@ -43,13 +43,20 @@ class Feed:
     asked_at: list[float] = field(default_factory=list)
     url: str = ""
 
-    def tell(self, count: int = 1, event: str = "payment.completed", **more: Any) -> None:
+    def tell(self, count: int = 1, event: str = "payment.completed", about: str = "transaction", **more: Any) -> None:
         for number in range(len(self.bodies) + 1, len(self.bodies) + count + 1):
             # Not as our own encoder writes it: the bytes must be left alone.
-            transaction = (
+            subject = (
                 f'{{"reference": "MLP-{number:04}", "amount":1000, "name":"\\u00c4sha é", "x":1.0e2{_json(more)}}}'
             )
-            self.bodies.append(f'{{"event":"{event}","transaction":{transaction}}}'.encode())
+            self.bodies.append(f'{{"event":"{event}","{about}":{subject}}}'.encode())
+
+    def tell_each_kind(self) -> None:
+        """An event of each kind of subject. A listener asks for all of them."""
+        self.tell()
+        self.tell(event="batch.completed", about="batch")
+        self.tell(event="link.paid", about="link")
+        self.tell(event="settlement.completed", about="settlement")
 
     async def take(self, request: web.Request) -> web.StreamResponse:
         self.asked_at.append(asyncio.get_running_loop().time())

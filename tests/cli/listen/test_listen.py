@@ -53,6 +53,18 @@ async def test_an_event_arrives_as_the_webhook_that_it_will_be_and_again_until_i
     assert all(later - earlier > 0.3 for earlier, later in pairwise(feed.asked_at)), "the key's limit is for others too"
 
 
+async def test_an_event_of_each_kind_arrives_as_its_webhook(feed: Feed, receiver: Receiver, start: Start) -> None:
+    feed.tell_each_kind()
+    listening = start(*options(feed, receiver, "--from-start", "--once"))
+    text = await until_said(listening, "Forwarded")
+    assert [each.body for each in receiver.arrivals] == feed.bodies
+    shown = [line[10:-9].split("→")[0].split() for line in text.splitlines() if "→" in line]
+    assert shown[2:] == [
+        ["link.paid", "MLP-0003", "TZS", "1,000"],
+        ["settlement.completed", "MLP-0004", "TZS", "1,000"],
+    ]
+
+
 async def test_fifty_events_all_arrive_in_order_although_everybody_dies_in_between(
     tmp_path: Path, database_url: str
 ) -> None:

@@ -48,6 +48,14 @@ def _without_times(text: str) -> str:
     return re.sub(r"\d+ ms", "0 ms", re.sub(r"^\d\d:\d\d:\d\d", "00:00:00", text, flags=re.MULTILINE))
 
 
+async def test_an_event_of_each_kind_arrives_as_its_webhook(tmp_path: Path, feed: Feed, receiver: Receiver) -> None:
+    feed.tell_each_kind()
+    code, out, err = await listen(tmp_path, *options(feed, receiver, "--from-start", "--once"))
+    assert (code, err) == (0, "")
+    assert [each.body for each in receiver.arrivals] == feed.bodies
+    assert "settlement.completed  MLP-0004      TZS 1,000  →" in out
+
+
 async def test_an_event_is_tried_until_it_is_taken_and_goes_on_there_after_a_kill(
     feed: Feed, receiver: Receiver, tmp_path: Path
 ) -> None:

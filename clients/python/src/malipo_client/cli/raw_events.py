@@ -14,13 +14,15 @@ from malipo_client.errors import ConnectionFailed
 from malipo_client.request import Answer, document
 
 _DECODER = json.JSONDecoder()
+# What the feed says of an event beside what it is about. A webhook has the id in a header, and signs the time.
+_NOT_IN_A_WEBHOOK = frozenset({"id", "event", "createdAt"})
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class RawEvent(NamedTuple):
     id: str
     name: str
-    subject: dict[str, Any]  # the transaction, or the batch
+    subject: dict[str, Any]  # the transaction, batch, link or settlement
     body: bytes  # What a webhook of this event says, byte for byte.
 
 
@@ -38,9 +40,11 @@ def read_page(answer: Answer) -> RawPage:
 
 def _event(text: str) -> RawEvent:
     written = dict(_members(text))
-    about = "transaction" if "transaction" in written else "batch"
-    body = f'{{"event":{written["event"]},"{about}":{written[about]}}}'
-    return RawEvent(json.loads(written["id"]), json.loads(written["event"]), json.loads(written[about]), body.encode())
+    subject = {name: value for name, value in written.items() if name not in _NOT_IN_A_WEBHOOK}
+    about = ",".join(f'"{name}":{value}' for name, value in subject.items())
+    body = f'{{"event":{written["event"]},{about}}}'
+    known = json.loads(next(iter(subject.values())))
+    return RawEvent(json.loads(written["id"]), json.loads(written["event"]), known, body.encode())
 
 
 def _members(text: str) -> Iterator[tuple[str, str]]:
