@@ -23,7 +23,7 @@ _AMOUNT_WIDTH = len("TZS 1,000,000")
 
 
 class _KnownSubject(msgspec.Struct):
-    """The fields that are shown of what an event is about. A batch and a link have no reference, and some links no amount."""
+    """The fields that are shown of what an event is about. Not all have a reference or an amount."""
 
     reference: str = ""
     id: str = "-"
