@@ -10,6 +10,8 @@ PATH = "/operator/numbers"
 
 
 async def test_an_operator_blocks_a_number_and_unblocks_it(operator_pages: OperatorPages) -> None:
+    async with operator_pages.service.queries.database.begin() as tx:
+        await tx.execute("DELETE FROM blocked_numbers")  # of tests before this one
     asha = await operator_pages.operator("asha")
     await asha.log_in()
     surfer = asha.surfer

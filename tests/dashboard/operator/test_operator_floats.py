@@ -94,17 +94,3 @@ async def test_mistakes_are_marked_and_nothing_is_booked(
     refused = await _transfer(asha, fields.pop("amount"), fields.pop("reference"), **fields)
     assert (refused.status, 'class="wrong"' in refused.text) == (400, True)
     assert await _float(database) == before
-
-
-async def test_a_float_that_does_not_cover_its_payouts_is_called_low(operator_pages: OperatorPages) -> None:
-    asha = await operator_pages.operator("asha")
-
-    async def row(amount: str) -> str:
-        await asha.surfer.post(f"{PATH}/read", {"channel": "MPESA", "account": "", "amount": amount})
-        rows = re.findall("<tr>.*?</tr>", (await asha.surfer.get(PATH)).text, re.DOTALL)
-        return next(str(each) for each in rows if "M-Pesa" in each)
-
-    await operator_pages.late(amount=600)  # a payout in flight
-    assert "Low" not in await row("900,000,000")
-    assert "Low" in await row("0")
-    assert "M-Pesa : the float is low." in (await asha.surfer.get(PATH)).words

@@ -2,6 +2,7 @@
 
 import pytest
 
+from malipo.db import Database
 from malipo.messages.kinds import Kind
 from malipo.messages.store import choices
 from tests.dashboard.operator.operator_pages import OperatorPages
@@ -11,13 +12,19 @@ from tests.mail.mail_steps import rows
 PATH = "/operator/account"
 
 
+async def _id_of(database: Database, name: str) -> str:
+    async with database.read() as connection:
+        return str(await connection.fetchval("SELECT id FROM operators WHERE name = $1", name))
+
+
 async def test_the_old_address_is_told_of_the_new_one(operator_pages: OperatorPages) -> None:
     asha = await operator_pages.operator("asha")
     database = operator_pages.service.queries.database
     for email in ("Asha@Malipo.example.com", "asha@malipo.example.com", "asha2@malipo.example.com", ""):
         assert (await asha.surfer.post(f"{PATH}/address", {"email": email})).to == f"{PATH}#messages"
 
-    told = [row for row in await rows(database) if row["kind"] == Kind.ADDRESS_CHANGED]
+    mine = [row for row in await rows(database) if row["account_id"] == await _id_of(database, asha.name)]
+    told = [row for row in mine if row["kind"] == Kind.ADDRESS_CHANGED]
     assert [row["address"] for row in told] == ["asha@malipo.example.com", "asha2@malipo.example.com"]
     seen = await asha.surfer.get("/operator/audit")
     assert f"Changed the address of the operator {asha.name}" in seen.words
@@ -41,9 +48,7 @@ async def test_an_operator_chooses_messages_and_their_language(operator_pages: O
 
     assert (await asha.surfer.post(f"{PATH}/messages", {"language": "sw"})).status == 303
 
+    operator_id = await _id_of(database, asha.name)
     async with database.read() as connection:
-        [operator_id] = [
-            row["id"] for row in await connection.fetch("SELECT id FROM operators WHERE name = $1", asha.name)
-        ]
         assert (await choices.find(connection, operator_id))[Kind.PROPOSAL_WAITING].is_wanted is False
         assert await choices.language_of(connection, operator_id) == "sw"
