@@ -2,7 +2,7 @@
 
 The act itself decides what the operators are shown and what an approval does: its code locks the subject, calls
 `approve`, and applies the act in the same transaction. The audit log names the act itself and not the approval, because
-one operator alone may do the same act below the approval amount. When two operators are two: `operators/vouching.py`.
+one operator alone may do the same act below the approval amount. When two operators are two: `operators/four_eyes.py`.
 """
 
 import base64
@@ -23,7 +23,7 @@ from malipo.db import Tx
 from malipo.errors import Code, Conflict, Missing
 from malipo.messages import write
 from malipo.messages.kinds import Kind
-from malipo.operators import vouching
+from malipo.operators import four_eyes
 from malipo.operators.require_acting import require_acting
 
 _CODE_LENGTH = 10  # 50 bits
@@ -99,9 +99,9 @@ async def approve(
     is_alone = False
     if is_single_operator:
         await moved_alone.require_single_operator(tx, proposal.action)
-        is_alone = not await vouching.are_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
+        is_alone = not await four_eyes.are_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
     else:
-        await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
+        await four_eyes.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)
     if seen is not None:
         require_seen(seen, code_of(proposal) if shown is None else await shown())
     return await _end(tx, proposal, actor.name, True, now=now, is_single_operator=is_alone)

@@ -10,8 +10,8 @@ from malipo.approvals.act_rules import takes_two as rule_takes_two
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Code, Forbidden
+from malipo.operators import four_eyes
 from malipo.operators import store as operators
-from malipo.operators import vouching
 from malipo.operators.require_acting import require_acting
 
 
@@ -85,7 +85,7 @@ async def would_take_two(
     """Whether the act would take two operators. `also` is an amount that this operator would move alone before it. It
     only reads."""
     moved = await store.sum_moved_alone(connection, operator, since=now - COUNTED)
-    if any(each.account == operator for each in await vouching.find_open(connection, now=now)):
+    if any(each.account == operator for each in await four_eyes.find_open(connection, now=now)):
         approval_amount = 0
     return rule_takes_two(act, amount, moved_alone=moved + also, approval_amount=approval_amount)
 

@@ -15,7 +15,7 @@ from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
 from malipo.email_address import email_of
 from malipo.errors import Missing
-from malipo.merchants import manage_people, onboard, second_factor, vouching
+from malipo.merchants import four_eyes, manage_people, onboard, second_factor
 from malipo.merchants.password_links import make_link
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
@@ -152,14 +152,14 @@ def _vouch(arguments: argparse.Namespace, settings: Settings) -> int:
     async def show(tx: Tx) -> ShownProposal | None:
         """The code is the last reset's id, as on the pages of owners."""
         person = await _find_person(tx, arguments.email)
-        found = await vouching.find_open_of_operators(tx, person, now=await database_now(tx))
+        found = await four_eyes.find_open_of_operators(tx, person, now=await database_now(tx))
         lines = [f"{clock.iso(each.reset_at)} {each.by} {_DONE[each.credential]}" for each in found]
         whose = {"person": person.email, "merchant": person.merchant_id}
         return ShownProposal(found[-1].id, whose, lines) if found else None
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> str:
         person = await _find_person(tx, arguments.email)
-        await vouching.vouch_as_operator(tx, person, actor=actor, now=now, last_seen=seen)
+        await four_eyes.vouch_as_operator(tx, person, actor=actor, now=now, last_seen=seen)
         return person.email
 
     email = approve_shown(arguments, settings, show, act)
@@ -167,7 +167,7 @@ def _vouch(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _waits(tx: Tx, person: Person, now: datetime) -> str:
-    is_waiting = person.email in await vouching.find_not_paying(tx, person.merchant_id, now=now)
+    is_waiting = person.email in await four_eyes.find_not_paying(tx, person.merchant_id, now=now)
     return _WAITS.format(person.email) if is_waiting else ""
 
 

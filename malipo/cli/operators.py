@@ -23,10 +23,10 @@ from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
 from malipo.errors import Conflict, Invalid
 from malipo.merchants import onboard
-from malipo.operators import login, vouching
+from malipo.operators import four_eyes, login
 from malipo.operators import store as operators
+from malipo.operators.four_eyes import COOLING_TIME
 from malipo.operators.roles import Role
-from malipo.operators.vouching import COOLING_TIME
 from malipo.settings import Settings
 
 _WAITS = (
@@ -88,7 +88,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
             }
             counts_from = {
                 each.name: each.reset_at + COOLING_TIME
-                for each in vouching.last_of_each(await vouching.find_open(connection, now=clock.now()))
+                for each in four_eyes.last_of_each(await four_eyes.find_open(connection, now=clock.now()))
             }
         return [
             {
@@ -149,12 +149,12 @@ def _vouch(arguments: argparse.Namespace, settings: Settings) -> int:
 
     async def show(tx: Tx) -> ShownProposal | None:
         """The code is the last reset's id, as on the pages."""
-        found = await vouching.find_open_of(tx, name, now=await database_now(tx))
+        found = await four_eyes.find_open_of(tx, name, now=await database_now(tx))
         lines = [f"{clock.iso(each.reset_at)} {each.by} {_DONE[each.credential]}" for each in found]
         return ShownProposal(found[-1].id, {"operator": name}, lines) if found else None
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> None:
-        await vouching.vouch(tx, name, actor=actor, now=now, last_seen=seen)
+        await four_eyes.vouch(tx, name, actor=actor, now=now, last_seen=seen)
 
     approve_shown(arguments, settings, show, act)
     return tell(arguments, {"name": name}, f"{name} counts again where a decision takes two operators.")

@@ -13,7 +13,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Invalid
 from malipo.ledger.store import wallets
-from malipo.merchants import vouching
+from malipo.merchants import four_eyes
 from malipo.merchants.api_keys import PAYING, Permission, StoredKey, narrowed
 from malipo.merchants.issue_api_keys import NoSuchKey
 from malipo.merchants.store import api_keys
@@ -85,7 +85,7 @@ async def change_key(
     if each is not None and daily is not None and daily < each:
         raise LimitsCross
     if PAYING.intersection(after.permissions) and _pays_more(before, after):
-        await vouching.require_not_waiting(tx, merchant_id, actor, now=now)
+        await four_eyes.require_not_waiting(tx, merchant_id, actor, now=now)
     if (changed := _changed(before, after)) == {}:
         return before
     await api_keys.update(tx, after)

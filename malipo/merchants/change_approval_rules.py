@@ -7,12 +7,12 @@ can withdraw them. Otherwise one owner could turn the rule off, pay, and turn it
 
 from datetime import datetime
 
-from malipo.accounts import vouching as pairs
+from malipo.accounts import four_eyes as pairs
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Forbidden
-from malipo.merchants import vouching
+from malipo.merchants import four_eyes
 from malipo.merchants.store import approval_rules
 from malipo.merchants.store.approval_rules import ApprovalRules
 
@@ -52,7 +52,7 @@ async def confirm_approval_rules(tx: Tx, merchant_id: str, seen: datetime, *, ac
     _, waiting = await approval_rules.lock(tx, merchant_id, now=now)
     if waiting is None or waiting.requested_at != seen:
         raise NothingWaits
-    found = await vouching.find_open(tx, merchant_id, now=now)
+    found = await four_eyes.find_open(tx, merchant_id, now=now)
     if not pairs.are_two(found, waiting.requested_by, actor.name):
         raise NotAnotherOwner
     await approval_rules.save(tx, merchant_id, waiting.rules)

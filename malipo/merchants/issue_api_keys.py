@@ -8,7 +8,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, plain_name
 from malipo.db import Tx
 from malipo.errors import Conflict, Missing
-from malipo.merchants import vouching
+from malipo.merchants import four_eyes
 from malipo.merchants.api_keys import (
     MOST_PER_MERCHANT,
     PAYING,
@@ -49,7 +49,7 @@ async def create_key(
 ) -> NewKey:
     """Create a key with a new secret, which is shown only now. `noted` is added to its entry in the audit log."""
     if PAYING & set(terms.permissions):
-        await vouching.require_not_waiting(tx, merchant_id, actor, now=now)
+        await four_eyes.require_not_waiting(tx, merchant_id, actor, now=now)
     if await api_keys.lock_all(tx, merchant_id) >= MOST_PER_MERCHANT:
         raise TooManyKeys
     prefix = prefix_of(terms.brand, terms.environment)

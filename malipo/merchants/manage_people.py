@@ -8,7 +8,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.email_address import email_of
 from malipo.errors import Code, Conflict, Invalid
-from malipo.merchants import second_factor, vouching
+from malipo.merchants import four_eyes, second_factor
 from malipo.merchants.password_links import end_links
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
@@ -51,7 +51,7 @@ async def add_person(
 
 
 async def change_role(tx: Tx, person: Person, role: Role, *, actor: Actor, now: datetime) -> None:
-    await vouching.require_not_waiting(tx, person.merchant_id, actor, now=now)
+    await four_eyes.require_not_waiting(tx, person.merchant_id, actor, now=now)
     await _keep_an_owner(tx, person, role)
     await choices.note_former_owner(tx, person.id, now=now)
     await people.set_role(tx, person.id, role)
@@ -65,7 +65,7 @@ async def allow_approval(tx: Tx, person: Person, may_approve: bool, *, actor: Ac
     """Set whether a person of the staff may approve batches that others made."""
     if person.role is not Role.STAFF:
         raise ApprovalFixed
-    await vouching.require_not_waiting(tx, person.merchant_id, actor, now=now)
+    await four_eyes.require_not_waiting(tx, person.merchant_id, actor, now=now)
     if await people.set_may_approve(tx, person.id, may_approve=may_approve):
         await audit_log.append(
             tx,
@@ -81,7 +81,7 @@ async def allow_approval(tx: Tx, person: Person, may_approve: bool, *, actor: Ac
 async def remove_person(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
     """Remove a person. Their sessions end at once."""
     if await _keep_an_owner(tx, person, None):
-        await vouching.require_not_waiting(tx, person.merchant_id, actor, now=now)
+        await four_eyes.require_not_waiting(tx, person.merchant_id, actor, now=now)
     await choices.note_former_owner(tx, person.id, now=now)
     await end_links(tx, person.id, now=now)
     await choices.forget(tx, person.id)

@@ -15,7 +15,7 @@ from malipo.audit_log.actor import Actor, is_operator, plain_name
 from malipo.db import Tx
 from malipo.email_address import is_mailable
 from malipo.errors import Code, Conflict, Invalid
-from malipo.merchants import vouching
+from malipo.merchants import four_eyes
 from malipo.merchants.people import Person
 from malipo.merchants.store import password_links, people
 from malipo.merchants.store.password_links import Maker
@@ -63,7 +63,7 @@ async def make_link(
     await people.lock(tx, person.id, *([maker.person_id] if maker.person_id is not None else []))
     await password_links.lock_all(tx, person.id)
     await password_links.insert(tx, hash_of(link), person.id, maker, now=now, expires_at=now + LINK_LIFE)
-    await vouching.note_reset(tx, person, PASSWORD, actor=actor, now=now)
+    await four_eyes.note_reset(tx, person, PASSWORD, actor=actor, now=now)
     await audit_log.append(tx, actor, "password_link.made", now=now, merchant_id=person.merchant_id, email=person.email)
     return link
 
@@ -105,7 +105,7 @@ async def mail_link(
     }
     kind = Kind.INVITATION if person.password_hash is None else Kind.PASSWORD_LINK
     await write.to_account(tx, kind, person.id, facts, now=now)
-    await vouching.note_reset(tx, person, PASSWORD, actor=actor, now=now)
+    await four_eyes.note_reset(tx, person, PASSWORD, actor=actor, now=now)
     await audit_log.append(
         tx, actor, "password_link.mailed", now=now, merchant_id=person.merchant_id, email=person.email
     )
@@ -153,4 +153,4 @@ async def judge_again(tx: Tx, person: Person, link_hash: bytes, *, now: datetime
     person of the merchant could log in, it counts as made now, and somebody else must vouch for the person."""
     operator = await password_links.find_unnoted_operator(tx, link_hash)
     if operator is not None and is_operator(operator):
-        await vouching.note_reset(tx, person, PASSWORD, actor=Actor(operator, ""), now=now)
+        await four_eyes.note_reset(tx, person, PASSWORD, actor=Actor(operator, ""), now=now)

@@ -10,7 +10,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Forbidden
-from malipo.merchants import vouching
+from malipo.merchants import four_eyes
 from malipo.merchants.password_links import end_links_made_in
 from malipo.merchants.people import Person
 from malipo.merchants.store import merchants, sessions
@@ -56,7 +56,7 @@ async def end_trust(tx: Tx, person: Person) -> None:
 async def reset(tx: Tx, person: Person, *, actor: Actor, now: datetime) -> None:
     """Reset the second factor of a person who has lost the app and the recovery codes. The person's sessions end."""
     await enrol.reset(tx, owner_of(person, actor.address), actor=actor, now=now)
-    await vouching.note_reset(tx, person, SECOND_FACTOR, actor=actor, now=now)
+    await four_eyes.note_reset(tx, person, SECOND_FACTOR, actor=actor, now=now)
     await sessions.end_all(tx, now=now, person_id=person.id)
     await end_trust(tx, person)
 

@@ -26,8 +26,8 @@ from malipo.invoices.document_words import InvoiceWords
 from malipo.invoices.invoice import Invoice
 from malipo.ledger.check import prepare
 from malipo.month_end import store
+from malipo.month_end.checklist import ArchiveRefusal
 from malipo.month_end.month import Month
-from malipo.month_end.open_items import ArchiveRefusal
 from malipo.month_end.zip_stream import Member, safe_name, zip_pieces
 from malipo.reconciliation.close import files_to_verify, signing_key
 from malipo.reconciliation.close.printed_page import html_of

@@ -22,7 +22,7 @@ from malipo.db import Database, Tx, retry
 from malipo.errors import Code, Missing, Unauthorized
 from malipo.messages import write
 from malipo.messages.kinds import Kind
-from malipo.operators import second_factor, vouching
+from malipo.operators import four_eyes, second_factor
 from malipo.operators import store as sessions
 from malipo.operators.command_line_session import command_line_session
 from malipo.operators.require_acting import require_acting
@@ -217,7 +217,7 @@ async def set_password(tx: Tx, name: str, password_hash: str, *, actor: Actor, n
     await audit_log.append(tx, actor, "operator.password_set", now=now, name=operator.name)
     facts = {"address": actor.address, "happened_at": now.isoformat()}
     await write.to_account(tx, Kind.PASSWORD_CHANGED, operator.id, facts, now=now)
-    return await vouching.note_reset(tx, operator, PASSWORD, actor=actor, now=now)
+    return await four_eyes.note_reset(tx, operator, PASSWORD, actor=actor, now=now)
 
 
 async def reset_second_factor(tx: Tx, name: str, *, actor: Actor, now: datetime) -> bool:
@@ -227,4 +227,4 @@ async def reset_second_factor(tx: Tx, name: str, *, actor: Actor, now: datetime)
     if operator is None:
         raise Missing(code=LoginRefusal.NO_SUCH, name=name)
     await second_factor.reset(tx, operator, actor=actor, now=now)
-    return await vouching.note_reset(tx, operator, SECOND_FACTOR, actor=actor, now=now)
+    return await four_eyes.note_reset(tx, operator, SECOND_FACTOR, actor=actor, now=now)

@@ -1,4 +1,4 @@
 """Rate limits: how many requests an API key or a person may make in a minute.
 
-The numbers are settings: `rate_limit_…` in `settings/__init__.py`.
+The numbers are settings: `rate_limit_…` in `settings/settings.py`.
 """

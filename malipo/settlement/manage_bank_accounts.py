@@ -7,7 +7,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, plain_name
 from malipo.db import Tx
 from malipo.errors import Conflict
-from malipo.merchants import stop_links, vouching
+from malipo.merchants import four_eyes, stop_links
 from malipo.merchants.store.stop_links import StopLink
 from malipo.messages import tell_of_bank_accounts
 from malipo.settlement.bank_account import (
@@ -51,7 +51,7 @@ def bank_account_of(fields: Fields, merchant_id: str, *, by: str, now: datetime)
 async def add(tx: Tx, account: BankAccount, *, actor: Actor, now: datetime) -> None:
     """An owner whom somebody else has just invited or reset waits first: otherwise who resets one owner could add an
     account before the others notice."""
-    await vouching.require_not_waiting(tx, account.merchant_id, actor, now=now)
+    await four_eyes.require_not_waiting(tx, account.merchant_id, actor, now=now)
     await bank_accounts.lock_all(tx, account.merchant_id)
     known = await bank_accounts.find_of(tx, account.merchant_id)
     live = [each for each in known if each.may_be_stopped]

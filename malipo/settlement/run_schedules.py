@@ -11,7 +11,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Refusal
-from malipo.merchants import vouching
+from malipo.merchants import four_eyes
 from malipo.restore.installation import IntakeClosed
 from malipo.restore.store import installation
 from malipo.settlement import release
@@ -24,7 +24,7 @@ from malipo.settlement.terms import SettlementTerms
 
 
 async def set_schedule(tx: Tx, schedule: Schedule, *, actor: Actor) -> None:
-    await vouching.require_not_waiting(tx, schedule.merchant_id, actor, now=schedule.changed_at)
+    await four_eyes.require_not_waiting(tx, schedule.merchant_id, actor, now=schedule.changed_at)
     await schedules.save(tx, schedule)
     await audit_log.append(
         tx,

@@ -1,7 +1,7 @@
 """Words of the end of a month: what is missing, what is open, and why there is no archive yet. Pure."""
 
+from malipo.month_end.checklist import ArchiveRefusal, MonthPoint
 from malipo.month_end.month import MonthRefusal
-from malipo.month_end.open_items import ArchiveRefusal, MonthPoint
 
 SENTENCES: dict[str, str] = {
     MonthRefusal.NO_MONTH: "{text!r} is no month. Write it as 2026-10.",

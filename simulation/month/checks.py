@@ -22,10 +22,10 @@ from malipo.encryption import Encryption
 from malipo.http.accept_language import Language
 from malipo.invoices.issue_invoices import total_of
 from malipo.ledger import check as ledger_check
-from malipo.month_end import open_items
+from malipo.month_end import checklist
 from malipo.month_end.archive import archive_pieces, file_name, find_key
+from malipo.month_end.checklist import require_archivable
 from malipo.month_end.month import Month, month_of
-from malipo.month_end.open_items import require_archivable
 from malipo.payments.check import transactions as transactions_check
 from malipo.reconciliation.close.safeguarding import Cover
 from malipo.reconciliation.close.verify import verify
@@ -45,7 +45,7 @@ async def check_month(month: MonthRun, folder: Path) -> dict[str, Any]:
             findings += [f"ledger check: {each}" for each in found]
             closes = await verify(connection, Encryption(SECRET_KEY), with_ledger=True)
             findings += [f"close verify: {say(each)}" for each in closes.findings]
-            end = await open_items.find(connection, of, now=clock.now())
+            end = await checklist.find(connection, of, now=clock.now())
             findings += [f"missing: {say(each)}" for each in end.missing]
             counts = await _counts(connection)
             balance = await find_trial_balance(connection, FIRST + timedelta(days=DAYS - 1))

@@ -27,7 +27,7 @@ from malipo.merchants import issue_api_keys, manage_people, onboard, password_li
 from malipo.merchants.api_keys import Environment, KeyTerms, NewKey, Permission
 from malipo.merchants.roles import Role
 from malipo.networks.connector import Channel, Verdict
-from malipo.operators import login, vouching
+from malipo.operators import four_eyes, login
 from malipo.operators import store as operators
 from malipo.operators.roles import Role as OperatorRole
 from malipo.payments.after_restore import release
@@ -325,7 +325,7 @@ class World:
                 )
             case Act.VOUCH:
                 await give_password(self.database, "neema", by=JUMA)
-                return self.single(lambda tx, actor: vouching.vouch(tx, "neema", actor=actor, now=clock.now()))
+                return self.single(lambda tx, actor: four_eyes.vouch(tx, "neema", actor=actor, now=clock.now()))
             case Act.MAKE_KEY:
                 may = (Permission.PAYMENTS_READ,)
                 terms = KeyTerms(name="Till", permissions=may, brand="mlp", environment=Environment.LIVE)

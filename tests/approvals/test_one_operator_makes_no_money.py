@@ -9,7 +9,7 @@ from malipo.approvals.booking_approval import request
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.errors import Forbidden
 from malipo.ledger.bookings import Booking, BookingKind
-from malipo.operators import vouching
+from malipo.operators import four_eyes
 from malipo.payments.cases import resolve
 from malipo.payments.cases.resolution import OperatorFinding, ResolutionResult, ResolvedOutcome
 from malipo.payments.transaction import Status, Transaction
@@ -54,7 +54,7 @@ async def test_an_operator_whom_another_has_made_moves_nothing_alone(steps: Paym
     neema = operator_at("neema", "till")
     assert not (await _complete(steps, payments[0], neema)).is_done
     async with steps.database.begin() as tx:
-        await vouching.vouch(tx, "neema", actor=JUMA, now=clock.now())
+        await four_eyes.vouch(tx, "neema", actor=JUMA, now=clock.now())
     assert (await _complete(steps, payments[1], neema)).is_done
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from malipo import clock
 from malipo.audit_log.actor import operator_at
 from malipo.db import Database
-from malipo.operators import vouching
+from malipo.operators import four_eyes
 from tests.cli.test_operator_session import PASSWORD, Person
 from tests.cli.test_operator_session import asha as asha
 from tests.cli.test_operator_session import juma as juma
@@ -92,4 +92,4 @@ async def test_who_vouches_is_shown_what_was_reset_and_vouches_for_nothing_else(
 
 async def who_waits(database: Database) -> list[str]:
     async with database.read() as connection:
-        return [each.name for each in await vouching.find_open(connection, now=clock.now())]
+        return [each.name for each in await four_eyes.find_open(connection, now=clock.now())]

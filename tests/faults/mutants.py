@@ -54,10 +54,10 @@ TESTS = {
         "reconciliation/close/test_coverage.py",
     ),
     "malipo/approvals/act_rules.py": ("approvals/test_act_rules.py",),
-    "malipo/accounts/vouching.py": (
-        "accounts/test_vouching_chains.py",
-        "merchants/test_vouching.py",
-        "operators/test_vouching.py",
+    "malipo/accounts/four_eyes.py": (
+        "accounts/test_four_eyes_chains.py",
+        "merchants/test_four_eyes.py",
+        "operators/test_four_eyes.py",
     ),
     "malipo/webhooks/delivery_state.py": ("webhooks/test_delivery_state.py", "webhooks/test_retry_schedule.py"),
     "malipo/restore/mark_comparison.py": ("restore/test_mark_comparison.py",),

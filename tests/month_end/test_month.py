@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime
 import pytest
 
 from malipo.errors import Invalid
+from malipo.month_end.checklist import days_to_close, named
 from malipo.month_end.month import Month, month_before, parse_month
-from malipo.month_end.open_items import days_to_close, named
 
 
 def test_a_month_has_its_days_and_neighbours() -> None:

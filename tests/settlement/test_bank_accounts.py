@@ -11,7 +11,7 @@ from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database
 from malipo.errors import Conflict
 from malipo.merchants import password_links
-from malipo.merchants.vouching import NotVouchedFor
+from malipo.merchants.four_eyes import NotVouchedFor
 from malipo.settlement import manage_bank_accounts
 from malipo.settlement.bank_account import BankAccount, BankAccountStatus, NoSuchBankAccount
 from malipo.settlement.operator_acts import SettlementActs

@@ -15,10 +15,10 @@ from malipo.db.database_time import database_now
 from malipo.encryption import Encryption
 from malipo.http.accept_language import Language
 from malipo.ledger.check import prepare
-from malipo.month_end import open_items
+from malipo.month_end import checklist
 from malipo.month_end.archive import archive_pieces, find_key
+from malipo.month_end.checklist import MonthEnd, require_archivable
 from malipo.month_end.month import Month, month_before, parse_month
-from malipo.month_end.open_items import MonthEnd, require_archivable
 from malipo.settings import Settings
 from malipo.settings.environment import require
 from malipo.words.say import say
@@ -46,7 +46,7 @@ def _month(arguments: argparse.Namespace, settings: Settings) -> int:
             await _archive(database, month, arguments.archive, Translator(arguments.language), encryption)
         async with database.snapshot() as connection:
             await prepare(connection)
-            return await open_items.find(connection, month, now=now)
+            return await checklist.find(connection, month, now=now)
 
     found = with_database(settings, act)
     as_json = {

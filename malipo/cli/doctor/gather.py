@@ -21,7 +21,7 @@ from malipo.db.database_clock import measure
 from malipo.db.schema import require_served
 from malipo.errors import Impossible, Unavailable
 from malipo.http import tls
-from malipo.operators import vouching
+from malipo.operators import four_eyes
 from malipo.settings import Settings, parsers, state_folder
 
 _SECONDS = 5.0
@@ -68,7 +68,7 @@ async def _ask_database(url: str) -> tuple[DatabaseFacts | str, str | None]:
                 server = await store.find_server(connection)
                 operators = await store.find_operators(connection)
                 data_folder = await store.find_data_folder(connection)
-                resets = await vouching.find_open(connection, now=clock.now())
+                resets = await four_eyes.find_open(connection, now=clock.now())
             sample = await measure(database, clock.now)
     except (ConnectionLost, Impossible, Unavailable) as error:
         return str(error), None
@@ -80,7 +80,7 @@ async def _ask_database(url: str) -> tuple[DatabaseFacts | str, str | None]:
         clock_ahead_seconds=0.0 if sample.is_too_much is None else sample.ahead_seconds,
         operators=len(operators),
         operators_without_second_factor=without,
-        operators_not_vouched_for=[each.name for each in vouching.last_of_each(resets)],
+        operators_not_vouched_for=[each.name for each in four_eyes.last_of_each(resets)],
     )
     return facts, data_folder
 

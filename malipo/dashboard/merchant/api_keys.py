@@ -24,9 +24,9 @@ from malipo.merchants.api_keys import (
     narrowed,
 )
 from malipo.merchants.change_api_key import KeyChanged, KeyChanges, PermissionsGrow, change_key, code_of
+from malipo.merchants.four_eyes import NotVouchedFor
 from malipo.merchants.issue_api_keys import NoSuchKey, TooManyKeys
 from malipo.merchants.store import api_keys
-from malipo.merchants.vouching import NotVouchedFor
 from malipo.validation.fields import Fields
 from malipo.validation.payout_limits import payout_limits_in
 from malipo.validation.typed_values import amount_of

@@ -7,14 +7,14 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from malipo import money
-from malipo.accounts import vouching as pairs
+from malipo.accounts import four_eyes as pairs
 from malipo.accounts.store.credential_resets import CredentialReset
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant import people as people_pages
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Refusal
-from malipo.merchants import manage_people, vouching
+from malipo.merchants import four_eyes, manage_people
 from malipo.merchants.change_approval_rules import NothingWaits, change_approval_rules, confirm_approval_rules
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right, Role
@@ -72,7 +72,7 @@ async def allow(request: MerchantRequest) -> Response:
 
     try:
         await request.parts.queries.write(act)
-    except (Conflict, vouching.NotVouchedFor) as refusal:
+    except (Conflict, four_eyes.NotVouchedFor) as refusal:
         return await people_pages.refused(request, refusal)
     # To the top of the page, where the notice stands.
     return request.go(PATH, "approval-allowed" if is_allowed else "approval-taken-back")
@@ -98,7 +98,7 @@ async def _page(
         return _RulesAndPeople(
             await approval_rules.find(connection, request.merchant_id, now=now),
             await people.find_all(connection, request.merchant_id),
-            await vouching.find_open(connection, request.merchant_id, now=now),
+            await four_eyes.find_open(connection, request.merchant_id, now=now),
         )
 
     facts = await request.parts.queries.read_snapshot(find)
@@ -117,7 +117,7 @@ async def _page(
         people=[each for each in facts.people if each.role is not Role.VIEWER],
         counts_from={each.account: each.reset_at + pairs.COOLING_TIME for each in facts.resets},
         approvers=sum(each.may(Right.APPROVE) for each in facts.people),
-        owners=len(vouching.owners_who_count(facts.people, facts.resets)),
+        owners=len(four_eyes.owners_who_count(facts.people, facts.resets)),
     )
 
 

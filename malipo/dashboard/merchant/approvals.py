@@ -2,8 +2,8 @@
 
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
+from malipo.merchants.four_eyes import find_not_paying, find_open
 from malipo.merchants.roles import Right
-from malipo.merchants.vouching import find_not_paying, find_open
 from malipo.payments.batches.approvers import ApproverRules, AwaitedApprovals, awaited_of
 from malipo.payments.batches.store import awaiting
 

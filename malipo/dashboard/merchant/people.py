@@ -14,12 +14,12 @@ from malipo.db import Conn, Tx
 from malipo.email_address import is_mailable
 from malipo.errors import Conflict, Missing, Refusal
 from malipo.merchants import manage_people
+from malipo.merchants.four_eyes import NotVouchedFor
 from malipo.merchants.manage_people import EmailTaken
 from malipo.merchants.password_links import TooManyMails, mail_link, make_link
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import merchants, people
-from malipo.merchants.vouching import NotVouchedFor
 from malipo.validation.fields import Fields
 
 PATH = "/dashboard/settings/people"

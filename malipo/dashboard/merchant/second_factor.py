@@ -12,7 +12,7 @@ from malipo.dashboard.urls import id_in
 from malipo.db import Tx
 from malipo.errors import Conflict
 from malipo.merchants import second_factor
-from malipo.merchants.vouching import NotVouchedFor
+from malipo.merchants.four_eyes import NotVouchedFor
 
 
 class MerchantSecondFactorPages(SecondFactorPages[MerchantRequest]):

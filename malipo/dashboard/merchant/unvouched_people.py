@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from malipo.accounts.four_eyes import COOLING_TIME, last_of_each
 from malipo.accounts.store.credential_resets import CredentialReset
-from malipo.accounts.vouching import COOLING_TIME, last_of_each
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
-from malipo.merchants import vouching
+from malipo.merchants import four_eyes
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right, Role
 from malipo.merchants.store import people
@@ -38,7 +38,7 @@ async def find_waiting(connection: Conn, request: MerchantRequest) -> dict[str, 
     if request.session is None or not request.session.has_resets or not request.may(Right.ADMINISTER):
         return {}
     everybody = await people.find_all(connection, request.merchant_id)
-    found = await vouching.find_open(connection, request.merchant_id, now=request.parts.clock())
+    found = await four_eyes.find_open(connection, request.merchant_id, now=request.parts.clock())
     return waiting_of(everybody, found, request.person)
 
 
@@ -52,7 +52,7 @@ def waiting_of(
             there[each.account],
             each,
             there.get(each.reset_by),
-            vouching.may_vouch(found, each.account, looking),
+            four_eyes.may_vouch(found, each.account, looking),
         )
         for each in last_of_each(found)
         if each.account in there and there[each.account].role is not Role.VIEWER

@@ -7,7 +7,7 @@ from malipo.dashboard.merchant import people as people_pages
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Tx
 from malipo.errors import Refusal
-from malipo.merchants import vouching
+from malipo.merchants import four_eyes
 from malipo.merchants.store import people
 
 PATH = "/dashboard/settings/vouch"
@@ -20,8 +20,8 @@ async def vouch(request: MerchantRequest) -> Response:
     async def act(tx: Tx) -> None:
         person = await people.find_by_email(tx, email)
         if person is None or person.merchant_id != request.merchant_id:
-            raise vouching.NothingOpen
-        await vouching.vouch(tx, person, request.person, actor=request.actor, now=now, last_seen=last_seen)
+            raise four_eyes.NothingOpen
+        await four_eyes.vouch(tx, person, request.person, actor=request.actor, now=now, last_seen=last_seen)
 
     try:
         await request.parts.queries.write(act)

@@ -11,7 +11,7 @@ from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.routes import PAGES, WITHOUT_SECOND_FACTOR, OperatorPage
 from malipo.dashboard.site import Site
 from malipo.dashboard.trusted_browser_pages import find_alerts
-from malipo.operators import roles, vouching
+from malipo.operators import four_eyes, roles
 from malipo.operators.roles import Right
 from malipo.restore.store import installation
 
@@ -39,7 +39,7 @@ class OperatorDashboard(Site[OperatorPage, OperatorRequest]):
             now = self._parts.clock()
             if browser_request.may(Right.READ):
                 browser_request.resets = await self._parts.queries.read(
-                    lambda connection: vouching.find_open(connection, now=now)
+                    lambda connection: four_eyes.find_open(connection, now=now)
                 )
             if browser_request.session.has_alerts:
                 browser_request.alerts = await find_alerts(browser_request)

@@ -14,12 +14,12 @@ from malipo.dashboard import cookies
 from malipo.dashboard.browser_request import BrowserRequest
 from malipo.dashboard.cookies import SessionCookie
 from malipo.http.user_agents import device_of
-from malipo.operators import vouching
+from malipo.operators import four_eyes
+from malipo.operators.four_eyes import COOLING_TIME
 from malipo.operators.login import actor_of
 from malipo.operators.roles import RIGHTS, Right, Role
 from malipo.operators.second_factor import owner_of
 from malipo.operators.store import OperatorSession
-from malipo.operators.vouching import COOLING_TIME
 from malipo.restore.installation import Installation
 
 # Beside the name of the service, on every page.
@@ -112,9 +112,9 @@ class OperatorRequest(BrowserRequest):
             (
                 each,
                 each.reset_at + COOLING_TIME,
-                self.may(Right.ACT) and vouching.may_vouch(self.resets, each.name, self.actor),
+                self.may(Right.ACT) and four_eyes.may_vouch(self.resets, each.name, self.actor),
             )
-            for each in vouching.last_of_each(self.resets)
+            for each in four_eyes.last_of_each(self.resets)
         ]
 
     @property

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.accounts import vouching as pairs
+from malipo.accounts import four_eyes as pairs
 from malipo.approvals import store as proposals
 from malipo.approvals.act_rules import (
     BANK,
@@ -32,7 +32,7 @@ from malipo.dashboard.operator.proposal_pages import page_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn
 from malipo.merchants.store import merchants
-from malipo.operators import vouching
+from malipo.operators import four_eyes
 from malipo.payments.store.cases import Case
 from malipo.reconciliation.matching.exception import (
     ExceptionState,
@@ -113,7 +113,7 @@ async def show(request: OperatorRequest) -> Response:
 async def _find(connection: Conn, request: OperatorRequest, me: str) -> Found:
     now = request.parts.clock()
     actor = operator_at(me, "").name
-    resets = await vouching.find_open(connection, now=now)
+    resets = await four_eyes.find_open(connection, now=now)
     waiting = [
         each
         for each in await proposals.find_open(connection, list(Act))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from malipo.accounts.vouching import COOLING_TIME
+from malipo.accounts.four_eyes import COOLING_TIME
 from malipo.db import Conn, Row, Tx
 
 _SELECT = """

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from malipo.accounts.vouching import COOLING_TIME
+from malipo.accounts.four_eyes import COOLING_TIME
 from malipo.db import Conn, Tx
 from malipo.merchants.people import Person
 from malipo.merchants.store.people import person_of

@@ -14,13 +14,13 @@ import msgspec
 from msgspec.structs import replace
 
 from malipo import ids
-from malipo.accounts.vouching import are_two
+from malipo.accounts.four_eyes import are_two
 from malipo.audit_log import store as audit_log
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Conflict, Details, Forbidden, Refusal
 from malipo.ledger.store import wallets as ledger
-from malipo.merchants import vouching
+from malipo.merchants import four_eyes
 from malipo.merchants.store import approval_rules
 from malipo.payments import status_writer
 from malipo.payments.batches import retry_failed_items
@@ -155,17 +155,17 @@ class ApproveBatch:
             return ApprovedBatch(batch)  # They have what they want.
         if batch.status is not BatchStatus.AWAITING_APPROVAL:
             return NotApprovable(batch.status)
-        if takes_two and not vouching.is_one_of_merchant(batch.maker, approval.requester.person):
+        if takes_two and not four_eyes.is_one_of_merchant(batch.maker, approval.requester.person):
             return MerchantsPersonRequired()
         if takes_two and await self._is_one_waiting(tx, batch, approval.requester):
             return SecondPersonWaits()
         if await self._is_not_paying(tx, approval):
-            return vouching.NotVouchedFor()
+            return four_eyes.NotVouchedFor()
         return await self._open(tx, batch, approval.requester)
 
     async def _is_one_waiting(self, tx: Tx, batch: Batch, requester: Requester) -> bool:
         """Whether one of the two may be somebody else, who has made or reset their account."""
-        resets = await vouching.find_open(tx, batch.merchant_id, now=self._clock())
+        resets = await four_eyes.find_open(tx, batch.merchant_id, now=self._clock())
         return not are_two(resets, batch.maker, requester.person)
 
     async def _is_not_paying(self, tx: Tx, approval: Approval) -> bool:
@@ -173,7 +173,7 @@ class ApproveBatch:
         person made before the reset works on."""
         if approval.requester.id != approval.requester.person:
             return False
-        not_paying = await vouching.find_not_paying(tx, approval.merchant_id, now=self._clock())
+        not_paying = await four_eyes.find_not_paying(tx, approval.merchant_id, now=self._clock())
         return approval.requester.person in not_paying
 
     async def _open(self, tx: Tx, batch: Batch, requester: Requester) -> ApprovedBatch | Refusal:

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from malipo.accounts.four_eyes import are_two
 from malipo.accounts.store.credential_resets import CredentialReset
-from malipo.accounts.vouching import are_two
 
 
 @dataclass(frozen=True, slots=True)

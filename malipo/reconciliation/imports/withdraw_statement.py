@@ -26,7 +26,7 @@ from malipo.errors import Code, Conflict, Forbidden, Invalid, Missing
 from malipo.ledger import house_bookings
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.ledger.store import closed_days
-from malipo.operators import vouching
+from malipo.operators import four_eyes
 from malipo.reconciliation.exceptions.find_effect import ImportEffect, fingerprint_of
 from malipo.reconciliation.exceptions.refusals import ExceptionRefusal
 from malipo.reconciliation.imports.find_import_effect import find_import_effect
@@ -163,7 +163,7 @@ class WithdrawStatements:
             raise Forbidden(code=WithdrawRefusal.ANSWERABLE)
         else:
             for by in (SYSTEM_NAME, *sorted(answerable_for(file))):
-                await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
+                await four_eyes.require_two(tx, proposed_by=by, approver=actor, now=now)
         return await moved_alone.count_unless_two(
             tx,
             act,

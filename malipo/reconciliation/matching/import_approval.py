@@ -27,7 +27,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Conn, Tx
 from malipo.errors import Code, Forbidden
-from malipo.operators import vouching
+from malipo.operators import four_eyes
 from malipo.reconciliation.matching.exception import ExceptionKind
 from malipo.reconciliation.matching.line_tellers import tellers_of
 from malipo.reconciliation.matching.store import booked_lines, evidence, exceptions, matching
@@ -303,7 +303,7 @@ async def _require_other(
     if actor.name in answerable - {proposal.requested_by}:
         raise Forbidden(code=code)
     for by in sorted(answerable):
-        await vouching.require_two(tx, proposed_by=by, approver=actor, now=now)
+        await four_eyes.require_two(tx, proposed_by=by, approver=actor, now=now)
 
 
 async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None) -> WaitingList:

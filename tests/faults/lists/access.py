@@ -13,7 +13,7 @@ FAULTS = (
         "await judge_again(tx, person, hash_of(link), now=now)",
         "pass",
         "An operator keeps the link of a first person, and pays out what comes later.",
-        ("merchants/test_vouching.py",),
+        ("merchants/test_four_eyes.py",),
     ),
     Fault(
         "every password is right",
@@ -261,7 +261,7 @@ FAULTS = (
         "*PAYING_OUT,",
         "Permission.PAYMENTS_CREATE,",
         "One operator makes a key with payments.disburse and pays out the wallet.",
-        ("approvals/test_key_approval.py", "merchants/test_vouching.py"),
+        ("approvals/test_key_approval.py", "merchants/test_four_eyes.py"),
     ),
     Fault(
         "a key that takes payments cancels payouts",

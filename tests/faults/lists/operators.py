@@ -50,15 +50,15 @@ FAULTS = (
     Fault(
         "an operator whose password another has set is a second one",
         "require_two",
-        "if not vouching.are_two(await find_open(tx, now=now), proposed_by, approver.name):",
+        "if not four_eyes.are_two(await find_open(tx, now=now), proposed_by, approver.name):",
         "if False:",
         "One operator makes a second account, and approves with it.",
-        ("operators/test_vouching.py", "operators/test_operator_trust.py"),
+        ("operators/test_four_eyes.py", "operators/test_operator_trust.py"),
     ),
     Fault(
         "a decision of two is taken without asking who they are",
         "approve",
-        "await vouching.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)",
+        "await four_eyes.require_two(tx, proposed_by=proposal.requested_by, approver=actor, now=now)",
         "pass",
         "One operator alone does what takes two.",
         _DECIDE,
@@ -149,7 +149,7 @@ FAULTS = (
         "behind(own, [*found, *history]) | waiting(found)",
         "waiting(found)",
         "One operator makes a second account, and vouches for it.",
-        ("operators/test_vouching.py", "merchants/test_vouching.py"),
+        ("operators/test_four_eyes.py", "merchants/test_four_eyes.py"),
     ),
     Fault(
         "somebody who waits to be vouched for vouches",
@@ -157,7 +157,7 @@ FAULTS = (
         "behind(own, [*found, *history]) | waiting(found)",
         "behind(own, [*found, *history])",
         "One operator makes two accounts, and each vouches for the other.",
-        ("operators/test_vouching.py", "merchants/test_vouching.py"),
+        ("operators/test_four_eyes.py", "merchants/test_four_eyes.py"),
     ),
     Fault(
         "an operator vouches for what they did by way of another account",
@@ -165,7 +165,7 @@ FAULTS = (
         "behind(own, [*found, *history]) | waiting(found)",
         "{each.reset_by for each in own} | waiting(found)",
         "One operator sets a second account's password, with that one a third's, and vouches for the third.",
-        ("accounts/test_vouching_chains.py", "operators/test_vouching.py", "merchants/test_vouching.py"),
+        ("accounts/test_four_eyes_chains.py", "operators/test_four_eyes.py", "merchants/test_four_eyes.py"),
     ),
     Fault(
         "vouching for the account in between cuts the chain",
@@ -173,7 +173,7 @@ FAULTS = (
         "behind(own, [*found, *history]) | waiting(found)",
         "behind(own, found) | waiting(found)",
         "One operator waits until a colleague has vouched for the second account, and vouches for the third.",
-        ("accounts/test_vouching_chains.py", "operators/test_vouching.py", "merchants/test_vouching.py"),
+        ("accounts/test_four_eyes_chains.py", "operators/test_four_eyes.py", "merchants/test_four_eyes.py"),
     ),
     Fault(
         "one person fills both roles",
@@ -181,7 +181,7 @@ FAULTS = (
         "return None not in (one, other) and one != other and not waiting(found) & {one, other}",
         "return None not in (one, other) and not waiting(found) & {one, other}",
         "One person alone pays out what takes two.",
-        ("merchants/test_vouching.py", "payments/batches/test_approval_rights.py", "operators/test_vouching.py"),
+        ("merchants/test_four_eyes.py", "payments/batches/test_approval_rights.py", "operators/test_four_eyes.py"),
     ),
     Fault(
         "somebody whose name is not known is a second person",
@@ -190,10 +190,10 @@ FAULTS = (
         "return one != other and not waiting(found) & {one, other}",
         "An old API key whose maker is not known approves what its maker made.",
         (
-            "accounts/test_vouching_chains.py",
-            "merchants/test_vouching.py",
+            "accounts/test_four_eyes_chains.py",
+            "merchants/test_four_eyes.py",
             "payments/batches/test_approval_rights.py",
-            "operators/test_vouching.py",
+            "operators/test_four_eyes.py",
         ),
     ),
     Fault(

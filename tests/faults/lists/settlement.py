@@ -512,7 +512,7 @@ FAULTS = (
     Fault(
         "somebody who waits for vouching adds a bank account",
         "add",
-        "await vouching.require_not_waiting(tx, account.merchant_id, actor, now=now)",
+        "await four_eyes.require_not_waiting(tx, account.merchant_id, actor, now=now)",
         "pass",
         "Who resets one owner adds an account before the others notice.",
         ("settlement/test_bank_accounts.py",),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from malipo import clock
-from malipo.accounts.vouching import COOLING_TIME
+from malipo.accounts.four_eyes import COOLING_TIME
 from malipo.app.assemble import Service
 from malipo.audit_log.actor import Actor
 from malipo.db import Database

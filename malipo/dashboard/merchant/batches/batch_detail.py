@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response, StreamingResponse
 
-from malipo.accounts import vouching
+from malipo.accounts import four_eyes
 from malipo.accounts.store.credential_resets import CredentialReset
 from malipo.dashboard import render
 from malipo.dashboard.merchant.batches.retry_failed_items import new_draft_id
@@ -18,11 +18,11 @@ from malipo.dashboard.urls import id_in, number_in
 from malipo.db import Conn
 from malipo.ledger.store import wallets
 from malipo.ledger.wallet import Wallet
+from malipo.merchants.four_eyes import find_not_paying, find_open
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Right
 from malipo.merchants.store import approval_rules, people
 from malipo.merchants.store.approval_rules import ApprovalRules
-from malipo.merchants.vouching import find_not_paying, find_open
 from malipo.payments.batches import batch_json, progress
 from malipo.payments.batches.approvers import ApproverRules
 from malipo.payments.batches.batch import Batch, BatchItem, BatchLine, BatchStatus, NoSuchBatch
@@ -62,7 +62,7 @@ class BatchData:
     @property
     def later_approvers(self) -> list[tuple[Person, datetime]]:
         """The people who may approve the batch later, and from when; the earliest first."""
-        until = {each.account: each.reset_at + vouching.COOLING_TIME for each in self.resets}
+        until = {each.account: each.reset_at + four_eyes.COOLING_TIME for each in self.resets}
         later = [(each, until[each.email]) for each in self._allowed if each.email in until]
         return sorted(((each, at) for each, at in later if each.email != self.batch.maker), key=lambda pair: pair[1])
 
@@ -74,7 +74,7 @@ class BatchData:
     @property
     def is_maker_waiting(self) -> bool:
         """Whether nobody can approve it before somebody vouches for who made it."""
-        return self.batch.maker in vouching.waiting(self.resets) and (self.rules.takes_two or not self.approvers)
+        return self.batch.maker in four_eyes.waiting(self.resets) and (self.rules.takes_two or not self.approvers)
 
     def warnings_of(self, index: int) -> list[tuple[str, str]]:
         return [(each.code, each.other) for each in self.batch.warnings if each.index == index]

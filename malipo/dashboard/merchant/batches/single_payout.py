@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from malipo.accounts.vouching import waiting
+from malipo.accounts.four_eyes import waiting
 from malipo.dashboard.merchant.batches.decide import requester_of
 from malipo.dashboard.merchant.batches.upload import PATH
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
-from malipo.merchants import vouching
+from malipo.merchants import four_eyes
 from malipo.merchants.store import approval_rules
 from malipo.payments.batches.request import batch_request_of_one
 from malipo.payments.batches.store import batches
@@ -34,11 +34,11 @@ async def find_allowance(connection: Conn, merchant_id: str, person: str, *, now
     their own: else each account that an owner makes would be another amount. Nothing, without such a rule too, while an
     operator may have the account."""
     above = (await approval_rules.get(connection, merchant_id, now=now)).above
-    if person in await vouching.find_not_paying(connection, merchant_id, now=now):
+    if person in await four_eyes.find_not_paying(connection, merchant_id, now=now):
         above = 0
     if above is None:
         return Allowance()
-    if person in waiting(await vouching.find_open(connection, merchant_id, now=now)):
+    if person in waiting(await four_eyes.find_open(connection, merchant_id, now=now)):
         above = 0
     limit = approval_limit_of(merchant_id, person, above=above, now=now)
     return Allowance(limit, (await creators.find_sums(connection, [limit]))[limit])

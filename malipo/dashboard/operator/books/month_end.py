@@ -13,10 +13,10 @@ from malipo.dashboard.operator.books_words import archive_words
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn
 from malipo.errors import Invalid, Problem, Refusal
-from malipo.month_end import open_items
+from malipo.month_end import checklist
 from malipo.month_end.archive import archive_pieces, file_name, find_key
+from malipo.month_end.checklist import MonthEnd, MonthPoint, require_archivable
 from malipo.month_end.month import Month, month_before, parse_month
-from malipo.month_end.open_items import MonthEnd, MonthPoint, require_archivable
 from malipo.words.say import say
 
 PATH = "/operator/books/month"
@@ -71,7 +71,7 @@ def _typed(request: OperatorRequest) -> Month:
 
 async def _page(request: OperatorRequest, month: Month, *, status: int = 200, problem: str | None = None) -> Response:
     now = request.parts.clock()
-    found = await read(request, lambda connection: open_items.find(connection, month, now=now))
+    found = await read(request, lambda connection: checklist.find(connection, month, now=now))
 
     def said(problems: object) -> list[tuple[str, str | None]]:
         assert isinstance(problems, list)

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from malipo import clock, ids
-from malipo.accounts.vouching import COOLING_TIME
+from malipo.accounts.four_eyes import COOLING_TIME
 from malipo.db import Database
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role

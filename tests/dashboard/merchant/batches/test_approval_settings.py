@@ -12,7 +12,7 @@ import pytest
 
 from malipo import clock
 from malipo.audit_log.actor import Actor
-from malipo.merchants import vouching
+from malipo.merchants import four_eyes
 from malipo.merchants.store import approval_rules, people
 from malipo.merchants.store.approval_rules import ApprovalRules
 from malipo.payments.batches.batch import BatchStatus
@@ -132,7 +132,7 @@ async def test_an_owner_whom_the_other_has_just_made_confirms_nothing(office: Of
     """One owner could be both."""
     async with office.database.begin() as tx:
         person = (await people.find_all(tx, office.merchant_id))[-1]
-        await vouching.note_reset(
+        await four_eyes.note_reset(
             tx, person, "password", actor=Actor(office.owner_person.email, "test"), now=clock.now()
         )
     await office.owner.post(PATH, {"takesTwo": "no", "above": ""})
@@ -152,7 +152,7 @@ async def test_with_one_owner_the_page_says_that_the_rules_protect_nothing(offic
     assert says not in (await office.owner.get(PATH)).words
     async with office.database.begin() as tx:
         actor = Actor(office.owner_person.email, "test")
-        await vouching.note_reset(tx, second, "password", actor=actor, now=clock.now())
+        await four_eyes.note_reset(tx, second, "password", actor=actor, now=clock.now())
     assert says in (await office.owner.get(PATH)).words, "that one does not count yet"
 
 
@@ -241,7 +241,7 @@ async def test_somebody_who_is_no_second_person_yet_pays_out_nothing_alone(offic
         clerk = await people.find_by_email(tx, office.clerk_email)
         assert clerk is not None
         actor = Actor(office.owner_person.email, "test")
-        await vouching.note_reset(tx, clerk, "password", actor=actor, now=clock.now())
+        await four_eyes.note_reset(tx, clerk, "password", actor=actor, now=clock.now())
     await _pay(office, "1,000")
     (batch,) = await office.made()
     assert await office.payouts() == []

@@ -8,7 +8,7 @@ import pytest
 from malipo import clock
 from malipo.app.assemble import assemble
 from malipo.db import Database
-from malipo.merchants import manage_people, vouching
+from malipo.merchants import four_eyes, manage_people
 from malipo.merchants.api_keys import Permission
 from malipo.merchants.password_links import make_link
 from malipo.merchants.roles import Role
@@ -121,7 +121,7 @@ async def test_when_another_operator_has_vouched_the_only_owner_pays_out(office:
     await let_one_approve(office)
     await hire(office.database, "juma")
     async with office.database.begin() as tx:
-        await vouching.vouch_as_operator(tx, office.owner_person, actor=JUMA, now=clock.now())
+        await four_eyes.vouch_as_operator(tx, office.owner_person, actor=JUMA, now=clock.now())
     assert (await pay(taken)).to.startswith("/dashboard/transactions/")
     assert len(await office.payouts()) == 1
 

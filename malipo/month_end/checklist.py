@@ -1,4 +1,4 @@
-"""What is missing before a month can be handed over, and what stays open at its end.
+"""The checklist of a month: what is missing before it can be handed over, and what stays open at its end.
 
 Missing is what people do first: days that are not closed, statements. Open is what goes on: payments and settlements
 under way, exceptions, what waits for a second operator. The books have all of that; the next month ends it.

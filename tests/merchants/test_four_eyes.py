@@ -8,14 +8,14 @@ from typing import Any, Protocol
 import pytest
 
 from malipo import clock
+from malipo.accounts.four_eyes import COOLING_TIME
 from malipo.accounts.store import second_factors
-from malipo.accounts.vouching import COOLING_TIME
 from malipo.app.assemble import Service
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Tx
 from malipo.ledger.bookings import BookingKind, book
-from malipo.merchants import issue_api_keys, manage_people, second_factor, vouching
+from malipo.merchants import four_eyes, issue_api_keys, manage_people, second_factor
 from malipo.merchants.api_keys import Environment, KeyTerms, NewKey, Permission
 from malipo.merchants.change_api_key import KeyChanges, change_key
 from malipo.merchants.password_links import make_link
@@ -67,7 +67,7 @@ class Shop(BatchSteps):
     async def vouch(self, name: str, *, by: str) -> None:
         person, voucher = await self.person(name), await self.person(by)
         async with self.database.begin() as tx:
-            await vouching.vouch(tx, person, voucher, actor=self.actor(by), now=clock.now())
+            await four_eyes.vouch(tx, person, voucher, actor=self.actor(by), now=clock.now())
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ async def test_whoever_was_invited_or_reset_is_neither_of_the_two(shop: Shop, he
 async def test_an_owner_who_had_no_part_in_it_vouches_and_then_they_are_two(shop: Shop, help_: Help, name: str) -> None:
     await help_(shop, name, by=shop.actor("asha"))
     for voucher in ("asha", "baraka"):
-        with pytest.raises(vouching.NotAParty):
+        with pytest.raises(four_eyes.NotAParty):
             await shop.vouch(name, by=voucher)
     await shop.vouch(name, by="neema")
     assert await shop.are_two(name, "asha")
@@ -134,7 +134,7 @@ async def test_an_owner_who_had_no_part_in_it_vouches_and_then_they_are_two(shop
     [deed] = [each for each in found if each.action == "person.vouched_for"]
     assert (deed.actor, deed.details["email"]) == (shop.email("neema"), shop.email(name))
     assert deed.details["resets_by"] == [shop.email("asha")]
-    with pytest.raises(vouching.NothingOpen):
+    with pytest.raises(four_eyes.NothingOpen):
         await shop.vouch(name, by="neema")
 
 
@@ -142,7 +142,7 @@ async def test_owners_whom_one_has_made_vouch_for_nobody(shop: Shop) -> None:
     """asha could be all three."""
     await invite(shop, "one", by=shop.actor("asha"))
     await invite(shop, "two", by=shop.actor("asha"))
-    with pytest.raises(vouching.NotAParty):
+    with pytest.raises(four_eyes.NotAParty):
         await shop.vouch("one", by="two")
     assert not await shop.are_two("one", "two")
 
@@ -162,7 +162,7 @@ async def test_no_owner_vouches_for_whom_they_invited_by_way_of_another_account(
         one = await shop.person("one")
         async with shop.database.begin() as tx:
             await manage_people.remove_person(tx, one, actor=shop.actor("asha"), now=clock.now())
-    with pytest.raises(vouching.NotAParty):
+    with pytest.raises(four_eyes.NotAParty):
         await shop.vouch("two", by="asha")
     assert not await shop.are_two("asha", "two")
     await shop.vouch("two", by="rehema")
@@ -173,7 +173,7 @@ async def test_whoever_made_the_link_does_not_vouch_for_a_later_reset_by_another
     await give_link(shop, "baraka", by=shop.actor("asha"))
     await reset_second_factor(shop, "baraka", by=shop.actor("neema"))
     for voucher in ("asha", "neema"):
-        with pytest.raises(vouching.NotAParty):
+        with pytest.raises(four_eyes.NotAParty):
             await shop.vouch("baraka", by=voucher)
     await shop.vouch("baraka", by="rehema")
     assert await shop.are_two("baraka", "asha")
@@ -300,7 +300,7 @@ async def go(shop: Shop, way: Way, name: str) -> None:
 @pytest.mark.parametrize("way", AROUND)
 async def test_whoever_waits_gets_around_it_by_nothing_that_one_person_does(shop: Shop, way: Way) -> None:
     await give_link(shop, "neema", by=OPERATOR)
-    with pytest.raises(vouching.NotVouchedFor):
+    with pytest.raises(four_eyes.NotVouchedFor):
         await go(shop, way, "neema")
     await shop.vouch("neema", by="rehema")
     await go(shop, way, "neema")
@@ -348,10 +348,10 @@ async def test_the_first_owner_of_a_merchant_with_money_waits(service: Service, 
         async with service.queries.database.begin() as tx:
             await book(tx, BookingKind.SETTLEMENT, merchant.id, 10_000, reference="NMB-1", now=clock.now())
     await first_owner(shop, by=OPERATOR)
-    with pytest.raises(vouching.NotVouchedFor):
+    with pytest.raises(four_eyes.NotVouchedFor):
         await key_of(shop, shop.actor("asha"))
     async with shop.database.read() as connection:
-        assert await vouching.find_not_paying(connection, merchant.id, now=clock.now()) == {shop.email("asha")}
+        assert await four_eyes.find_not_paying(connection, merchant.id, now=clock.now()) == {shop.email("asha")}
 
 
 async def test_whoever_installs_says_who_the_first_people_are_also_of_a_merchant_with_money(service: Service) -> None:
@@ -434,7 +434,7 @@ async def test_what_was_noted_when_a_link_was_made_is_not_noted_again_when_it_is
 
 async def not_paying(shop: Shop) -> set[str]:
     async with shop.database.read() as connection:
-        return await vouching.find_not_paying(connection, shop.merchant_id, now=clock.now())
+        return await four_eyes.find_not_paying(connection, shop.merchant_id, now=clock.now())
 
 
 async def let_one_approve(shop: Shop) -> None:
@@ -449,7 +449,7 @@ async def test_whom_an_operator_has_invited_or_reset_approves_nothing_where_one_
     await let_one_approve(shop)
     await help_(shop, name, by=OPERATOR)
     batch = await shop.make(2, requester=shop.requester(name))
-    with pytest.raises(vouching.NotVouchedFor):
+    with pytest.raises(four_eyes.NotVouchedFor):
         await shop.approve(batch, shop.requester(name))
     assert (await shop.look(batch)).batch.approved_at is None
     await shop.vouch(name, by="neema")
@@ -487,7 +487,7 @@ async def test_a_key_from_before_the_reset_approves_where_one_is_enough(shop: Sh
 async def vouch_as(shop: Shop, name: str, operator: str) -> None:
     person = await shop.person(name)
     async with shop.database.begin() as tx:
-        await vouching.vouch_as_operator(tx, person, actor=operator_at(operator, "till"), now=clock.now())
+        await four_eyes.vouch_as_operator(tx, person, actor=operator_at(operator, "till"), now=clock.now())
 
 
 @pytest.mark.parametrize(("help_", "name"), HELPS)
@@ -495,7 +495,7 @@ async def test_another_operator_vouches_for_what_an_operator_did(shop: Shop, hel
     """A merchant with one person works on, if two operators agree."""
     await hire(shop.database, "asha", "juma")
     await help_(shop, name, by=OPERATOR)
-    with pytest.raises(vouching.NotAnotherOperator):
+    with pytest.raises(four_eyes.NotAnotherOperator):
         await vouch_as(shop, name, "juma")
     await vouch_as(shop, name, "asha")
     assert await not_paying(shop) == set()
@@ -504,7 +504,7 @@ async def test_another_operator_vouches_for_what_an_operator_did(shop: Shop, hel
         found = await audit_log.find(connection, merchant_id=shop.merchant_id, limit=50)
     [deed] = [each for each in found if each.action == "person.vouched_for"]
     assert (deed.actor, deed.details["email"]) == ("operator asha", shop.email(name))
-    with pytest.raises(vouching.NothingOpen):
+    with pytest.raises(four_eyes.NothingOpen):
         await vouch_as(shop, name, "asha")
 
 
@@ -515,7 +515,7 @@ async def test_one_operator_is_not_two_by_way_of_another_whom_they_have_reset(sh
     await give_link(shop, "baraka", by=OPERATOR)
     await give_link(shop, "neema", by=operator_at("asha", "till"))
     for name, operator in (("baraka", "asha"), ("neema", "asha"), ("neema", "juma")):
-        with pytest.raises(vouching.NotAnotherOperator):
+        with pytest.raises(four_eyes.NotAnotherOperator):
             await vouch_as(shop, name, operator)
     for name in ("baraka", "neema"):
         await vouch_as(shop, name, "neema")
@@ -525,7 +525,7 @@ async def test_operators_do_not_vouch_for_whom_an_owner_has_invited(shop: Shop) 
     """What takes two people of a merchant is not for operators to decide."""
     await hire(shop.database, "asha", "juma")
     await invite(shop, "colleague", by=shop.actor("asha"))
-    with pytest.raises(vouching.NothingOpen):
+    with pytest.raises(four_eyes.NothingOpen):
         await vouch_as(shop, "colleague", "asha")
     await reset_second_factor(shop, "colleague", by=OPERATOR)
     await vouch_as(shop, "colleague", "asha")
@@ -589,6 +589,6 @@ async def test_another_merchants_resets_are_their_own(shop: Shop, service: Servi
     await add_person(service.queries.database, other.merchant_id, other.email("asha"))
     await invite(other, "neema", by=other.actor("asha"))
     async with shop.database.read() as connection:
-        assert await vouching.find_open(connection, shop.merchant_id, now=clock.now()) == []
-    with pytest.raises(vouching.NothingOpen):
+        assert await four_eyes.find_open(connection, shop.merchant_id, now=clock.now()) == []
+    with pytest.raises(four_eyes.NothingOpen):
         await shop.vouch("neema", by="asha")

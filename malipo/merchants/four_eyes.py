@@ -1,6 +1,6 @@
-"""People of a merchant whom another person invited, gave a password link, or whose second factor another person reset.
-They are neither of the two people for a payout, until an uninvolved owner vouches, or until the cooling time is over.
-The rule itself is in `accounts/vouching.py`.
+"""When two accounts of a merchant are two people. People whom another person invited, gave a password link, or whose
+second factor another person reset, are neither of the two people for a payout, until an uninvolved owner vouches, or
+until the cooling time is over. The rule itself is in `accounts/four_eyes.py`.
 
 Meanwhile they cannot evade the rule by a key that pays, by shutting out an owner who sees it, or by other roles
 (`require_not_waiting`). If an operator did it, they pay out nothing at all (`find_not_paying`), and another operator
@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from malipo import ids
-from malipo.accounts import vouching
+from malipo.accounts import four_eyes
+from malipo.accounts.four_eyes import COOLING_TIME
 from malipo.accounts.store import credential_resets
 from malipo.accounts.store.credential_resets import CredentialReset
-from malipo.accounts.vouching import COOLING_TIME
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, is_operator, is_person
 from malipo.db import Conn, Tx
@@ -61,7 +61,7 @@ class NotVouchedFor(Forbidden):
 async def require_not_waiting(connection: Conn, merchant_id: str, actor: Actor, *, now: datetime) -> None:
     """Refuse a waiting person an act that would pay without a second person, or shut out somebody who sees the reset.
     Operators are not refused here: `approvals/act_rules.py` has their rules."""
-    if actor.name in vouching.waiting(await find_open(connection, merchant_id, now=now)):
+    if actor.name in four_eyes.waiting(await find_open(connection, merchant_id, now=now)):
         raise NotVouchedFor
 
 
@@ -100,8 +100,8 @@ async def find_not_paying(connection: Conn, merchant_id: str, *, now: datetime) 
     known = [*found, *await credential_resets.find_all_of_people(connection, merchant_id)]
     return {
         account
-        for account in vouching.waiting(found)
-        if any(is_operator(by) for by in vouching.behind([each for each in found if each.account == account], known))
+        for account in four_eyes.waiting(found)
+        if any(is_operator(by) for by in four_eyes.behind([each for each in found if each.account == account], known))
     }
 
 
@@ -114,7 +114,7 @@ def is_one_of_merchant(*makers: str | None) -> bool:
 def may_vouch(
     found: Sequence[CredentialReset], email: str, voucher: Person, history: Sequence[CredentialReset] = ()
 ) -> bool:
-    return voucher.role is Role.OWNER and vouching.may_vouch(found, email, voucher.email, history)
+    return voucher.role is Role.OWNER and four_eyes.may_vouch(found, email, voucher.email, history)
 
 
 async def vouch(
@@ -122,12 +122,12 @@ async def vouch(
 ) -> None:
     """Vouch for a person: all open resets were right, and the account is the person's alone."""
     found = await find_open(tx, person.merchant_id, now=now)
-    own = vouching.open_of(found, person.email, last_seen)
+    own = four_eyes.open_of(found, person.email, last_seen)
     if not own:
         raise NothingOpen
     if not may_vouch(found, person.email, voucher, await credential_resets.find_all_of_people(tx, person.merchant_id)):
         raise NotAParty
-    by = await vouching.end(tx, own, voucher=voucher.email, now=now)
+    by = await four_eyes.end(tx, own, voucher=voucher.email, now=now)
     merchant_id = person.merchant_id
     await audit_log.append(
         tx, actor, "person.vouched_for", now=now, merchant_id=merchant_id, email=person.email, resets_by=by
@@ -144,7 +144,7 @@ async def vouch_as_operator(
     tx: Tx, person: Person, *, actor: Actor, now: datetime, last_seen: str | None = None
 ) -> None:
     """Vouch as an operator for resets by operators. Only owners vouch for resets by the merchant's own people."""
-    own = vouching.open_of(await find_open_of_operators(tx, person, now=now), person.email, last_seen)
+    own = four_eyes.open_of(await find_open_of_operators(tx, person, now=now), person.email, last_seen)
     if not own:
         raise NothingOpen
     merchant_id = person.merchant_id
@@ -153,9 +153,9 @@ async def vouch_as_operator(
         *await credential_resets.find_open(tx, since=now - COOLING_TIME),
     ]
     history = [*await credential_resets.find_all_of_people(tx, merchant_id), *await credential_resets.find_all(tx)]
-    if not actor.is_operator or not vouching.may_vouch(found, person.email, actor.name, history):
+    if not actor.is_operator or not four_eyes.may_vouch(found, person.email, actor.name, history):
         raise NotAnotherOperator
-    by = await vouching.end(tx, own, voucher=actor.name, now=now)
+    by = await four_eyes.end(tx, own, voucher=actor.name, now=now)
     await audit_log.append(
         tx, actor, "person.vouched_for", now=now, merchant_id=merchant_id, email=person.email, resets_by=by
     )
@@ -163,5 +163,5 @@ async def vouch_as_operator(
 
 def owners_who_count(everybody: list[Person], found: list[CredentialReset]) -> list[Person]:
     """The owners who count as approvers. If they are fewer than two, the rule delays nobody beyond the cooling time."""
-    waiting = vouching.waiting(found)
+    waiting = four_eyes.waiting(found)
     return [each for each in everybody if each.role is Role.OWNER and each.email not in waiting and each.password_hash]

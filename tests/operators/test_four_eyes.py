@@ -11,8 +11,8 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.errors import Conflict, Forbidden
-from malipo.operators import login, vouching
-from malipo.operators.vouching import COOLING_TIME
+from malipo.operators import four_eyes, login
+from malipo.operators.four_eyes import COOLING_TIME
 from tests.conftest import Merchant
 from tests.operators.booking_steps import ASHA, JUMA, LARGE, NEEMA, Desk, give_password, hire
 
@@ -37,7 +37,7 @@ async def reset_second_factor(database: Database, name: str, *, by: Actor) -> No
 
 async def vouch(desk: Desk, name: str, *, by: Actor) -> None:
     async with desk.database.begin() as tx:
-        await vouching.vouch(tx, name, actor=by, now=clock.now())
+        await four_eyes.vouch(tx, name, actor=by, now=clock.now())
 
 
 async def decide(desk: Desk, proposer: Actor, approver: Actor) -> bool:

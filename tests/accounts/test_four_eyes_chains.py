@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from malipo.accounts.four_eyes import COOLING_TIME, are_two, may_vouch
 from malipo.accounts.store.credential_resets import CredentialReset
-from malipo.accounts.vouching import COOLING_TIME, are_two, may_vouch
 
 START = datetime(2026, 11, 2, tzinfo=UTC)
 EVERYBODY = ("asha", "neema", "baraka", "juma", "rehema")

@@ -1,9 +1,9 @@
-"""One person cannot fill both roles of a decision that takes two. A person who sets another one's password, makes a
-link for it, or resets the second factor, could log in with that account. So an account with such a reset is neither of
-the two, until an uninvolved person vouches for it, or until the cooling time is over, in which others see it on every
-page.
+"""The four-eyes rule: when two accounts are two people, for a decision that takes two. A person who sets another one's
+password, makes a link for it, or resets the second factor, could log in with that account. So an account with such a
+reset is neither of the two, until an uninvolved person vouches for it, or until the cooling time is over, in which
+others see it on every page.
 
-The rule is the same for operators (`operators/vouching.py`) and for merchants' people (`merchants/vouching.py`); who
+The rule is the same for operators (`operators/four_eyes.py`) and for merchants' people (`merchants/four_eyes.py`); who
 may vouch differs.
 """
 

@@ -1,14 +1,15 @@
-"""Operators whose password or second factor another operator has reset: they cannot be one of two approvers, until a
-third operator vouches for it, or until the cooling time is over. The rule itself is in `accounts/vouching.py`."""
+"""When two operators are two people. One whose password or second factor another operator has reset cannot be one of
+two approvers, until a third operator vouches for it, or until the cooling time is over. The rule itself is in
+`accounts/four_eyes.py`."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
 from malipo import ids
-from malipo.accounts import vouching
+from malipo.accounts import four_eyes
+from malipo.accounts.four_eyes import COOLING_TIME, last_of_each
 from malipo.accounts.store import credential_resets
 from malipo.accounts.store.credential_resets import CredentialReset
-from malipo.accounts.vouching import COOLING_TIME, last_of_each
 from malipo.audit_log import actor as actors
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -50,24 +51,24 @@ async def require_two(tx: Tx, *, proposed_by: str, approver: Actor, now: datetim
     """That the one who proposes and the one who approves are two people, as far as it can be told."""
     if proposed_by == approver.name:
         raise Forbidden(code=VouchingRefusal.SAME)
-    if not vouching.are_two(await find_open(tx, now=now), proposed_by, approver.name):
+    if not four_eyes.are_two(await find_open(tx, now=now), proposed_by, approver.name):
         raise Forbidden(code=VouchingRefusal.NOT_VOUCHED_FOR)
 
 
 async def are_two(tx: Tx, *, proposed_by: str, approver: Actor, now: datetime) -> bool:
-    return proposed_by != approver.name and vouching.are_two(await find_open(tx, now=now), proposed_by, approver.name)
+    return proposed_by != approver.name and four_eyes.are_two(await find_open(tx, now=now), proposed_by, approver.name)
 
 
 async def vouch(tx: Tx, name: str, *, actor: Actor, now: datetime, last_seen: str | None = None) -> None:
     """All open resets of this operator were right: the password and the second factor are theirs alone."""
     found = await find_open(tx, now=now)
-    own = vouching.open_of(found, _actor_name(name), last_seen)
+    own = four_eyes.open_of(found, _actor_name(name), last_seen)
     if not own:
         raise Conflict(code=VouchingRefusal.NOTHING_OPEN)
     if not may_vouch(found, name, actor, await credential_resets.find_all(tx)):
         raise Forbidden(code=VouchingRefusal.NOT_THIRD)
     await require_acting(tx, actor)
-    by = await vouching.end(tx, own, voucher=actor.name, now=now)
+    by = await four_eyes.end(tx, own, voucher=actor.name, now=now)
     await audit_log.append(tx, actor, "operator.vouched_for", now=now, name=name, resets_by=by)
 
 
@@ -75,12 +76,12 @@ def may_vouch(
     found: Sequence[CredentialReset], name: str, actor: Actor, history: Sequence[CredentialReset] = ()
 ) -> bool:
     """A third operator, and never the user of a machine."""
-    return actor.is_operator and vouching.may_vouch(found, _actor_name(name), actor.name, history)
+    return actor.is_operator and four_eyes.may_vouch(found, _actor_name(name), actor.name, history)
 
 
 async def find_open_of(connection: Conn, name: str, *, now: datetime) -> list[CredentialReset]:
     """The open resets of one operator."""
-    return vouching.open_of(await find_open(connection, now=now), _actor_name(name), None)
+    return four_eyes.open_of(await find_open(connection, now=now), _actor_name(name), None)
 
 
 async def find_open(connection: Conn, *, now: datetime) -> list[CredentialReset]:
