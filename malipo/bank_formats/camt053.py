@@ -185,7 +185,7 @@ def _entries(ntry: Element, row: int) -> list[BankEntry]:
         msgspec.structs.replace(
             whole,
             message_id=_id(message or next((each.text_of("Refs/MsgId", "Refs/PmtInfId") for each in details), "")),
-            details=_words(" ".join([whole.details, *(_remittance(each) for each in details[:3])])),
+            details=_words(whole.details, *(_remittance(each) for each in details[:3])),
         )
     ]
 
@@ -210,7 +210,7 @@ def _with_details(whole: BankEntry, details: Element, message: str) -> BankEntry
         key=_id(details.text_of("Refs/EndToEndId", "Refs/InstrId")),
         message_id=_id(details.text_of("Refs/MsgId", "Refs/PmtInfId") or message),
         reason=_words(f"{reason} {more}"),
-        details=_words(" ".join((whole.details, _remittance(details), details.text_of("AddtlTxInf")))),
+        details=_words(whole.details, _remittance(details), details.text_of("AddtlTxInf")),
     )
 
 
@@ -259,5 +259,11 @@ def _id(text: str) -> str:
 _reference = _id
 
 
-def _words(text: str) -> str:
-    return " ".join(text.split())[:_MOST_DETAILS]
+def _words(*texts: str) -> str:
+    """The texts one after another. Banks repeat themselves: what is in an earlier one already is left out."""
+    found = ""
+    for text in texts:
+        words = " ".join(text.split())
+        if words not in found:
+            found = f"{found} {words}".strip()
+    return found[:_MOST_DETAILS]

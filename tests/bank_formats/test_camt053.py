@@ -52,6 +52,12 @@ def test_what_a_statement_says(tmp_path: Path, text: str | bytes) -> None:
     assert (statement.pending, statement.unreadable, problems_of(statement)) == (1, (), [])
 
 
+def test_what_a_bank_repeats_is_read_once(tmp_path: Path) -> None:
+    repeated = "</TxDtls></NtryDtls><AddtlNtryInf>Settlement ST1\nDuka la Asha</AddtlNtryInf></Ntry>"
+    [statement] = camt_of(tmp_path, CAMT.replace("</TxDtls></NtryDtls></Ntry>", repeated, 1))
+    assert statement.entries[0].details == "Settlement ST1 Duka la Asha"
+
+
 def test_a_public_library_sees_the_same(tmp_path: Path) -> None:
     [statement] = camt_of(tmp_path, CAMT)
     [theirs] = XmlParser().from_bytes(CAMT.encode(), Document).bk_to_cstmr_stmt.stmt
