@@ -36,11 +36,13 @@ from malipo.bank.payout_file import (
 from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import payer_accounts
 from malipo.bank.store import payout_files as store
+from malipo.bank_evidence import banking_days
+from malipo.bank_evidence.store import debits
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
-from malipo.settlement import business_days, payout_files, release
+from malipo.settlement import payout_files, release
 from malipo.settlement.settlement import Settlement
-from malipo.settlement.store import bank_accounts, bank_debits
+from malipo.settlement.store import bank_accounts, settlements
 
 MOST_LINES = 1_000  # in one file
 _MOST_LOOKED_AT = 10_000  # that wait: the unfit must not keep the others out
@@ -136,7 +138,8 @@ async def _find_unfit(tx: Tx, settlement_ids: Collection[str], *, now: datetime)
 
 
 async def _find_paid(connection: Conn, settlement_ids: Collection[str]) -> dict[str, str]:
-    return dict.fromkeys(await bank_debits.find_perhaps_paid(connection, settlement_ids), PAID_ALREADY)
+    known = [each.at_bank for each in await settlements.find(connection, settlement_ids)]
+    return dict.fromkeys(await debits.find_perhaps_paid(connection, known), PAID_ALREADY)
 
 
 async def facts(connection: Conn, proposal: Proposal, *, now: datetime) -> ShownTerms:
@@ -197,7 +200,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
     sent = [each for each in lines if each.settlement_id not in unfit]
     if not sent:
         raise Conflict(code=FileRefusal.NOTHING_LEFT)
-    message_id, pays_on = ids.suffix(now), business_days.next_business_day(clock.day_of(now))
+    message_id, pays_on = ids.suffix(now), banking_days.next_banking_day(clock.day_of(now))
     content = bytes_of(account, order_of(account, sent, message_id=message_id, created_at=now, pays_on=pays_on))
     approved = msgspec.structs.replace(
         file,

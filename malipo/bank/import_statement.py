@@ -18,7 +18,6 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.bank import proposals
-from malipo.bank.coverage import coverage_rows
 from malipo.bank.match_lines import Effect, MatchingSummary, find_effects, match_lines
 from malipo.bank.proposals import ShownTerms
 from malipo.bank.read_file import NotImported, ReadStatement
@@ -27,7 +26,6 @@ from malipo.bank.statement import (
     BankImportRefusal,
     KnownStatement,
     NewLine,
-    StatementState,
     StoredStatement,
     contradictions,
     lines_of,
@@ -36,9 +34,11 @@ from malipo.bank.statement import (
 )
 from malipo.bank.store import payer_accounts
 from malipo.bank.store import statements as store
+from malipo.bank_evidence.coverage import coverage_rows
+from malipo.bank_evidence.store import coverage
+from malipo.bank_evidence.which_count import StatementState
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing, Problem
-from malipo.settlement.store import coverage
 from malipo.table_files import store as kept_contents
 
 
@@ -115,7 +115,7 @@ async def write_coverage(tx: Tx, payer_account_id: str) -> None:
     counting = await store.find_counting(tx, payer_account_id)
     for each in counting:
         await coverage.delete(tx, each.id)
-    known = [(each.id, each.covering) for each in counting if each.is_taken]
+    known = [(each.id, each.covering) for each in counting if each.counts]
     covering = [(id_, each) for id_, each in known if each is not None]
     for id_, first, last in coverage_rows(covering):
         await coverage.insert(tx, payer_account_id, id_, first=first, last=last)

@@ -25,11 +25,12 @@ from malipo.bank.payout_file import FileStatus
 from malipo.bank.store import lines as store
 from malipo.bank.store import payout_files
 from malipo.bank.store.lines import Match
+from malipo.bank_evidence.store import debits
 from malipo.db import Conn, Tx
 from malipo.settlement import bank_outcomes
 from malipo.settlement.bank_outcomes import BankReturn, Debit
 from malipo.settlement.settlement import Settlement, SettlementStatus
-from malipo.settlement.store import bank_debits, settlements
+from malipo.settlement.store import settlements
 
 EXCEPTION_PREFIX = "bex_"
 _ENDS = (Meaning.DEBIT, Meaning.SUM, Meaning.RETURN)
@@ -143,7 +144,7 @@ async def _decide(connection: Conn, *, statement_id: str = "") -> tuple[list[Dec
         connection, {each.payout_file_id for each in known.values() if each.payout_file_id is not None}
     )
     payers_of_debits = await store.find_payers_of_debits(connection, list(known))
-    paid_again = await bank_debits.find_perhaps_paid(connection, list(known))
+    paid_again = await debits.find_perhaps_paid(connection, [each.at_bank for each in known.values()])
     facts = [
         SettlementFact(
             id=each.id,

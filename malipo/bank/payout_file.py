@@ -11,12 +11,12 @@ from enum import StrEnum
 
 import msgspec
 
-from malipo.bank.coverage import Days, is_covered
 from malipo.bank.payer_account import FileFormat, PayerAccount
+from malipo.bank_evidence import banking_days
+from malipo.bank_evidence.coverage import Days, is_covered
 from malipo.bank_formats import pain001, payout_csv
 from malipo.bank_formats.transfer_order import FileOrder, TransferOrder
 from malipo.errors import Code
-from malipo.settlement import business_days
 
 ID_PREFIX = "pfl_"
 
@@ -158,5 +158,5 @@ def why_not_void(
         assert file.message_id is not None
         return None if file.message_id in refusal else FileRefusal.OTHER_MESSAGE
     # Who has downloaded it can have handed it in that day.
-    last = business_days.after(downloaded_on or approved_on, business_days.BOOKED_WITHIN)
+    last = banking_days.after(downloaded_on or approved_on, banking_days.BOOKED_WITHIN)
     return None if is_covered(covered, approved_on, last) else FileRefusal.NOT_COVERED

@@ -8,26 +8,19 @@ the transfers of a sum, and another has only the sum. So an entry that is known 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
-from enum import StrEnum
 from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
 
 from malipo import clock
-from malipo.bank.coverage import Covering, covering
+from malipo.bank_evidence import banking_days
+from malipo.bank_evidence.coverage import Covering, covering
+from malipo.bank_evidence.which_count import StatementState
 from malipo.bank_formats.bank_entry import BankEntry, BankStatement, StatementProblem, cents_words, problems_of
 from malipo.errors import Code, Problem
-from malipo.settlement import business_days
 
 ID_PREFIX = "bst_"
-
-
-class StatementState(StrEnum):
-    WAITING = "waiting"  # for a second operator: nothing of it counts yet
-    TAKEN = "taken"
-    REJECTED = "rejected"
-    WITHDRAWN = "withdrawn"
 
 
 class BankImportRefusal(Code):
@@ -96,8 +89,8 @@ class StoredStatement(msgspec.Struct, frozen=True, kw_only=True):
     decided_at: datetime | None = None
 
     @property
-    def is_taken(self) -> bool:
-        return self.state is StatementState.TAKEN
+    def counts(self) -> bool:
+        return self.state.counts
 
     @property
     def is_complete(self) -> bool:
@@ -167,7 +160,7 @@ def what_is_wrong(statement: BankStatement, neighbours: Iterable[StoredStatement
 
 
 def _follows(ends_on: date, begins_on: date) -> bool:
-    return ends_on < begins_on and not business_days.any_between(
+    return ends_on < begins_on and not banking_days.any_between(
         date.fromordinal(ends_on.toordinal() + 1), date.fromordinal(begins_on.toordinal() - 1)
     )
 

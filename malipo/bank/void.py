@@ -15,17 +15,18 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.bank import gather, proposals
-from malipo.bank.coverage import days_of
 from malipo.bank.payout_file import FileAct, FileLine, FileRefusal, PayoutFile, why_not_void
 from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import payer_accounts, statements
 from malipo.bank.store import payout_files as store
+from malipo.bank_evidence.coverage import days_of
+from malipo.bank_evidence.store import debits
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
 from malipo.settlement import bank_outcomes, payout_files
 from malipo.settlement.bank_outcomes import BankReturn
 from malipo.settlement.settlement import Settlement, SettlementStatus
-from malipo.settlement.store import bank_debits, settlements
+from malipo.settlement.store import settlements
 
 # About a file only one of these may wait.
 ACTS = (Act.VOID_PAYOUT_FILE, Act.REFUSE_TRANSFERS)
@@ -76,7 +77,7 @@ async def _statements_of(connection: Conn, file: PayoutFile) -> list[Mapping[str
     covering = [
         (each, each.covering)
         for each in await statements.find_counting(connection, file.payer_account_id)
-        if each.is_taken
+        if each.counts
     ]
     return [
         {
@@ -122,7 +123,7 @@ async def _require_unpaid(tx: Tx, file: PayoutFile, *, is_refused: bool, reason:
         refusal=reason if is_refused else None,
         approved_on=clock.day_of(file.approved_at),
         downloaded_on=None if file.downloaded_at is None else clock.day_of(file.downloaded_at),
-        covered=days_of(each.covering for each in counting if each.is_taken and each.covering is not None),
+        covered=days_of(each.covering for each in counting if each.counts and each.covering is not None),
         is_paid=is_paid,
     )
     if refused is not None:
@@ -199,7 +200,8 @@ async def _require_open(tx: Tx, file: PayoutFile, lines: Sequence[FileLine]) -> 
     """Refuse if one of these has ended, or if a line of the bank is perhaps of it."""
     gather.require_allowed(file, FileAct.REFUSE)
     open_ = {each.id for each in await _open(tx, file)}
-    paid = await bank_debits.find_perhaps_paid(tx, [each.settlement_id for each in lines])
+    known = await settlements.find(tx, [each.settlement_id for each in lines])
+    paid = await debits.find_perhaps_paid(tx, [each.at_bank for each in known])
     for each in lines:
         if each.settlement_id not in open_ or each.settlement_id in paid:
             raise Conflict(code=FileRefusal.LINE_ENDED, file=file.id, name=each.reference)

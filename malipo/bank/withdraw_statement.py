@@ -15,12 +15,13 @@ from malipo.bank import proposals
 from malipo.bank.import_statement import get_statement, write_coverage
 from malipo.bank.match_lines import match_lines
 from malipo.bank.proposals import ShownTerms
-from malipo.bank.statement import BankImportRefusal, StatementState, StoredStatement
+from malipo.bank.statement import BankImportRefusal, StoredStatement
 from malipo.bank.store import payer_accounts
 from malipo.bank.store import statements as store
+from malipo.bank_evidence.store import coverage
+from malipo.bank_evidence.which_count import StatementState
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
-from malipo.settlement.store import coverage
 
 
 async def propose(tx: Tx, statement_id: str, *, reason: str, actor: Actor, now: datetime) -> Proposal:
@@ -61,7 +62,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
 
 
 async def _require_without_effects(tx: Tx, statement: StoredStatement) -> None:
-    if statement.state is not StatementState.TAKEN:
+    if not statement.counts:
         raise Conflict(code=BankImportRefusal.NOT_TAKEN, name=statement.id)
     if lines := await store.count_effects_alone(tx, statement.id):
         raise Conflict(code=BankImportRefusal.HAS_EFFECTS, name=statement.id, count=lines)

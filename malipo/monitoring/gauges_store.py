@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from malipo import clock
+from malipo.bank_evidence.banking_days import BOOKED_WITHIN
 from malipo.db import Conn
 from malipo.ledger.store import checks
 from malipo.messages.store.messages import MAY_BE_SENT
-from malipo.settlement.business_days import BOOKED_WITHIN
 
 # Above this bound the exact number does not matter.
 _MOST = 100_000

@@ -10,8 +10,9 @@ from datetime import date, datetime, timedelta
 import msgspec
 
 from malipo import clock
-from malipo.bank.coverage import days_of
 from malipo.bank.store import statements as bank_statements
+from malipo.bank_evidence import banking_days
+from malipo.bank_evidence.coverage import days_of
 from malipo.books import suspense
 from malipo.books.read_journal import Period
 from malipo.books.trial_balance import find_trial_balance
@@ -27,7 +28,6 @@ from malipo.reconciliation.close.store import closes
 from malipo.reconciliation.statements import coverage
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store.statements import file_of
-from malipo.settlement import business_days
 
 _DAY = timedelta(days=1)
 _MOST_NAMED = 5
@@ -167,7 +167,7 @@ async def _bank_statements(
             day
             for day in sorted([*over, *closed])
             if day >= since
-            and business_days.is_business_day(day)
+            and banking_days.is_banking_day(day)
             and not any(first <= day <= last for first, last in stretches)
         ]
         if days:

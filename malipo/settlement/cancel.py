@@ -6,6 +6,7 @@ import msgspec
 
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
+from malipo.bank_evidence.store import debits
 from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Refusal
@@ -19,7 +20,7 @@ from malipo.settlement.settlement import (
     SettlementNotCancellable,
     SettlementStatus,
 )
-from malipo.settlement.store import bank_debits, settlements
+from malipo.settlement.store import settlements
 from malipo.settlement.write_status import SettlementChange, write_changes
 
 
@@ -63,7 +64,7 @@ class CancelSettlements:
         if (await installation.get(tx)).epoch > 1 and await release.count_unknown_debits(tx):
             return DatabaseRestored()  # Perhaps that debit is of the lost file.
         # A debit that operators could only book, because it has another amount, keeps no money of the merchant.
-        if await bank_debits.find_perhaps_paid(tx, [before.id], also_booked=False):
+        if await debits.find_perhaps_paid(tx, [before.at_bank], also_booked=False):
             return SettlementNotCancellable(before.status, is_perhaps_paid=True)
         now = self._clock()
         facts = {"cancelled_at": now, "cancelled_by": asked.by}

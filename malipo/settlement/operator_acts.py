@@ -17,6 +17,7 @@ from malipo.approvals.act_rules import SETTLEMENT_ACTS, Act
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, plain_name
+from malipo.bank_evidence.store import coverage
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.messages import tell_of_bank_accounts
@@ -31,7 +32,7 @@ from malipo.settlement.bank_account import (
 from malipo.settlement.cancel import CancelSettlements, SettlementCancellation
 from malipo.settlement.manage_bank_accounts import PATH
 from malipo.settlement.settlement import Settlement, SettlementRefusal
-from malipo.settlement.store import bank_accounts, coverage, settlements
+from malipo.settlement.store import bank_accounts, settlements
 
 
 class SettlementActTerms(msgspec.Struct, frozen=True):

@@ -8,13 +8,14 @@ the days on which a lost file may still be booked, and two operators have releas
 from datetime import date, datetime, timedelta
 
 from malipo import clock
+from malipo.bank_evidence import banking_days
+from malipo.bank_evidence.coverage import is_covered, stretches
+from malipo.bank_evidence.store import coverage, debits
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
 from malipo.restore.store import installation
-from malipo.settlement import business_days
-from malipo.settlement.coverage import covers
 from malipo.settlement.settlement import SettlementRefusal
-from malipo.settlement.store import bank_debits, coverage, releases, settlements
+from malipo.settlement.store import releases, settlements
 
 _NOTICED_WITHIN = timedelta(days=1)  # A worker notices a restore in a second. Perhaps none runs at first.
 
@@ -43,7 +44,7 @@ async def find_lost_time(connection: Conn) -> tuple[date, date]:
     day = clock.day_of(began_at)
     known = await settlements.find_last_known(connection, before=began_at - _NOTICED_WITHIN)
     first = known or await coverage.find_first_account(connection) or day
-    return min(first, day), business_days.after(day, business_days.BOOKED_WITHIN)
+    return min(first, day), banking_days.after(day, banking_days.BOOKED_WITHIN)
 
 
 async def why_not_covered(connection: Conn) -> Conflict | None:
@@ -51,7 +52,7 @@ async def why_not_covered(connection: Conn) -> Conflict | None:
     first file of an account may be among what was lost, so one without files or statements counts too."""
     first, last = await find_lost_time(connection)
     spans = await coverage.find(connection)
-    if spans and all(covers(each, first, last) for each in spans.values()):
+    if spans and all(is_covered(stretches(each), first, last) for each in spans.values()):
         return None
     return Conflict(code=SettlementRefusal.NOT_COVERED, first=first.isoformat(), last=last.isoformat())
 
@@ -59,7 +60,7 @@ async def why_not_covered(connection: Conn) -> Conflict | None:
 async def count_unknown_debits(connection: Conn) -> int:
     """How many debits wait for operators that are perhaps of settlements which the database has lost: with a key like
     ours, and after a restore all of the lost time, because not every bank's statement has keys."""
-    found = await bank_debits.find_unknown(connection)
+    found = await debits.find_unknown(connection)
     if found and (await installation.get(connection)).epoch > 1:
         first, last = await find_lost_time(connection)
         found = [each for each in found if each.has_key or first <= each.booked_on <= last]

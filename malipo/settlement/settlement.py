@@ -11,6 +11,7 @@ from enum import StrEnum
 import msgspec
 
 from malipo import money
+from malipo.bank_evidence.perhaps_paid import KnownAtBank
 from malipo.errors import Code, Conflict, Invalid, Missing
 from malipo.ledger.accounts import Account, Move, Step
 
@@ -139,6 +140,10 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     def net_amount(self) -> int:
         """What the bank gets."""
         return self.amount - self.fee
+
+    @property
+    def at_bank(self) -> KnownAtBank:
+        return KnownAtBank(self.id, self.key, is_completed=self.completed_at is not None)
 
     @property
     def is_in_file(self) -> bool:

@@ -1,8 +1,8 @@
 """The bank: a settlement is in one file, a file is paid once, and a line of the bank counts once."""
 
-from malipo.bank import coverage as statement_days
 from malipo.bank import gather, match, payout_file, void, withdraw_statement
 from malipo.bank.store import lines, statements
+from malipo.bank_evidence import coverage as statement_days
 from malipo.settlement import payout_files as filed
 from malipo.settlement import release
 from malipo.settlement.store import releases, settlements
@@ -25,7 +25,7 @@ _NOT_COVERED = InFunction(
 )
 _PAID_NOT_SENT = InFunction(
     gather._find_paid,
-    "return dict.fromkeys(await bank_debits.find_perhaps_paid(connection, settlement_ids), PAID_ALREADY)",
+    "return dict.fromkeys(await debits.find_perhaps_paid(connection, known), PAID_ALREADY)",
     "return {}",
 )
 _UNKNOWN_DEBITS = InFunction(gather.apply, "if unknown := await release.count_unknown_debits(tx):", "if False:")
@@ -64,7 +64,7 @@ SAFEGUARDS = (
         (
             InFunction(
                 payout_file.why_not_void,
-                "business_days.after(downloaded_on or approved_on, business_days.BOOKED_WITHIN)",
+                "banking_days.after(downloaded_on or approved_on, banking_days.BOOKED_WITHIN)",
                 "approved_on",
             ),
         ),
@@ -117,7 +117,7 @@ SAFEGUARDS = (
     Safeguard(
         "release-waits-for-booking",
         "They must cover the days on which the bank may still book a lost file.",
-        (InFunction(release.find_lost_time, "business_days.after(day, business_days.BOOKED_WITHIN)", "day"),),
+        (InFunction(release.find_lost_time, "banking_days.after(day, banking_days.BOOKED_WITHIN)", "day"),),
     ),
     Safeguard(
         "every-account-covered",
@@ -125,8 +125,8 @@ SAFEGUARDS = (
         (
             InFunction(
                 release.why_not_covered,
-                "if spans and all(covers(each, first, last) for each in spans.values()):",
-                "if spans and any(covers(each, first, last) for each in spans.values()):",
+                "if spans and all(is_covered(stretches(each), first, last) for each in spans.values()):",
+                "if spans and any(is_covered(stretches(each), first, last) for each in spans.values()):",
             ),
         ),
         note="not simulated: there is one account of ours; a test with two holds it",

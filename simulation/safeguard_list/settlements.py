@@ -122,7 +122,7 @@ SAFEGUARDS = (
         (
             InFunction(
                 cancel.CancelSettlements._cancel,
-                "if await bank_debits.find_perhaps_paid(tx, [before.id], also_booked=False):",
+                "if await debits.find_perhaps_paid(tx, [before.at_bank], also_booked=False):",
                 "if False:",
             ),
         ),

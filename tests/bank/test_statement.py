@@ -7,29 +7,27 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from malipo.bank.coverage import Covering, covering, days_of, is_covered
 from malipo.bank.payer_account import PayerAccount, check
 from malipo.bank.read_file import NotImported, ReadStatement, read_file
 from malipo.bank.statement import (
     BankImportRefusal,
     BankRowProblem,
     KnownStatement,
-    StatementState,
     StoredStatement,
     contradictions,
     lines_of,
     names_of,
     what_is_wrong,
 )
+from malipo.bank_evidence.which_count import StatementState
 from malipo.bank_formats.bank_entry import StatementProblem
 from malipo.errors import Invalid
 from malipo_simulator.bank.bank import Bank
 from malipo_simulator.bank.statement_formats import FORMATS
-from tests.bank.samples import ACCOUNT, FRIDAY, KEYS, MESSAGE, MONDAY, THURSDAY, TUESDAY, WEDNESDAY
+from tests.bank.samples import ACCOUNT, KEYS, MESSAGE, MONDAY, THURSDAY, TUESDAY, WEDNESDAY
 from tests.simulator.test_bank import busy_bank
 
-SATURDAY, SUNDAY = date(2026, 11, 21), date(2026, 11, 22)
-NEXT_MONDAY, NEXT_TUESDAY = date(2026, 11, 23), date(2026, 11, 24)
+NEXT_TUESDAY = date(2026, 11, 24)
 OTHER = PayerAccount(id="pya_2", bic="CORUTZTZ", number="0150000WKYA00", name="MALIPO LTD")
 
 
@@ -200,34 +198,3 @@ def test_an_account_whose_files_a_bank_would_refuse_is_refused(wrong: dict[str, 
     assert check(ACCOUNT) == ACCOUNT
     with pytest.raises(Invalid):
         check(replace(ACCOUNT, **wrong))
-
-
-def span(first: date, last: date, opening: int = 0, closing: int = 0) -> Covering:
-    return Covering(begins_on=first, ends_on=last, opening=opening, closing=closing)
-
-
-def test_days_without_business_are_covered_by_the_statements_around_them() -> None:
-    week, after = span(MONDAY, FRIDAY, 0, 70), span(NEXT_MONDAY, NEXT_TUESDAY, 70, 90)
-    assert days_of([after, week]) == [(MONDAY, NEXT_TUESDAY)]
-    assert days_of([week, span(NEXT_MONDAY, NEXT_TUESDAY, 71, 90)]) == [(MONDAY, FRIDAY), (NEXT_MONDAY, NEXT_TUESDAY)]
-
-
-def test_a_business_day_without_a_statement_is_not_covered_although_the_balance_is_the_same() -> None:
-    """A debit and its return leave the balance as it was."""
-    found = days_of([span(MONDAY, TUESDAY, 0, 70), span(THURSDAY, FRIDAY, 70, 90)])
-    assert found == [(MONDAY, TUESDAY), (THURSDAY, FRIDAY)]
-    assert not is_covered(found, TUESDAY, THURSDAY)
-    assert is_covered(found, THURSDAY, FRIDAY)
-
-
-def test_a_short_statement_within_a_longer_one_ends_nothing() -> None:
-    assert days_of([span(MONDAY, FRIDAY, 0, 70), span(TUESDAY, TUESDAY, 10, 20), span(SATURDAY, SUNDAY, 70, 70)]) == [
-        (MONDAY, SUNDAY)
-    ]
-
-
-def test_a_day_that_is_not_over_is_not_covered() -> None:
-    values = {"opening": 0, "closing": 1}
-    assert covering(begins_on=MONDAY, ends_on=TUESDAY, imported_on=TUESDAY, **values) == span(MONDAY, MONDAY, 0, 1)
-    assert covering(begins_on=TUESDAY, ends_on=TUESDAY, imported_on=TUESDAY, **values) is None
-    assert covering(begins_on=MONDAY, ends_on=TUESDAY, imported_on=WEDNESDAY, **values) == span(MONDAY, TUESDAY, 0, 1)

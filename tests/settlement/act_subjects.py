@@ -6,11 +6,12 @@ from datetime import date
 from malipo import clock, ids
 from malipo.app.assemble import Service
 from malipo.approvals.act_rules import Act
+from malipo.bank_evidence.store import coverage
 from malipo.db import Database
 from malipo.restore.store import installation
 from malipo.settlement import adopt
 from malipo.settlement.bank_account import BankAccount
-from malipo.settlement.store import bank_accounts, coverage
+from malipo.settlement.store import bank_accounts
 from tests.settlement.settlement_steps import SettlementSteps
 
 

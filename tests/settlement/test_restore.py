@@ -7,14 +7,16 @@ import pytest
 
 from malipo import clock
 from malipo.bank.store import payer_accounts
+from malipo.bank_evidence import banking_days
+from malipo.bank_evidence.store import coverage
 from malipo.errors import Conflict
 from malipo.ledger.bookings import BookingKind, book
 from malipo.payments.idempotency import KeyReused
 from malipo.restore.installation import DatabaseRestored, OnHold
 from malipo.restore.store import installation
-from malipo.settlement import adopt, business_days, release
+from malipo.settlement import adopt, release
 from malipo.settlement.settlement import Settlement, SettlementStatus
-from malipo.settlement.store import coverage, releases
+from malipo.settlement.store import releases
 from tests.bank.bank_desk import open_account
 from tests.bank.samples import ACCOUNT
 from tests.restore.reporting_worker import note_worker
@@ -69,7 +71,7 @@ async def test_nothing_is_sent_and_nothing_cancelled_before_operators_have_relea
         await steps.cancel(other)
     today = clock.day_of(steps.service.clock())
     async with steps.database.begin() as tx:
-        await coverage.insert(tx, "pac_1", "bst_1", first=today, last=business_days.after(today, 3))
+        await coverage.insert(tx, "pac_1", "bst_1", first=today, last=banking_days.after(today, 3))
         await release.release(tx, now=steps.service.clock())
     await steps.send(settlement)
     assert (await steps.cancel(other)).status is SettlementStatus.CANCELLED
@@ -110,7 +112,7 @@ async def test_what_was_released_waits_for_the_end_of_the_fence(steps: Settlemen
 async def test_settlements_are_released_only_when_statements_cover_the_lost_time(steps: SettlementSteps) -> None:
     await steps.requested()
     today = clock.day_of(steps.service.clock())
-    booked = business_days.after(today, 3)  # A file that was handed in on the day of the restore may be booked so late.
+    booked = banking_days.after(today, 3)  # A file that was handed in on the day of the restore may be booked so late.
     async with steps.database.begin() as tx:
         await tx.execute("UPDATE settlements SET created_at = created_at - interval '3 days'")
     await restore(steps)
@@ -169,7 +171,7 @@ async def test_every_bank_account_of_ours_must_be_covered_also_one_without_state
     today = clock.day_of(steps.service.clock())
     async with steps.database.begin() as tx:
         used, unused = [each.id for each in await payer_accounts.find_all(tx)]
-        booked = business_days.after(today, 3)
+        booked = banking_days.after(today, 3)
         await coverage.insert(tx, used, "bst_1", first=today, last=booked)
         assert await release.why_not_covered(tx) is not None
         await coverage.insert(tx, unused, "bst_2", first=today, last=booked)

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from malipo import clock
+from malipo.bank_evidence.store import coverage
 from malipo.db import Tx
 from malipo.restore.store import installation
 from malipo.settlement.run_schedules import RunSchedules, find_due
 from malipo.settlement.schedule import Every, RunOutcome, Schedule
 from malipo.settlement.settlement import Settlement, SettlementStatus
-from malipo.settlement.store import coverage, releases, schedules, settlements
+from malipo.settlement.store import releases, schedules, settlements
 from malipo.worker.settlement_scheduler import SettlementScheduler
 from tests.settlement.settlement_steps import SettlementSteps
 from tests.settlement.test_restore import adopted, restore

@@ -1,6 +1,7 @@
 """Sums of the bank's lines and of the ledger's bank, in cents."""
 
-from malipo.bank.store.lines import COUNTS, UNMATCHED, find_bookings
+from malipo.bank.store.lines import LINE_COUNTS, UNMATCHED, find_bookings
+from malipo.bank_evidence.which_count import COUNTS
 from malipo.db import Conn
 from malipo.ledger import house_bookings
 
@@ -9,10 +10,10 @@ async def sum_openings(connection: Conn) -> int:
     """What our accounts held before the first line of a statement that counts."""
     return _whole(
         await connection.fetchval(
-            """
+            f"""
             SELECT sum(opening) FROM (
-                SELECT DISTINCT ON (payer_account_id) opening FROM bank_statements
-                WHERE state = 'taken' AND opening IS NOT NULL ORDER BY payer_account_id, begins_on, ends_on DESC, id
+                SELECT DISTINCT ON (payer_account_id) opening FROM bank_statements f
+                WHERE {COUNTS} AND opening IS NOT NULL ORDER BY payer_account_id, begins_on, ends_on DESC, id
             ) AS first
             """
         )
@@ -33,12 +34,12 @@ async def sum_opening_balances(connection: Conn) -> int:
 
 
 async def sum_lines(connection: Conn) -> int:
-    return _whole(await connection.fetchval(f"SELECT sum(b.cents) FROM bank_lines b WHERE {COUNTS}", ""))
+    return _whole(await connection.fetchval(f"SELECT sum(b.cents) FROM bank_lines b WHERE {LINE_COUNTS}", ""))
 
 
 async def sum_unmatched(connection: Conn) -> int:
     return _whole(
-        await connection.fetchval(f"SELECT sum(b.cents) FROM bank_lines b WHERE {COUNTS} AND {UNMATCHED}", "")
+        await connection.fetchval(f"SELECT sum(b.cents) FROM bank_lines b WHERE {LINE_COUNTS} AND {UNMATCHED}", "")
     )
 
 

@@ -3,7 +3,8 @@
 It is a part of `malipo ledger check`. The moves of settlements and bookings are checked with the ledger.
 """
 
-from malipo.bank.store.lines import COUNTS, find_placeless
+from malipo.bank.store.lines import LINE_COUNTS, find_placeless
+from malipo.bank_evidence.which_count import COUNTS
 from malipo.db import Conn
 from malipo.ledger.check import LedgerFinding
 
@@ -12,7 +13,7 @@ _QUERIES = (
     # A line is as much as what it was matched with.
     f"""
     SELECT 'line of the bank', b.id::text, sum(m.amount)::bigint, b.cents FROM bank_lines b
-    JOIN bank_line_matches m ON m.line_id = b.id WHERE {COUNTS} GROUP BY b.id HAVING sum(m.amount) <> b.cents
+    JOIN bank_line_matches m ON m.line_id = b.id WHERE {LINE_COUNTS} GROUP BY b.id HAVING sum(m.amount) <> b.cents
     """,
     # What was booked of a line is the line, with its cents.
     """
@@ -23,19 +24,19 @@ _QUERIES = (
     ) AS k WHERE booked <> cents
     """,
     # A line of the bank has completed the settlement, or given it back; and each that has ended has such a line.
-    """
+    f"""
     SELECT 'settlement paid by a line', s.id, count(m.line_id), (s.completed_at IS NOT NULL)::int
     FROM settlements s
     LEFT JOIN bank_line_matches m ON m.subject_id = s.id AND m.meaning IN ('debit', 'sum')
     WHERE (m.line_id IS NOT NULL OR s.completed_at IS NOT NULL)
-      AND EXISTS (SELECT FROM bank_statements WHERE state = 'taken') AND $1 = ''
+      AND EXISTS (SELECT FROM bank_statements f WHERE {COUNTS}) AND $1 = ''
     GROUP BY s.merchant_id, s.id HAVING count(m.line_id) <> (s.completed_at IS NOT NULL)::int
     """,
-    """
+    f"""
     SELECT 'settlement returned by a line', s.id, count(m.line_id), (s.status = 'RETURNED')::int
     FROM settlements s LEFT JOIN bank_line_matches m ON m.subject_id = s.id AND m.meaning = 'return'
     WHERE (m.line_id IS NOT NULL OR s.status = 'RETURNED' AND s.completed_at IS NOT NULL)
-      AND EXISTS (SELECT FROM bank_statements WHERE state = 'taken') AND $1 = ''
+      AND EXISTS (SELECT FROM bank_statements f WHERE {COUNTS}) AND $1 = ''
     GROUP BY s.merchant_id, s.id HAVING count(m.line_id) <> (s.status = 'RETURNED')::int
     """,
     # What a payout file has never changes.

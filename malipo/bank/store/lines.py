@@ -7,15 +7,16 @@ from typing import NamedTuple
 import msgspec
 
 from malipo.bank.match import BankExceptionKind, BookingFact, Line
+from malipo.bank_evidence.which_count import COUNTS
 from malipo.db import Conn, Tx
 
 _LINE = """
     b.id, b.payer_account_id, b.booked_on, b.cents, b.reference, b.key, b.message_id, b.reason, b.is_reversal, b.details
 """
 # A line counts if a statement that counts has it. With a statement's id, as if that one counted already.
-COUNTS = """
+LINE_COUNTS = f"""
     EXISTS (SELECT FROM bank_statement_lines s JOIN bank_statements f ON f.id = s.statement_id
-            WHERE s.line_id = b.id AND (f.state = 'taken' OR f.id = $1))
+            WHERE s.line_id = b.id AND ({COUNTS} OR f.id = $1))
 """
 UNMATCHED = "NOT EXISTS (SELECT FROM bank_line_matches m WHERE m.line_id = b.id)"
 
@@ -55,7 +56,7 @@ class ShownLine(NamedTuple):
 
 async def find_unmatched(connection: Conn, *, statement_id: str = "") -> list[Line]:
     rows = await connection.fetch(
-        f"SELECT {_LINE} FROM bank_lines b WHERE {UNMATCHED} AND {COUNTS} ORDER BY b.booked_on, b.id", statement_id
+        f"SELECT {_LINE} FROM bank_lines b WHERE {UNMATCHED} AND {LINE_COUNTS} ORDER BY b.booked_on, b.id", statement_id
     )
     return [msgspec.convert(dict(row), Line) for row in rows]
 
@@ -148,7 +149,7 @@ async def resolve_uncounted(tx: Tx, *, by: str, now: datetime) -> None:
     await tx.execute(
         f"""
         UPDATE bank_exceptions e SET resolved_at = $3, resolved_by = $2, how = 'withdrawn' FROM bank_lines b
-        WHERE b.id = e.line_id AND e.resolved_at IS NULL AND NOT {COUNTS}
+        WHERE b.id = e.line_id AND e.resolved_at IS NULL AND NOT {LINE_COUNTS}
         """,
         "",
         by,
@@ -198,7 +199,9 @@ _SHOWN = """
 
 async def find_shown(connection: Conn, *, limit: int) -> list[ShownLine]:
     """The newest lines that count, with what they are."""
-    rows = await connection.fetch(f"{_SHOWN} WHERE {COUNTS} ORDER BY b.booked_on DESC, b.id DESC LIMIT $2", "", limit)
+    rows = await connection.fetch(
+        f"{_SHOWN} WHERE {LINE_COUNTS} ORDER BY b.booked_on DESC, b.id DESC LIMIT $2", "", limit
+    )
     return [ShownLine(**dict(row)) for row in rows]
 
 
@@ -220,7 +223,7 @@ async def find_placeless(connection: Conn) -> list[int]:
     """Lines that count and that are neither matched nor an open exception: none, when matching has run."""
     rows = await connection.fetch(
         f"""
-        SELECT b.id FROM bank_lines b WHERE {UNMATCHED} AND {COUNTS}
+        SELECT b.id FROM bank_lines b WHERE {UNMATCHED} AND {LINE_COUNTS}
           AND NOT EXISTS (SELECT FROM bank_exceptions e WHERE e.line_id = b.id AND e.resolved_at IS NULL)
         ORDER BY 1
         """,

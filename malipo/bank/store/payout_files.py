@@ -8,6 +8,7 @@ import msgspec
 
 from malipo import clock
 from malipo.bank.payout_file import FileLine, FileStatus, PayoutFile
+from malipo.bank_evidence.which_count import MAY_COUNT
 from malipo.db import Conn, Tx
 
 _FILE = ", ".join(PayoutFile.__struct_fields__)
@@ -169,11 +170,11 @@ async def is_on_a_statement(connection: Conn, file: PayoutFile) -> bool:
     all of them: not every bank's statement has keys."""
     return bool(
         await connection.fetchval(
-            """
+            f"""
             SELECT EXISTS (
                 SELECT FROM bank_lines b
                 JOIN bank_statement_lines s ON s.line_id = b.id
-                JOIN bank_statements f ON f.id = s.statement_id AND f.state IN ('waiting', 'taken')
+                JOIN bank_statements f ON f.id = s.statement_id AND {MAY_COUNT}
                 WHERE b.message_id = $2 OR b.key = $2
                    OR b.key IN (SELECT key FROM payout_file_lines WHERE file_id = $1)
                    OR b.payer_account_id = $3 AND b.booked_on >= $4 AND b.cents < 0

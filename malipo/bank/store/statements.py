@@ -6,15 +6,15 @@ from typing import Any
 
 import msgspec
 
-from malipo.bank.statement import EntryKey, EntryNames, KnownStatement, NewLine, StatementState, StoredStatement
+from malipo.bank.statement import EntryKey, EntryNames, KnownStatement, NewLine, StoredStatement
+from malipo.bank_evidence.which_count import COUNTS, MAY_COUNT, StatementState
 from malipo.db import Conn, Tx
 
 _STATEMENT = ", ".join(StoredStatement.__struct_fields__)
 _ENTRY = "b.booked_on, b.entry_reference, b.entry_cents, b.nth"
-_COUNTS = "('waiting', 'taken')"
-_IS_ALONE = """
+_IS_ALONE = f"""
     NOT EXISTS (
-        SELECT FROM bank_statement_lines o JOIN bank_statements f ON f.id = o.statement_id AND f.state = 'taken'
+        SELECT FROM bank_statement_lines o JOIN bank_statements f ON f.id = o.statement_id AND {COUNTS}
         WHERE o.line_id = s.line_id AND o.statement_id <> $1)
 """
 
@@ -63,7 +63,7 @@ async def find_counting(connection: Conn, payer_account_id: str) -> list[StoredS
     """The statements of an account that count, or will when they are approved; by their days."""
     rows = await connection.fetch(
         f"""
-        SELECT {_STATEMENT} FROM bank_statements WHERE payer_account_id = $1 AND state IN {_COUNTS}
+        SELECT {_STATEMENT} FROM bank_statements f WHERE payer_account_id = $1 AND {MAY_COUNT}
         ORDER BY begins_on, ends_on, id
         """,
         payer_account_id,
@@ -73,7 +73,7 @@ async def find_counting(connection: Conn, payer_account_id: str) -> list[StoredS
 
 async def find_taken(connection: Conn) -> list[StoredStatement]:
     rows = await connection.fetch(
-        f"SELECT {_STATEMENT} FROM bank_statements WHERE state = 'taken' ORDER BY payer_account_id, begins_on, id"
+        f"SELECT {_STATEMENT} FROM bank_statements f WHERE {COUNTS} ORDER BY payer_account_id, begins_on, id"
     )
     return [_statement(dict(row)) for row in rows]
 
@@ -103,7 +103,7 @@ async def forget_lines(tx: Tx, statement_id: str) -> None:
         UPDATE bank_lines b SET nth = -1 - (b.id % 2000000000)::integer
         FROM bank_statement_lines s
         WHERE s.line_id = b.id AND s.statement_id = $1 AND b.nth >= 0 AND NOT EXISTS (
-            SELECT FROM bank_statement_lines o JOIN bank_statements f ON f.id = o.statement_id AND f.state IN {_COUNTS}
+            SELECT FROM bank_statement_lines o JOIN bank_statements f ON f.id = o.statement_id AND {MAY_COUNT}
             WHERE o.line_id = b.id)
         """,
         statement_id,

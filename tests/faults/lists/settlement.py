@@ -296,7 +296,7 @@ FAULTS = (
     Fault(
         "the days until a lost file is booked need not be covered",
         "find_lost_time",
-        "return min(first, day), business_days.after(day, business_days.BOOKED_WITHIN)",
+        "return min(first, day), banking_days.after(day, banking_days.BOOKED_WITHIN)",
         "return min(first, day), day",
         "Settlements are released, and a lost file is booked tomorrow: they are paid twice.",
         _RESTORE,
@@ -304,8 +304,8 @@ FAULTS = (
     Fault(
         "one account of ours that is covered is enough",
         "why_not_covered",
-        "all(covers(each, first, last) for each in spans.values())",
-        "any(covers(each, first, last) for each in spans.values())",
+        "all(is_covered(stretches(each), first, last) for each in spans.values())",
+        "any(is_covered(stretches(each), first, last) for each in spans.values())",
         "A file was paid from the account whose statement is missing.",
         _RESTORE,
     ),
@@ -320,7 +320,7 @@ FAULTS = (
     Fault(
         "settlements are released without statements",
         "why_not_covered",
-        "if spans and all(covers(each, first, last) for each in spans.values()):",
+        "if spans and all(is_covered(stretches(each), first, last) for each in spans.values()):",
         "if True:",
         "What a lost file has paid is paid again.",
         _RESTORE,
@@ -336,8 +336,8 @@ FAULTS = (
     Fault(
         "the lost time begins with the restore",
         "find_lost_time",
-        "return min(first, day), business_days",
-        "return day, business_days",
+        "return min(first, day), banking_days",
+        "return day, banking_days",
         "A file that was handed in two days before the restore is lost, and its settlements are paid again.",
         _RESTORE,
     ),
@@ -375,9 +375,9 @@ FAULTS = (
     ),
     Fault(
         "a gap between two statements is covered",
-        "covers",
-        "if begins > reached:",
-        "if False:",
+        "stretches",
+        "if found and first <= found[-1][1] + _DAY:",
+        "if found:",
         "What the bank booked on a day without a statement is not missed.",
         _RESTORE,
     ),
@@ -440,10 +440,10 @@ FAULTS = (
     Fault(
         "a file is booked within calendar days",
         "after",
-        "day = next_business_day(day + _DAY)",
+        "day = next_banking_day(day + _DAY)",
         "day = day + _DAY",
         "A file of Friday is voided on Monday, and the bank pays it on Tuesday.",
-        ("settlement/test_business_days.py",),
+        ("bank_evidence/test_banking_days.py",),
     ),
     Fault(
         "a report has the last line of the one before",

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from malipo import clock, money
 from malipo.accounts.reauthentication import SensitiveAct
+from malipo.bank_evidence import banking_days
 from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.merchant.payment_forms import IN_DOUBT, kept, new_key
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -24,7 +25,6 @@ from malipo.ledger.wallet import Wallet
 from malipo.payments import idempotency
 from malipo.payments.idempotency import KeyReused
 from malipo.restore.installation import IntakeClosed
-from malipo.settlement import business_days
 from malipo.settlement.bank_account import BankAccount, default_account
 from malipo.settlement.settlement_request import SettlementRequest, settlement_request_of
 from malipo.settlement.store import bank_accounts, settlements
@@ -215,5 +215,5 @@ def _confirm(
 
 def arrives_by(now: datetime) -> datetime:
     """By when the bank has booked it as a rule, if it is in today's file."""
-    day = business_days.after(business_days.next_business_day(clock.day_of(now)), business_days.BOOKED_WITHIN)
+    day = banking_days.after(banking_days.next_banking_day(clock.day_of(now)), banking_days.BOOKED_WITHIN)
     return noon(day)

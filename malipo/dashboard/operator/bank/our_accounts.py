@@ -2,7 +2,7 @@
 beside the ledger's."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -11,16 +11,16 @@ from starlette.responses import Response
 from malipo.approvals.act_rules import Act
 from malipo.bank import add_payer_account
 from malipo.bank.balance import BankBalance, find_balance
-from malipo.bank.coverage import Days
 from malipo.bank.payer_account import FileFormat, PayerAccount
 from malipo.bank.store import lines, payer_accounts
+from malipo.bank_evidence.coverage import Days, stretches
+from malipo.bank_evidence.store import coverage
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.waiting_acts import WaitingAct, find_waiting
 from malipo.db import Conn
 from malipo.errors import Refusal
-from malipo.settlement.store import coverage
 from malipo.validation.typed_values import amount_of
 
 PATH = "/operator/bank"
@@ -128,14 +128,3 @@ def _values_of(account: PayerAccount | None) -> dict[str, str]:
         "payoutLayout": account.payout_layout,
         "statementLayout": account.statement_layout,
     }
-
-
-def stretches(days: Sequence[Days]) -> list[Days]:
-    """Days that touch are one stretch."""
-    found: list[tuple[date, date]] = []
-    for first, last in sorted(days):
-        if found and first <= found[-1][1] + _DAY:
-            found[-1] = (found[-1][0], max(found[-1][1], last))
-        else:
-            found.append((first, last))
-    return found

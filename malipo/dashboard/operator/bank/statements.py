@@ -14,7 +14,7 @@ from malipo.bank import withdraw_statement
 from malipo.bank.import_statement import BankImport, get_statement, import_statement
 from malipo.bank.payer_account import PayerAccount
 from malipo.bank.read_file import NotImported, ReadStatement, read_file
-from malipo.bank.statement import BankImportRefusal, StatementState, StoredStatement, what_is_wrong
+from malipo.bank.statement import BankImportRefusal, StoredStatement, what_is_wrong
 from malipo.bank.store import lines, payer_accounts
 from malipo.bank.store import statements as store
 from malipo.bank.store.lines import ShownLine
@@ -269,5 +269,5 @@ async def page(
         lines=found.lines[:_LINES_PER_PAGE],
         older=f"{PATH}/{statement_id}?after={last}#lines" if is_more else None,
         waiting=found.waiting,
-        may_be_withdrawn=found.statement.state is StatementState.TAKEN and not found.waiting,
+        may_be_withdrawn=found.statement.counts and not found.waiting,
     )

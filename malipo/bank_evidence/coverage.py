@@ -8,12 +8,12 @@ balance as it was.
 A statement that was imported on its own last day cannot show the rest of that day.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import date, timedelta
 
 import msgspec
 
-from malipo.settlement import business_days
+from malipo.bank_evidence import banking_days
 
 _DAY = timedelta(days=1)
 
@@ -70,10 +70,21 @@ def coverage_rows(statements: Iterable[tuple[str, Covering]]) -> list[tuple[str,
 
 
 def _continues(before: Covering, statement: Covering) -> bool:
-    is_next = not business_days.any_between(before.ends_on + _DAY, statement.begins_on - _DAY)
+    is_next = not banking_days.any_between(before.ends_on + _DAY, statement.begins_on - _DAY)
     return is_next and before.closing == statement.opening
 
 
-def is_covered(stretches: Sequence[Days], first: date, last: date) -> bool:
-    """Whether one of the stretches, as `days_of` joins them, has all of these days."""
-    return any(begins <= first and last <= ends for begins, ends in stretches)
+def stretches(days: Iterable[Days]) -> list[Days]:
+    """Days that touch are one stretch."""
+    found: list[Days] = []
+    for first, last in sorted(days):
+        if found and first <= found[-1][1] + _DAY:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
+
+
+def is_covered(joined: Iterable[Days], first: date, last: date) -> bool:
+    """Whether one of the stretches, as `days_of` or `stretches` joins them, has all of these days."""
+    return any(begins <= first and last <= ends for begins, ends in joined)

@@ -3,8 +3,8 @@
 from datetime import date
 
 from malipo import clock
+from malipo.bank_evidence.coverage import Days
 from malipo.db import Conn, Tx
-from malipo.settlement.coverage import Days
 
 
 async def insert(tx: Tx, payer_account_id: str, statement_id: str, *, first: date, last: date) -> None:
