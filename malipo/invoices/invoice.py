@@ -8,8 +8,9 @@ booked as fees in that month.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -74,8 +75,16 @@ class FeeSum(msgspec.Struct, frozen=True, kw_only=True):
     fee: FeeKind
     day: date
     given_back_of: date | None = None  # the day on which they were charged; None: they are charged
+    was_late: bool = False  # they were charged after the close of that day, so the books count them on the next one
     count: int
     amount: int
+
+
+class Issued(NamedTuple):
+    """The invoice that a credit note corrects."""
+
+    number: str
+    has_vat: bool
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,22 +165,24 @@ def series_of(epoch: int) -> str:
 
 
 def drafts_of(
-    sums: Iterable[FeeSum], month: date, *, rates: Sequence[TaxRate], has_vat: bool, numbers: Mapping[date, str]
+    sums: Iterable[FeeSum], month: date, *, rates: Sequence[TaxRate], has_vat: bool, issued: Mapping[date, Issued]
 ) -> list[Draft]:
     """The documents of one merchant's month: the invoice first, then a credit note for each invoice of an earlier
-    month. `numbers` are the merchant's invoices, by month."""
+    month, with VAT if that one has it. `issued` are the merchant's invoices, by month."""
     merchant_id = ""
     own: dict[tuple[FeeKind, bool, int], tuple[int, int]] = {}
     credited: dict[date, dict[tuple[FeeKind, bool, int], tuple[int, int]]] = {}
     for each in sums:
         merchant_id = each.merchant_id
         charged_on = each.given_back_of
-        rate = _rate(rates, charged_on or each.day) if has_vat else 0
-        if charged_on is None or month_of(charged_on) not in numbers or month_of(charged_on) >= month:
+        charged_in = None if charged_on is None else month_of(charged_on + timedelta(days=each.was_late))
+        corrected = None if charged_in is None or charged_in >= month else issued.get(charged_in)
+        rate = _rate(rates, each) if (has_vat if corrected is None else corrected.has_vat) else 0
+        if charged_in is None or corrected is None:
             amount = each.amount if charged_on is None else -each.amount
             _add(own, (each.fee, charged_on is not None, rate), each.count, amount)
         else:
-            _add(credited.setdefault(month_of(charged_on), {}), (each.fee, True, rate), each.count, each.amount)
+            _add(credited.setdefault(charged_in, {}), (each.fee, True, rate), each.count, each.amount)
     drafts = []
     lines = _lines(own)
     if (gross := sum(each.gross for each in lines)) > 0:
@@ -179,15 +190,18 @@ def drafts_of(
     elif gross < 0:  # fees of months for which there is no invoice
         lines = [msgspec.structs.replace(each, gross=-each.gross) for each in lines]
         drafts.append(_draft(InvoiceKind.CREDIT_NOTE, merchant_id, month, None, lines))
-    for corrected, amounts in sorted(credited.items()):
-        drafts.append(_draft(InvoiceKind.CREDIT_NOTE, merchant_id, month, numbers[corrected], _lines(amounts)))
+    for charged_in, amounts in sorted(credited.items()):
+        drafts.append(_draft(InvoiceKind.CREDIT_NOTE, merchant_id, month, issued[charged_in].number, _lines(amounts)))
     return drafts
 
 
-def _rate(rates: Sequence[TaxRate], day: date) -> int:
-    if (rate := rate_on(rates, day)) is None:
-        raise Conflict(code=InvoiceRefusal.NO_RATE, day=day)
-    return rate
+def _rate(rates: Sequence[TaxRate], fee: FeeSum) -> int:
+    """A fee comes back without VAT if it was charged before the first rate: perhaps no rate can be set for that month,
+    because others have invoices of it."""
+    rate = rate_on(rates, fee.given_back_of or fee.day)
+    if rate is None and (fee.given_back_of is None or not rates):
+        raise Conflict(code=InvoiceRefusal.NO_RATE, day=fee.given_back_of or fee.day)
+    return rate or 0
 
 
 def _add(

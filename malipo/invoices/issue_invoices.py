@@ -80,8 +80,8 @@ async def issue_one(
 ) -> list[Invoice]:
     """Issue the documents of one merchant, from its fees of the month."""
     merchant_id, issued = sums[0].merchant_id, []
-    numbers, buyer = await store.find_numbers(tx, merchant_id), await store.find_buyer(tx, merchant_id)
-    for draft in drafts_of(sums, month, rates=rates, has_vat=bool(seller.vrn), numbers=numbers):
+    before, buyer = await store.find_by_month(tx, merchant_id), await store.find_buyer(tx, merchant_id)
+    for draft in drafts_of(sums, month, rates=rates, has_vat=bool(seller.vrn), issued=before):
         day = clock.day_of(now)
         ordinal = await store.take_number(tx, series, day.year)
         number = number_of(series, day.year, ordinal)

@@ -98,12 +98,14 @@ class _Members:
         self._connection = connection
         self._month = month
         self._words = words
-        self._period = period
+        self._closed = period
+        # In the first month of all, days before the first close have entries too, and invoices have their fees.
+        self._whole = Period(month.first, period.last)
         self._turnover = _Turnover()
 
     async def all(self) -> AsyncIterator[Member]:
         """In the order of the archive: each is read when it is written."""
-        yield _text("README.txt", _packaged("read_me.txt").format(month=self._month, **_days(self._period)))
+        yield _text("README.txt", _packaged("read_me.txt").format(month=self._month, **_days(self._whole)))
         yield _text("check_archive.py", _packaged("check_archive.py"))
         yield _csv("accounts.csv", ("code", "account", "name", "type", "path", "dividedBy"), self._accounts())
         async for member in self._closes():
@@ -111,7 +113,7 @@ class _Members:
         # The first journal also sums what the trial balance says.
         for name, file in _JOURNALS.items():
             yield Member(f"journal/{file}", self._journal(name))
-        vouchers = [each async for each in read_vouchers(self._connection, self._period, with_opening=True)]
+        vouchers = [each async for each in read_vouchers(self._connection, self._closed, with_opening=True)]
         for name, ending in VOUCHER_ENDINGS.items():
             format_ = VOUCHERS[name](self._words.journal)
             text = "".join([format_.begin(), *map(format_.voucher, vouchers), format_.end()])
@@ -134,7 +136,7 @@ class _Members:
     async def _closes(self) -> AsyncIterator[Member]:
         keys = await signing_keys.find_public(self._connection)
         used = set()
-        for day in self._period.days:
+        for day in self._closed.days:
             closed = await closes.find(self._connection, day)
             assert closed is not None, day
             used.add(closed.key_id)
@@ -149,7 +151,7 @@ class _Members:
     async def _journal(self, format_: str) -> AsyncIterator[bytes]:
         seen = self._turnover.add if format_ == "csv" else None
         writer = JournalWriter(FORMATS[format_](self._words.journal), seen)
-        async for piece in _joined(writer.pieces(self._connection, self._period)):
+        async for piece in _joined(writer.pieces(self._connection, self._whole)):
             yield piece
         if writer.differing:
             raise Refusal(code=ArchiveRefusal.DIFFERS, day=str(next(iter(writer.differing))))

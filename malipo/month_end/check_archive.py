@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 MANIFEST = "MANIFEST.sha256"
 SIGNATURE = "MANIFEST.sig"
-NO_FEES = ("opening", "vat", "line", "bank_line", "undo")  # kinds of entries that move fees, and charge nobody
+NO_FEES = ("opening", "vat", "line", "bank_line", "undo", "late")  # kinds of entries that move fees, and charge nobody
 HEADING = b"malipo: daily close 1\n"
 HEADING_OF_LIST = b"malipo: archive of a month 1\n"
 

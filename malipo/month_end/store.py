@@ -1,10 +1,10 @@
 """The SQL of the end of a month: what is open, and what goes into the archive beside the books."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime
 
 from malipo.db import Conn, Row
-from malipo.invoices.invoice import Invoice
+from malipo.invoices.invoice import FeeSum, Invoice, Issued, drafts_of
 from malipo.invoices.store import fees, invoices
 from malipo.month_end.month import Month
 
@@ -195,6 +195,18 @@ async def invoices_of(connection: Conn, month: Month) -> AsyncIterator[Invoice]:
 
 
 async def count_not_invoiced(connection: Conn, month: Month) -> int:
-    """Merchants that were charged fees in the month, or were given some back, and have no document of it."""
-    issued = await invoices.find_issued(connection, month.first)
-    return len((await fees.find(connection, month.first)).keys() - issued)
+    """Merchants whose fees of the month need a document that they do not have."""
+    have = await invoices.find_issued(connection, month.first)
+    return sum(
+        [
+            merchant not in have and await _need_document(connection, month, sums)
+            for merchant, sums in (await fees.find(connection, month.first)).items()
+        ]
+    )
+
+
+async def _need_document(connection: Conn, month: Month, sums: Sequence[FeeSum]) -> bool:
+    """Fees that cancel out need none. (Whether there is one does not depend on VAT.)"""
+    issued = await invoices.find_by_month(connection, sums[0].merchant_id)
+    without_vat = {each: Issued(invoice.number, has_vat=False) for each, invoice in issued.items()}
+    return bool(drafts_of(sums, month.first, rates=[], has_vat=False, issued=without_vat))

@@ -10,6 +10,7 @@ from malipo.invoices.invoice import (
     FeeKind,
     FeeSum,
     InvoiceKind,
+    Issued,
     drafts_of,
     last_day_of,
     number_of,
@@ -18,6 +19,7 @@ from malipo.invoices.invoice import (
 )
 from malipo.invoices.tax import TaxRate, percent, rate_on, vat_in
 
+INVOICED = Issued("A-2026-000001", has_vat=True)
 SEPTEMBER, OCTOBER = date(2026, 9, 1), date(2026, 10, 1)
 RATES = [TaxRate(date(2026, 1, 1), 1800), TaxRate(date(2026, 10, 16), 1600)]
 
@@ -64,14 +66,22 @@ def test_numbers_series_and_months() -> None:
             parse_month(wrong)
 
 
-def fee(kind: FeeKind, day: int, amount: int, *, of: date | None = None, count: int = 1) -> FeeSum:
+def fee(
+    kind: FeeKind, day: int, amount: int, *, of: date | None = None, count: int = 1, was_late: bool = False
+) -> FeeSum:
     return FeeSum(
-        merchant_id="mer_1", fee=kind, day=OCTOBER.replace(day=day), given_back_of=of, count=count, amount=amount
+        merchant_id="mer_1",
+        fee=kind,
+        day=OCTOBER.replace(day=day),
+        given_back_of=of,
+        was_late=was_late,
+        count=count,
+        amount=amount,
     )
 
 
-def drafts(*sums: FeeSum, numbers: dict[date, str] | None = None, has_vat: bool = True) -> list[Draft]:
-    return drafts_of(sums, OCTOBER, rates=RATES, has_vat=has_vat, numbers=numbers or {})
+def drafts(*sums: FeeSum, issued: dict[date, Issued] | None = None, has_vat: bool = True) -> list[Draft]:
+    return drafts_of(sums, OCTOBER, rates=RATES, has_vat=has_vat, issued=issued or {})
 
 
 def table(draft: Draft) -> list[tuple[str, bool, int, int, int]]:
@@ -102,7 +112,7 @@ def test_vat_is_rounded_once_for_a_rate_and_not_in_each_line() -> None:
     [invoice] = drafts(*(fee(kind, 2, 3) for kind in kinds), *(fee(kind, 20, 4) for kind in kinds))
     assert len(invoice.lines) == 6
     assert invoice.vat_by_rate == {1600: 2, 1800: 1}
-    note = drafts(*(fee(kind, 20, 4, of=date(2026, 9, 30)) for kind in kinds), numbers={SEPTEMBER: "A-2026-000001"})[0]
+    note = drafts(*(fee(kind, 20, 4, of=date(2026, 9, 30)) for kind in kinds), issued={SEPTEMBER: INVOICED})[0]
     assert (len(note.lines), note.gross, note.vat) == (3, 12, 2)
 
 
@@ -110,7 +120,7 @@ def test_a_fee_that_comes_back_in_its_month_is_a_line_below_zero() -> None:
     [invoice] = drafts(
         fee(FeeKind.COLLECTION, 3, 1000, count=2),
         fee(FeeKind.COLLECTION, 9, 400, of=date(2026, 10, 3)),
-        numbers={SEPTEMBER: "A-2026-000001"},
+        issued={SEPTEMBER: INVOICED},
     )
     assert table(invoice) == [("collection", False, 1800, 2, 1000), ("collection", True, 1800, 1, -400)]
     assert (invoice.gross, invoice.vat) == (600, 92)
@@ -120,7 +130,7 @@ def test_a_fee_of_an_invoiced_month_comes_back_by_a_credit_note_at_the_rate_of_i
     invoice, note = drafts(
         fee(FeeKind.COLLECTION, 20, 1160),
         fee(FeeKind.COLLECTION, 20, 118, of=date(2026, 9, 30)),
-        numbers={SEPTEMBER: "A-2026-000001"},
+        issued={SEPTEMBER: INVOICED},
     )
     assert table(invoice) == [("collection", False, 1600, 1, 1160)]
     assert (note.kind, note.corrects, note.month) == (InvoiceKind.CREDIT_NOTE, "A-2026-000001", OCTOBER)
@@ -135,14 +145,38 @@ def test_a_fee_of_a_month_without_an_invoice_lowers_this_one_or_becomes_a_credit
     assert (note.kind, note.corrects, note.gross) == (InvoiceKind.CREDIT_NOTE, None, 300)
 
 
+def test_a_credit_note_has_vat_if_its_invoice_has_it() -> None:
+    """Whoever is registered for VAT since October owes none of September's fees, and cannot get it back."""
+    back = fee(FeeKind.COLLECTION, 20, 118, of=date(2026, 9, 30))
+    [note] = drafts(back, issued={SEPTEMBER: Issued("A-2026-000001", has_vat=False)})
+    assert (note.gross, note.vat, [each.rate for each in note.lines]) == (118, 0, [0])
+    [note] = drafts(back, issued={SEPTEMBER: INVOICED}, has_vat=False)
+    assert (note.gross, note.vat) == (118, 18)
+
+
+def test_a_fee_that_was_charged_after_the_close_of_its_month_comes_back_from_the_invoice_that_has_it() -> None:
+    late = fee(FeeKind.COLLECTION, 20, 118, of=date(2026, 9, 30), was_late=True)
+    [invoice] = drafts(fee(FeeKind.COLLECTION, 3, 1000), late, issued={SEPTEMBER: INVOICED})
+    assert table(invoice) == [("collection", False, 1800, 1, 1000), ("collection", True, 1800, 1, -118)]
+    of_august = fee(FeeKind.COLLECTION, 20, 118, of=date(2026, 8, 31), was_late=True)
+    [note] = drafts(of_august, issued={SEPTEMBER: INVOICED, date(2026, 8, 1): Issued("A-2026-000000", has_vat=True)})
+    assert note.corrects == "A-2026-000001"
+
+
+def test_a_fee_from_before_the_first_rate_comes_back_without_vat() -> None:
+    """Perhaps no rate can be set for that month any more: others have invoices of it."""
+    [invoice] = drafts(fee(FeeKind.COLLECTION, 3, 1180), fee(FeeKind.COLLECTION, 9, 100, of=date(2025, 12, 31)))
+    assert (invoice.gross, invoice.vat_by_rate) == (1080, {0: 0, 1800: 180})
+
+
 def test_fees_that_cancel_out_need_no_document() -> None:
     assert drafts(fee(FeeKind.COLLECTION, 3, 400), fee(FeeKind.COLLECTION, 9, 400, of=date(2026, 10, 3))) == []
     assert drafts() == []
 
 
 def test_without_vat_nothing_is_vat_and_no_rate_is_needed() -> None:
-    [invoice] = drafts_of([fee(FeeKind.COLLECTION, 3, 1000)], OCTOBER, rates=[], has_vat=False, numbers={})
+    [invoice] = drafts_of([fee(FeeKind.COLLECTION, 3, 1000)], OCTOBER, rates=[], has_vat=False, issued={})
     assert (invoice.vat, invoice.net) == (0, 1000)
     with pytest.raises(Conflict) as refused:
-        drafts_of([fee(FeeKind.COLLECTION, 3, 1000)], OCTOBER, rates=[], has_vat=True, numbers={})
+        drafts_of([fee(FeeKind.COLLECTION, 3, 1000)], OCTOBER, rates=[], has_vat=True, issued={})
     assert refused.value.code == "invoice_no_rate"

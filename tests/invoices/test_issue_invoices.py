@@ -11,7 +11,7 @@ from malipo.db import Database
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.invoices import change_invoice_data, issue_invoices
 from malipo.invoices.document_words import LABELS, InvoiceWords
-from malipo.invoices.invoice import Invoice, InvoiceKind, Party
+from malipo.invoices.invoice import Invoice, InvoiceKind, Party, last_day_of
 from malipo.invoices.pdf import pdf_of
 from malipo.invoices.store import invoices as store
 from malipo.ledger import check, house_bookings
@@ -22,7 +22,7 @@ from tests.db.lock_waits import are_waiting
 from tests.journeys.full_stack import until
 from tests.reconciliation.close.books import ASHA, Books, at
 
-SEPTEMBER, OCTOBER = date(2026, 9, 1), date(2026, 10, 1)
+SEPTEMBER, OCTOBER, NOVEMBER = date(2026, 9, 1), date(2026, 10, 1), date(2026, 11, 1)
 NOW = datetime(2026, 11, 3, 9, tzinfo=UTC)
 SELLER = Party(name="Malipo Ltd", address="Dar es Salaam", tin="123456789", vrn="40-320840-G")
 NO_STATEMENT: dict[str, Any] = {"without": ["MPESA"], "reason": "portal away"}
@@ -42,8 +42,13 @@ async def books(database: Database, tmp_path: Path) -> Books:
 
 
 async def close_october(books: Books) -> None:
-    for day in range(1, 32):
-        await books.close(date(2026, 10, day), **NO_STATEMENT)
+    await close_days(books, OCTOBER, **NO_STATEMENT)
+
+
+async def close_days(books: Books, day: date, **how: Any) -> None:
+    """From a day to the end of its month."""
+    for each in range((last_day_of(day) - day).days + 1):
+        await books.close(day + timedelta(days=each), now=NOW + timedelta(days=60), **how)
 
 
 async def issue(books: Books, month: date = OCTOBER, *, seller: Party = SELLER) -> list[Invoice]:
@@ -170,6 +175,86 @@ async def test_what_was_committed_after_the_close_of_the_last_day_is_of_the_next
     await close_october(books)
     [october] = await issue(books)
     assert october.gross == 1190
+
+
+async def test_a_late_fee_that_comes_back_is_of_the_invoice_that_has_it(books: Books) -> None:
+    await issue(books, SEPTEMBER)
+    await books.paid("LATE", 5000, at(date(2026, 9, 30), "23:59"))
+    await books.close(OCTOBER, **NO_STATEMENT)
+    await fee_comes_back(books, "LATE", at(date(2026, 10, 7)))
+    await close_days(books, date(2026, 10, 2), **NO_STATEMENT)
+    [october] = await issue(books)
+    assert [(each.gross, each.is_given_back) for each in october.lines] == [(1190, False), (-10, True)]
+    await fee_comes_back(books, "O1", at(date(2026, 11, 2)))
+    await books.post(books.payments["LATE"], Step.RESOLUTION, [TAKEN_AGAIN], at(date(2026, 11, 3)))
+    await close_days(books, NOVEMBER)
+    invoice, note = await issue(books, NOVEMBER)
+    assert (invoice.gross, note.gross, note.corrects) == (10, 10, october.number)
+
+
+TAKEN_AGAIN = Move(Account.SUSPENSE, Account.FEES, 10)
+
+
+async def fee_comes_back(books: Books, receipt: str, when: datetime) -> None:
+    back = [Move(Account.FEES, Account.SUSPENSE, 10)]
+    await books.post(books.payments[receipt], Step.CONTRADICTION, back, when)
+
+
+async def test_the_fee_of_a_settlement_that_the_bank_gives_back_in_another_month_is_a_credit_note(books: Books) -> None:
+    """October has its fee, and November gives it back."""
+    when = at(date(2026, 10, 20))
+    begun = [Move(Account.WALLET, Account.IN_SETTLEMENT, 5000)]
+    await books.post("stl_1", Step.OPEN, begun, when)
+    paid = [Move(Account.IN_SETTLEMENT, Account.BANK, 3820), Move(Account.IN_SETTLEMENT, Account.FEES, 1180)]
+    await books.post("stl_1", Step.END, paid, when)
+    await close_october(books)
+    [october] = await issue(books)
+    assert [(each.fee, each.gross) for each in october.lines] == [("collection", 1180), ("settlement", 1180)]
+    assert (october.vat, await balance(books, "vat")) == (360, 360)
+    back = [Move(Account.BANK, Account.IN_SETTLEMENT, 3820), Move(Account.FEES, Account.IN_SETTLEMENT, 1180)]
+    await books.post("stl_1", Step.RETURN, [*back, Move(Account.IN_SETTLEMENT, Account.WALLET, 5000)], at(NOVEMBER))
+    await close_days(books, NOVEMBER)
+    [note] = await issue(books, NOVEMBER)
+    assert (note.kind, note.corrects, note.vat) == (InvoiceKind.CREDIT_NOTE, october.number, 180)
+    assert [(each.fee, each.gross) for each in note.lines] == [("settlement", 1180)]
+    assert await balance(books, "vat") == 180
+    assert await findings(books) == []
+
+
+async def test_a_company_that_registers_for_vat_gives_back_what_was_without_it(books: Books) -> None:
+    """The rate begins in October: none can be set for September any more."""
+    async with books.database.begin() as tx:
+        await tx.execute("UPDATE vat_rates SET begins_on = $1", OCTOBER)
+    [september] = await issue(books, SEPTEMBER, seller=Party(name="Not registered"))
+    await fee_comes_back(books, "S1", at(date(2026, 10, 7)))
+    await close_october(books)
+    invoice, note = await issue(books)
+    assert (invoice.vat, note.corrects, note.vat, note.booking_id) == (180, september.number, 0, None)
+    assert await balance(books, "vat") == 180
+    assert await findings(books) == []
+
+
+async def test_a_month_with_a_restore_in_it_is_invoiced_once_and_corrects_the_old_series(books: Books) -> None:
+    """October's days until the 16th are closed, a restore loses the afternoon, and finance adopts a payment of it."""
+    [september] = await issue(books, SEPTEMBER)
+    for day in range(1, 17):
+        await books.close(date(2026, 10, day), **NO_STATEMENT)
+    async with books.database.begin() as tx:
+        await installation.begin_epoch(tx, "a test")
+    await books.paid("ADOPTED", 5000, at(date(2026, 10, 18)))
+    await fee_comes_back(books, "S1", at(date(2026, 10, 18)))
+    async with books.database.begin() as tx:
+        await installation.end_fence(tx)
+    await close_days(books, date(2026, 10, 17), **NO_STATEMENT)
+    invoice, note = await issue(books)
+    assert (invoice.gross, note.gross, note.corrects) == (1190, 10, september.number)
+    assert invoice.series == note.series != september.series
+    assert (invoice.ordinal, note.ordinal) == (1, 2)
+    assert await issue(books) == []
+    assert await issue(books, SEPTEMBER) == [], "its invoice in the old series was not lost"
+    total = issue_invoices.total_of([september, invoice, note])
+    assert total == await balance(books, "fees") + await balance(books, "vat")
+    assert await findings(books) == []
 
 
 async def test_only_closed_months_are_invoiced_by_a_seller_with_a_name_and_a_rate(books: Books) -> None:

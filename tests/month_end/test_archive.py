@@ -34,11 +34,12 @@ NO_STATEMENT = {"without": ["MPESA"], "reason": "portal away"}
 
 @pytest.fixture
 async def books(database: Database, tmp_path: Path) -> Books:
-    """Two merchants; the days from the 28th are closed, and December has begun."""
+    """Two merchants; the days from the 28th are closed, the first ever, and December has begun."""
     books = await Books.begin(database, tmp_path)
     first = books.merchant_id
     async with database.begin() as tx:
         await book(tx, BookingKind.TOP_UP, first, 250_000, reference="FT-1", now=at(FIRST - timedelta(days=3)))
+    await books.paid("EARLY", 3_000, at(FIRST - timedelta(days=2)))
     await books.paid("R1", 5_000, at(FIRST))
     await books.paid_out("R2", 20_000, at(FIRST, "13:00"))
     await books.match("R1", "R2")
@@ -281,6 +282,46 @@ async def test_invoices_add_up_to_the_fees_of_the_journal_and_are_in_it_as_pdf(
     wrong = _changed(file, "invoices.csv", rows[0]["total"].encode() + b",invoices", b"99,invoices", with_manifest=True)
     code, said = _check(wrong)
     assert (code, "does not add up" in said, "and the journal has fees of" in said) == (1, True, True), said
+
+
+async def test_late_fees_that_cannot_be_told_apart_are_in_the_invoice_of_their_month(
+    books: Books, database_url: str, tmp_path: Path
+) -> None:
+    """The journal takes their sum out of the last day: the invoices have them, and the program knows it."""
+    async with books.database.begin() as tx:
+        await tx.execute("DELETE FROM day_close_snapshots")
+    await books.paid("LATE 2", 1_500, at(LAST, "23:59"))
+    async with books.database.begin() as tx:
+        seller = Party(name="Malipo Ltd")
+        issued = await issue_invoices.issue(tx, date(2026, 11, 1), seller=seller, actor=ASHA, now=NOW)
+    assert sum(each.gross for each in issued) == 50
+    file = tmp_path / "november.zip"
+    await _month(database_url, "2026-11", "--archive", str(file))
+    code, said = _check(file)
+    assert (code, "2 invoices and credit notes add up to the fees of the journal" in said) == (0, True), said
+
+
+async def test_the_first_month_has_what_was_before_its_first_close(archive: Path, books: Books) -> None:
+    """Invoices have the fees of these days too."""
+    with zipfile.ZipFile(archive) as opened:
+        journal = list(csv.DictReader(io.StringIO(opened.read("journal/journal.csv").decode())))
+        vouchers = opened.read("journal/vouchers-quickbooks.csv").decode()
+    days = [row["date"] for row in journal if row["receipt"] == "EARLY"]
+    assert days == [str(FIRST - timedelta(days=2))] * 3
+    assert f"MALIPO-{FIRST:%Y%m%d}-OPENING" in vouchers
+    assert _check(archive)[0] == 0
+
+
+async def test_a_merchant_whose_fees_cancel_out_needs_no_invoice(books: Books, database_url: str) -> None:
+    back = [Move(Account.FEES, Account.SUSPENSE, 10)]
+    await books.paid("DEC 2", 700, at(NEXT, "10:00"))
+    for receipt in ("DEC", "DEC 2"):
+        await books.post(books.payments[receipt], Step.CONTRADICTION, back, at(NEXT, "20:00"))
+    for day in range(1, 32):
+        how = NO_STATEMENT if day == 1 else {}
+        await books.close(date(2026, 12, day), now=NOW + timedelta(days=30), **how)
+    said = await _month(database_url, "2026-12", "--json")
+    assert "month_invoices" not in {each["code"] for each in said.json["missing"]}, said.out
 
 
 async def test_a_month_that_is_not_closed_has_no_archive(books: Books, database_url: str, tmp_path: Path) -> None:

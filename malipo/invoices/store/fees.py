@@ -9,26 +9,26 @@ from malipo.invoices.invoice import FeeKind, FeeSum, last_day_of
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.business_day import begin_of, end_of
 from malipo.reconciliation.close.late_moves import find_late
+from malipo.reconciliation.close.store.late_moves import IS_RECORDED
 
 
 async def find(connection: Conn, month: date, *, merchant_id: str | None = None) -> dict[str, list[FeeSum]]:
-    """The fees of a closed month by merchant. A fee that was given back has the day on which it was charged."""
+    """The fees of a closed month by merchant. A fee that was given back has the day on which it was charged, and says
+    whether that was after the close of the day."""
     last = last_day_of(month)
     before, late = await find_late(connection, month - timedelta(days=1)), await find_late(connection, last)
     rows = await connection.fetch(
         f"""
-        SELECT m.merchant_id, m.kind, {clock.day_sql("m.created_at")} AS day, {clock.day_sql("m.charged_at")} AS of,
-               count(*) AS count, sum(m.amount)::bigint AS amount
+        SELECT f.merchant_id, f.kind, {clock.day_sql("f.created_at")} AS day, {clock.day_sql("f.charged_at")} AS of,
+               f.was_late, count(*) AS count, sum(f.amount)::bigint AS amount
         FROM (
-            SELECT m.merchant_id, m.created_at, m.amount,
+            SELECT f.merchant_id, f.created_at, f.amount,
                    coalesce((SELECT lower(t.type) FROM transactions t
-                             WHERE t.merchant_id = m.merchant_id AND t.id = m.cause_id),
-                            CASE WHEN m.cause_id LIKE 'stl\\_%' THEN '{FeeKind.SETTLEMENT}' ELSE '{FeeKind.OTHER}' END
+                             WHERE t.merchant_id = f.merchant_id AND t.id = f.cause_id),
+                            CASE WHEN f.cause_id LIKE 'stl\\_%' THEN '{FeeKind.SETTLEMENT}' ELSE '{FeeKind.OTHER}' END
                            ) AS kind,
-                   CASE WHEN m.source = 'fees' THEN coalesce((
-                       SELECT max(c.created_at) FROM moves c
-                       WHERE c.merchant_id = m.merchant_id AND c.cause_id = m.cause_id AND c.target = 'fees'
-                         AND c.created_at <= m.created_at), m.created_at) END AS charged_at
+                   CASE WHEN f.source = 'fees' THEN coalesce(charged.created_at, f.created_at) END AS charged_at,
+                   coalesce(charged.is_late, false) AS was_late
             FROM (
                 SELECT * FROM moves m
                 WHERE created_at >= $1 AND created_at < $2 AND 'fees' IN (source, target) AND ({before.is_late})
@@ -36,10 +36,16 @@ async def find(connection: Conn, month: date, *, merchant_id: str | None = None)
                 SELECT * FROM moves m
                 WHERE created_at >= $2 AND created_at < $3 AND 'fees' IN (source, target)
                   AND NOT (created_at >= $4 AND {late.is_late})
-            ) AS m
-            WHERE m.merchant_id <> '{HOUSE}' AND ($5::text IS NULL OR m.merchant_id = $5)
-        ) AS m
-        GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+            ) AS f
+            LEFT JOIN LATERAL (
+                SELECT m.created_at, {IS_RECORDED} AS is_late FROM moves m
+                WHERE m.merchant_id = f.merchant_id AND m.cause_id = f.cause_id AND m.target = 'fees'
+                  AND m.created_at <= f.created_at
+                ORDER BY m.created_at DESC LIMIT 1
+            ) AS charged ON f.source = 'fees'
+            WHERE f.merchant_id <> '{HOUSE}' AND ($5::text IS NULL OR f.merchant_id = $5)
+        ) AS f
+        GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
         """,
         begin_of(before.day),
         begin_of(month),
@@ -55,6 +61,7 @@ async def find(connection: Conn, month: date, *, merchant_id: str | None = None)
                 fee=FeeKind(row["kind"]),
                 day=row["day"],
                 given_back_of=row["of"],
+                was_late=row["was_late"],
                 count=row["count"],
                 amount=row["amount"],
             )

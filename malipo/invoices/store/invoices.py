@@ -5,7 +5,7 @@ from datetime import date, datetime
 import msgspec
 
 from malipo.db import Conn, Row, Tx
-from malipo.invoices.invoice import Invoice, InvoiceKind, InvoiceLine, Party
+from malipo.invoices.invoice import Invoice, InvoiceKind, InvoiceLine, Issued, Party
 from malipo.invoices.tax import TaxRate
 
 _COLUMNS = """
@@ -101,12 +101,14 @@ async def find_issued(connection: Conn, month: date) -> set[str]:
     return {row["merchant_id"] for row in rows}
 
 
-async def find_numbers(connection: Conn, merchant_id: str) -> dict[date, str]:
+async def find_by_month(connection: Conn, merchant_id: str) -> dict[date, Issued]:
     """The invoices of a merchant by month."""
     rows = await connection.fetch(
-        "SELECT month, number FROM invoices WHERE merchant_id = $1 AND kind = $2", merchant_id, InvoiceKind.INVOICE
+        "SELECT month, number, seller FROM invoices WHERE merchant_id = $1 AND kind = $2",
+        merchant_id,
+        InvoiceKind.INVOICE,
     )
-    return {row["month"]: row["number"] for row in rows}
+    return {row["month"]: Issued(row["number"], bool(_party(row["seller"]).vrn)) for row in rows}
 
 
 async def find_last_month(connection: Conn) -> date | None:

@@ -40,6 +40,22 @@ FAULTS = (
         _ISSUE,
     ),
     Fault(
+        "a credit note names the month of the clock, not that of the books",
+        "drafts_of",
+        "timedelta(days=each.was_late)",
+        "timedelta(days=0)",
+        "A fee of the next month's invoice is given back from one that never had it.",
+        (*_PURE, *_ISSUE),
+    ),
+    Fault(
+        "a credit note takes back VAT that its invoice never had",
+        "drafts_of",
+        "(has_vat if corrected is None else corrected.has_vat)",
+        "has_vat",
+        "The house owes less VAT than it has taken, or cannot invoice a month at all.",
+        (*_PURE, *_ISSUE),
+    ),
+    Fault(
         "invoices are issued while the database may have lost fees",
         "issue",
         "if standing.is_fenced:",
