@@ -68,6 +68,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     reference: str = ""  # the payment's or the bank's
     receipt: str = ""  # the network's
     late_of: date | None = None  # the closed day that it belongs to: it was committed after the close
+    refund_of: str = ""  # of a refund: the collection
+    is_adopted: bool = False  # the payment, or the settlement, was lost, and is here by a statement
+    evidence: str = ""  # of what operators decided, or what the network has said that made a contradiction
 
 
 def lines_of(moves: Iterable[MovedAmount], merchant_id: str) -> tuple[Line, ...]:

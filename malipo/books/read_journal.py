@@ -118,11 +118,19 @@ def _entry_of(step: list[Row], day: date, day_before: date) -> Entry:
         reference=first["reference"],
         receipt=first["receipt"],
         late_of=day_before if first["is_late"] else None,
+        refund_of=first["refund_of"],
+        is_adopted=first["is_adopted"],
+        evidence=first["evidence"],
     )
 
 
 def _entry_of_house(row: Row, day: date) -> Entry:
     lines = lines_of([_moved(row)], "")
     return Entry(
-        day=day, kind=kind_of_house_booking(row["kind"]), lines=lines, id=row["id"], reference=row["reference"]
+        day=day,
+        kind=kind_of_house_booking(row["kind"]),
+        lines=lines,
+        id=row["id"],
+        reference=row["reference"],
+        evidence=row["evidence"],
     )

@@ -52,7 +52,9 @@ async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: La
         f"""
         SELECT m.is_late, m.merchant_id, m.cause_id, m.step, m.ordinal, m.source, m.target, m.channel, m.amount,
                coalesce(t.reference, s.reference, b.bank_reference, '') AS reference,
-               coalesce(t.provider_reference, '') AS receipt
+               coalesce(t.provider_reference, '') AS receipt, coalesce(t.refund_of, '') AS refund_of,
+               a.transaction_id IS NOT NULL OR coalesce(s.is_adopted AND m.step = 'end', false) AS is_adopted,
+               coalesce(r.evidence, n.answer, '') AS evidence
         FROM (
             SELECT *, true AS is_late FROM moves m
             WHERE created_at >= $1 AND created_at < $2 AND merchant_id <> '{HOUSE}' AND ({late_before.is_late})
@@ -63,6 +65,18 @@ async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: La
         LEFT JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
         LEFT JOIN settlements s ON s.merchant_id = m.merchant_id AND s.id = m.cause_id
         LEFT JOIN bookings b ON b.id = m.cause_id
+        LEFT JOIN adopted_payments a ON a.merchant_id = m.merchant_id AND a.transaction_id = m.cause_id
+        LEFT JOIN LATERAL (
+            SELECT evidence FROM resolutions r
+            WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.cause_id AND r.is_approved
+              AND r.decided_at = m.created_at ORDER BY r.id LIMIT 1
+        ) AS r ON m.step IN ('contradiction', 'resolution')
+        LEFT JOIN LATERAL (
+            SELECT concat_ws(' ', connector, source, verdict, nullif(code, ''), nullif(detail, '')) AS answer
+            FROM network_answers n
+            WHERE n.merchant_id = m.merchant_id AND n.transaction_id = m.cause_id AND n.received_at = m.created_at
+            ORDER BY n.id DESC LIMIT 1
+        ) AS n ON m.step = 'contradiction'
         ORDER BY m.is_late DESC, m.created_at, m.merchant_id, m.cause_id, m.step, m.ordinal, m.move_number
         """,
         begin_of(late_before.day),
@@ -79,7 +93,7 @@ async def house_bookings_of(connection: Conn, day: date) -> AsyncIterator[Row]:
     cursor = connection.cursor(
         """
         SELECT id, kind, source, target, CASE WHEN 'float' IN (source, target) THEN channel END AS channel, amount,
-               reference
+               reference, evidence
         FROM house_bookings WHERE value_date = $1 ORDER BY id
         """,
         day,

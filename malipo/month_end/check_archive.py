@@ -27,6 +27,13 @@ NO_FEES = ("opening", "vat", "line", "bank_line", "undo", "late")  # kinds of en
 HEADING = b"malipo: daily close 1\n"
 HEADING_OF_LIST = b"malipo: archive of a month 1\n"
 
+# The first line of an entry, and a line of it that moves an amount. (Lines that state a balance are others.)
+ENTRY = re.compile(r"(\d{4}-\d\d-\d\d) \* ")
+POSTINGS = {
+    "journal.beancount": re.compile(r" {2}([A-Z][A-Za-z0-9:-]*) {2}(-?\d+) TZS"),
+    "journal.hledger": re.compile(r" {4}([A-Z][A-Za-z0-9:-]*) {2}TZS (-?\d+)"),
+}
+
 # Ed25519, as RFC 8032 describes it: y² - x² = 1 + d·x²·y² in the numbers below P. Slow, and only to verify.
 P = 2**255 - 19
 ORDER = 2**252 + 27742317777372353535851937790883648493
@@ -96,6 +103,21 @@ class Day(NamedTuple):
     balances: dict[str, int]  # of each account at the end of the day: debits above zero
 
 
+class Lines:
+    """The lines of a journal: a hash of each day."""
+
+    def __init__(self) -> None:
+        self._days: dict[str, Any] = defaultdict(hashlib.sha256)
+
+    def add(self, day: str, path: str, amount: int) -> None:
+        if amount:
+            self._days[day].update(f"{path} {amount}\n".encode())
+
+    def days_that_differ(self, other: Lines) -> list[str]:
+        ours, theirs = ({day: each.digest() for day, each in lines._days.items()} for lines in (self, other))
+        return sorted(day for day in ours.keys() | theirs.keys() if ours.get(day) != theirs.get(day))
+
+
 class Check:
     def __init__(self, archive: zipfile.ZipFile, given_keys: set[bytes]) -> None:
         self.archive = archive
@@ -119,6 +141,7 @@ class Check:
         if self._hashes():
             days = self._closes()
             fees = self._journal(days)
+            self._other_journals()
             self._files()
             self._invoices(fees)
 
@@ -237,6 +260,25 @@ class Check:
         self.done.append(f"{count:,} lines of the journal lead to the signed balances of every day.")
         self._trial_balance(parts)
         return fees
+
+    def _other_journals(self) -> None:
+        """The beancount and hledger journals have the lines of journal.csv, in its order. They are compared by day."""
+        paths = {(row["code"], row["of"]): row["path"] for row in self.rows("trial-balance.csv")}
+        expected = Lines()
+        for row in self.rows("journal/journal.csv"):
+            path = paths.get((row["accountCode"], row["of"]), "")
+            expected.add(row["date"], path, int(row["debit"] or 0) - int(row["credit"] or 0))
+        for name, posting in POSTINGS.items():
+            found, today = Lines(), ""
+            with self.archive.open(f"journal/{name}") as file:
+                for line in io.TextIOWrapper(file, encoding="utf-8", newline="\n"):
+                    if (begun := ENTRY.match(line)) is not None:
+                        today = begun[1]
+                    elif (posted := posting.fullmatch(line.rstrip("\n"))) is not None:
+                        found.add(today, posted[1], int(posted[2]))
+            if differing := expected.days_that_differ(found):
+                self.find(f"journal/{name} differs from journal/journal.csv: {', '.join(differing[:5])}")
+        self.done.append("The journals for beancount and hledger have the same lines.")
 
     def _trial_balance(self, parts: dict[tuple[str, str], list[int]]) -> None:
         told = {

@@ -293,7 +293,7 @@ class Treasury:
                     return LineTerms(action=BankAction.ADOPT, merchant_id=self._merchant_of(key) or "", key=key)
                 return terms
             case BankExceptionKind.UNKNOWN_DEBIT if "CHARGES" in line.details:
-                return LineTerms(action=BankAction.BOOK, account=Account.NETWORK_FEES)
+                return LineTerms(action=BankAction.BOOK, account=Account.BANK_CHARGES)
         return None
 
     async def _adopting(self, database: Database, keys: Sequence[str]) -> LineTerms | None:

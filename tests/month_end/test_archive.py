@@ -159,6 +159,59 @@ async def test_one_merchants_month_is_in_the_journal_to_the_shilling(archive: Pa
     assert sum(int(row["debit"] or 0) - int(row["credit"] or 0) for row in own) == int(wallet["closing"]) == -2480
 
 
+async def test_an_entry_says_why_it_was_booked_and_which_are_refunds_and_adopted(
+    books: Books, database_url: str, tmp_path: Path
+) -> None:
+    """What the network said, what operators said, and the evidence of a booking."""
+    payment = books.payments["R4"]
+    async with books.database.begin() as tx:
+        await tx.execute(
+            "UPDATE transactions SET refund_of = $1 WHERE id = $2", books.payments["R1"], books.payments["R2"]
+        )
+        await tx.execute(
+            """
+            INSERT INTO adopted_payments (merchant_id, transaction_id, line_id, channel, phone, amount, adopted_at)
+            VALUES ($1, $2, 1, 'MPESA', '', 1500, $3)
+            """,
+            books.merchant_id,
+            books.payments["LATE"],
+            NOW,
+        )
+        await tx.execute(
+            """
+            INSERT INTO network_answers (merchant_id, transaction_id, id, received_at, connector, source, verdict, code,
+                                         detail)
+            VALUES ($1, $2, 'hrg_1', $3, 'mpesa', 'callback', 'refused', 'INS-6', 'No money')
+            """,
+            books.merchant_id,
+            payment,
+            at(LAST),
+        )
+        await tx.execute(
+            """
+            INSERT INTO resolutions (id, merchant_id, transaction_id, outcome, is_of_contradiction, evidence,
+                                     requested_by, requested_at, decided_by, decided_at, is_approved, ordinal)
+            VALUES ('res_1', $1, $2, 'failed', true, 'Their letter of the 30th', 'operator asha', $3, 'operator juma', $3,
+                    true, 2)
+            """,
+            books.merchant_id,
+            payment,
+            at(LAST, "13:00"),
+        )
+    file = tmp_path / "november.zip"
+    await _month(database_url, "2026-11", "--archive", str(file))
+    with zipfile.ZipFile(file) as opened:
+        journal = list(csv.DictReader(io.StringIO(opened.read("journal/journal.csv").decode())))
+        others = [opened.read(f"journal/journal.{each}").decode() for each in ("beancount", "hledger")]
+    said = {(row["kind"], row["receipt"]): row for row in journal}
+    assert said["contradiction", "R4"]["evidence"] == "mpesa callback refused INS-6 No money"
+    assert said["resolution", "R4"]["evidence"] == "Their letter of the 30th"
+    assert said["payout_paid", "R2"]["refundOf"] == books.payments["R1"]
+    assert [row["receipt"] for row in journal if row["isAdopted"]] == ["LATE"] * 3
+    assert all("Their letter of the 30th" in each for each in others)
+    assert _check(file)[0] == 0
+
+
 async def test_a_statement_is_in_it_as_it_came(archive: Path, books: Books) -> None:
     came = (books.folder / f"MPESA--{FIRST}.csv").read_bytes()
     with zipfile.ZipFile(archive) as opened:
@@ -203,6 +256,18 @@ CLOSE = f"closes/close-{SECOND}.signed"
 CHANGES = [
     ("journal/journal.csv", b",3990,", b",3991,", "does not lead to the balances that the close of 2026-11-29"),
     ("trial-balance.csv", b"2010,wallet", b"2020,wallet", "the trial balance is not that of the journal"),
+    (
+        "journal/journal.beancount",
+        b"  -3990 TZS",
+        b"  -3991 TZS",
+        "journal/journal.beancount differs from journal/journal.csv: 2026-11-29",
+    ),
+    (
+        "journal/journal.hledger",
+        b"TZS -3990\n",
+        b"TZS 0\n",
+        "journal/journal.hledger differs from journal/journal.csv: 2026-11-29",
+    ),
     (CLOSE, b"portal away", b"portal fell", f"the signature of {SECOND} is wrong"),
     (CLOSE, b"2026-11-29", b"2026-11-27", f"the hash of {SECOND} is not that of its content"),
     (CLOSE, b'\\"fees\\":', b'\\"feed\\":', f"the hash of {SECOND} is not that of its content"),

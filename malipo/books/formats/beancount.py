@@ -61,7 +61,13 @@ class BeancountJournal:
 
 
 def _about(entry: Entry) -> list[tuple[str, str]]:
-    return [("reference", entry.reference), ("receipt", entry.receipt)]
+    return [
+        ("reference", entry.reference),
+        ("receipt", entry.receipt),
+        ("refund-of", entry.refund_of),
+        ("adopted", "yes" if entry.is_adopted else ""),
+        ("evidence", entry.evidence),
+    ]
 
 
 def _quoted(text: str) -> str:

@@ -19,6 +19,9 @@ COLUMNS = (
     "reference",
     "receipt",
     "lateOf",
+    "refundOf",
+    "isAdopted",
+    "evidence",
 )
 
 
@@ -33,7 +36,9 @@ class CsvJournal:
 
     def entry(self, entry: Entry) -> str:
         words, day = self._words, entry.day.isoformat()
-        about = (entry.reference, entry.receipt, entry.late_of.isoformat() if entry.late_of else "")
+        late_of = entry.late_of.isoformat() if entry.late_of else ""
+        adopted = "yes" if entry.is_adopted else ""
+        about = (entry.reference, entry.receipt, late_of, entry.refund_of, adopted, entry.evidence)
         return csv_lines(
             (
                 day,

@@ -52,6 +52,9 @@ def _about(entry: Entry) -> str:
         "reference": entry.reference,
         "receipt": entry.receipt,
         "late-of": str(entry.late_of or ""),
+        "refund-of": entry.refund_of,
+        "adopted": "yes" if entry.is_adopted else "",
+        "evidence": entry.evidence,
     }
     tags = ", ".join(f"{name}:{_plain(value)}" for name, value in about.items() if value)
     return f"  ; {tags}" if tags else ""

@@ -20,6 +20,7 @@ COLUMNS = (
     "ledger",
     "difference",
     "openSince",
+    "merchant",
 )
 _Cell = str | int
 
@@ -32,7 +33,7 @@ def csv_of(close: DayClose) -> str:
 def _rows(sheet: CloseSheet) -> Iterator[tuple[_Cell, ...]]:
     for channel in sheet.channels:
         for row in _of_channel(channel):
-            yield (str(sheet.day), *row)
+            yield (str(sheet.day), *row, *[""] * (len(COLUMNS) - 1 - len(row)))
     for each in sheet.balances:
         yield _row(sheet, "balance", each.account, each.balance)
         yield _row(sheet, "change of the day", each.account, each.change)
@@ -58,7 +59,7 @@ def _safeguarding(sheet: CloseSheet) -> Iterator[tuple[_Cell, ...]]:
 
 
 def _row(sheet: CloseSheet, section: str, name: str, amount: int) -> tuple[_Cell, ...]:
-    return (str(sheet.day), section, "", "", name, "", "", "", "", amount, "", "")
+    return (str(sheet.day), section, "", "", name, "", "", "", "", amount, "", "", "")
 
 
 def _of_channel(channel: ChannelSection) -> Iterator[tuple[_Cell, ...]]:
@@ -80,4 +81,4 @@ def _of_channel(channel: ChannelSection) -> Iterator[tuple[_Cell, ...]]:
     for item in channel.items:
         what = " ".join(filter(None, (item.reason, item.what, item.kind)))
         found = (item.name, item.payment, item.exception)
-        yield ("open item", name, item.account, what, *found, "", "", item.amount, str(item.since))
+        yield ("open item", name, item.account, what, *found, "", "", item.amount, str(item.since), item.merchant)

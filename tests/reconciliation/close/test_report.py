@@ -37,6 +37,7 @@ ITEM = OpenItem(
     name="=HYPERLINK(1)<script>",
     exception="exc_1",
     kind="theirs_only",
+    merchant="mer_1",
     day=DAY,
     since=DAY,
 )
@@ -111,6 +112,7 @@ def test_the_csv_is_one_table_of_numbers_without_formulas() -> None:
     assert found["balance", "", "trial balance"] == ["", "0", ""]
     [item] = [row for row in rows if row[1] == "open item"]
     assert item[4:8] == ["exception line theirs_only", "'=HYPERLINK(1)<script>", "", "exc_1"]
+    assert item[COLUMNS.index("merchant")] == "mer_1"
 
 
 def test_the_report_names_the_company_and_has_lines_to_sign() -> None:
