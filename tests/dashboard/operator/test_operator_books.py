@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from malipo import clock
 from malipo.db import Database
 from malipo.month_end import check_archive
+from malipo.month_end.month import month_before, month_of
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.operator.own_database import database as database
@@ -93,8 +95,8 @@ async def test_safeguarding_and_suspense_say_what_the_commands_say(books: Books,
 
 
 async def test_the_month_is_downloaded_when_all_of_it_is_closed(books: Books, asha: Operator, tmp_path: Path) -> None:
-    seen = await asha.surfer.get(f"{PATH}/month")
-    assert f'href="{PATH}/month/2026-10.zip"' in seen.text, "October is the last month that is over"
+    seen = await asha.surfer.get(f"{PATH}/month?month=2026-10")
+    assert f'href="{PATH}/month/2026-10.zip"' in seen.text
     assert "Closed without a statement of MPESA: 2026-10-30 – 2026-10-31." in seen.words
     assert "Merchants whose fees are not invoiced: 1." in seen.words
     name, content = await _file(asha, f"{PATH}/month/2026-10.zip")
@@ -103,6 +105,12 @@ async def test_the_month_is_downloaded_when_all_of_it_is_closed(books: Books, as
     assert check_archive.main([str(file)]) == 0
     with zipfile.ZipFile(file) as archive:
         assert "Assets:Floats:MPESA" in archive.read("journal/journal.hledger").decode()
+
+
+async def test_the_month_that_is_shown_unasked_is_the_last_that_is_over(asha: Operator) -> None:
+    before = month_before(clock.now())
+    seen = await asha.surfer.get(f"{PATH}/month")
+    assert any(f'value="{each}"' in seen.text for each in (before, month_before(clock.now()))), before
 
 
 async def test_without_the_key_of_the_closes_it_is_an_error_and_no_part_of_a_file(books: Books, asha: Operator) -> None:
@@ -114,8 +122,9 @@ async def test_without_the_key_of_the_closes_it_is_an_error_and_no_part_of_a_fil
 
 
 async def test_a_month_that_is_not_closed_says_why_it_has_no_archive(books: Books, asha: Operator) -> None:
+    current = month_of(clock.day_of(clock.now()))
+    assert f"{current} is not over." in (await asha.surfer.get(f"{PATH}/month?month={current}")).words
     seen = await asha.surfer.get(f"{PATH}/month?month=2026-11")
-    assert "2026-11 is not over." in seen.words
     assert "Days that are not closed: 2026-11-01 – " in seen.words
     assert "Statements of MPESA are missing: 2026-11-01 – " in seen.words
     assert ".zip" not in seen.text.replace("--archive malipo-2026-11.zip", "")

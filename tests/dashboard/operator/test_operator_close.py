@@ -84,10 +84,10 @@ async def test_what_is_missing_is_said_and_a_day_that_is_not_over_stays_open(ope
         for table in ("house_bookings", "moves"):
             await tx.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
         await tx.execute(
-            "UPDATE house_bookings SET value_date = value_date - 1, booked_at = booked_at - interval '1 day'"
+            "UPDATE house_bookings SET value_date = value_date - 2, booked_at = booked_at - interval '2 days'"
         )
-        await tx.execute("UPDATE moves SET created_at = created_at - interval '1 day'")
-    day = f"{PATH}/{today - timedelta(days=1)}"
+        await tx.execute("UPDATE moves SET created_at = created_at - interval '2 days'")
+    day = f"{PATH}/{today - timedelta(days=2)}"  # Yesterday can be closed only a quarter of an hour after midnight.
     seen = await asha.surfer.get(day)
     assert "Statements are missing. Import them first." in seen.words
     assert (await asha.surfer.post(f"{day}/close")).status == 400
