@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from malipo.api.large_answers import LargeAnswers
-from malipo.api.log_reads import LogReads
+from malipo.api.receipt_log_reads import LogReads
 from malipo.app.accounts import Accounts
 from malipo.app.assemble import Service
 from malipo.app.health import Health

@@ -21,12 +21,12 @@ from malipo.settlement import report as reports
 from malipo.settlement import settlement_json
 from malipo.settlement.bank_account import BankAccount
 from malipo.settlement.cancel import SettlementCancellation
+from malipo.settlement.fee_and_minimum import LARGEST_AMOUNT
 from malipo.settlement.report import Report, ReportLine
 from malipo.settlement.report_workbook import ReportWorkbook
 from malipo.settlement.settlement import NoSuchSettlement, Settlement, SettlementStatus
 from malipo.settlement.settlement_request import settlement_request_of
 from malipo.settlement.store import bank_accounts, report_lines, settlements
-from malipo.settlement.terms import LARGEST_AMOUNT
 from malipo.table_files.csv_export import csv_lines
 from malipo.validation.fields import Fields
 

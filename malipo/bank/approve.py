@@ -10,11 +10,11 @@ from malipo.audit_log.actor import Actor
 from malipo.bank import (
     add_payer_account,
     decide_exception,
-    gather,
+    gather_payout_file,
     import_statement,
     match_lines,
     proposals,
-    void,
+    void_payout_file,
     withdraw_statement,
 )
 from malipo.bank.proposals import ShownTerms
@@ -28,11 +28,11 @@ async def find_facts(connection: Conn, proposal: Proposal, *, now: datetime) -> 
         case Act.ADD_PAYER_ACCOUNT:
             return await add_payer_account.facts(connection, proposal)
         case Act.APPROVE_PAYOUT_FILE:
-            return await gather.facts(connection, proposal, now=now)
+            return await gather_payout_file.facts(connection, proposal, now=now)
         case Act.VOID_PAYOUT_FILE:
-            return await void.facts(connection, proposal)
+            return await void_payout_file.facts(connection, proposal)
         case Act.REFUSE_TRANSFERS:
-            return await void.refusal_facts(connection, proposal)
+            return await void_payout_file.refusal_facts(connection, proposal)
         case Act.IMPORT_BANK_STATEMENT:
             return await import_statement.facts(connection, proposal)
         case Act.WITHDRAW_BANK_STATEMENT:
@@ -77,11 +77,11 @@ async def _apply(tx: Tx, proposal: Proposal, *, reference_prefix: str, actor: Ac
         case Act.ADD_PAYER_ACCOUNT:
             await add_payer_account.apply(tx, proposal, actor=actor, now=now)
         case Act.APPROVE_PAYOUT_FILE:
-            await gather.apply(tx, proposal, actor=actor, now=now)
+            await gather_payout_file.apply(tx, proposal, actor=actor, now=now)
         case Act.VOID_PAYOUT_FILE:
-            await void.apply(tx, proposal, actor=actor, now=now)
+            await void_payout_file.apply(tx, proposal, actor=actor, now=now)
         case Act.REFUSE_TRANSFERS:
-            await void.apply_refusal(tx, proposal, actor=actor, now=now)
+            await void_payout_file.apply_refusal(tx, proposal, actor=actor, now=now)
             await match_lines.match_lines(tx, by=actor.name, now=now)
         case Act.IMPORT_BANK_STATEMENT:
             await import_statement.apply(tx, proposal, actor=actor, now=now)
@@ -99,7 +99,7 @@ async def reject(tx: Tx, name: str, *, actor: Actor, now: datetime) -> Proposal:
     details = {"act": proposal.action, "subject": proposal.subject, "amount": proposal.amount}
     ended = await decide.reject(tx, proposal, "bank.rejected", details, actor=actor, now=now)
     if proposal.action is Act.APPROVE_PAYOUT_FILE:
-        await gather.rejected(tx, proposal, actor=actor, now=now)
+        await gather_payout_file.rejected(tx, proposal, actor=actor, now=now)
     elif proposal.action is Act.IMPORT_BANK_STATEMENT:
         await import_statement.rejected(tx, proposal, actor=actor, now=now)
     return ended

@@ -21,7 +21,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.bank import proposals
-from malipo.bank.match import BankExceptionKind, Line
+from malipo.bank.line_meaning import BankExceptionKind, Line
 from malipo.bank.match_lines import match_lines, return_of
 from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import lines as store

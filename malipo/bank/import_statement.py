@@ -20,7 +20,7 @@ from malipo.audit_log.actor import Actor
 from malipo.bank import proposals
 from malipo.bank.match_lines import Effect, MatchingSummary, find_effects, match_lines
 from malipo.bank.proposals import ShownTerms
-from malipo.bank.read_file import NotImported, ReadStatement
+from malipo.bank.read_statement import NotImported, ReadStatement
 from malipo.bank.statement import (
     ID_PREFIX,
     BankImportRefusal,

@@ -11,7 +11,7 @@ from datetime import datetime
 import msgspec
 
 from malipo import ids
-from malipo.bank.match import (
+from malipo.bank.line_meaning import (
     BankExceptionKind,
     Decision,
     FileFact,

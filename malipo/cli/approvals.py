@@ -5,7 +5,7 @@ from typing import Any
 
 from malipo.approvals import store
 from malipo.approvals.act_rules import Act
-from malipo.approvals.service_limits import with_limits
+from malipo.approvals.operator_limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.cli.approval_code import ShownProposal
 from malipo.cli.command_table import COMMANDS

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from malipo import log
 from malipo.accounts.reauthentication import SensitiveAct
-from malipo.approvals.service_limits import with_limits
+from malipo.approvals.operator_limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli import reauthentication

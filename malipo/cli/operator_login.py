@@ -6,7 +6,7 @@ from typing import Any
 
 from malipo import clock, randomness
 from malipo.accounts.known_browsers import Browser
-from malipo.approvals.service_limits import REQUIRED, with_limits
+from malipo.approvals.operator_limits import REQUIRED, with_limits
 from malipo.cli import session_file, terminal
 from malipo.cli.actor import find_session, host, origin, os_user
 from malipo.cli.database import with_database

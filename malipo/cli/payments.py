@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from malipo import clock, money
-from malipo.approvals.service_limits import with_limits
+from malipo.approvals.operator_limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.cli import cases as told

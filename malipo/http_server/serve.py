@@ -10,7 +10,7 @@ from functools import partial
 from malipo import log
 from malipo.api.http.connection_limits import ConnectionLimits, most_connections
 from malipo.app.assemble import Service, assemble
-from malipo.approvals import service_limits
+from malipo.approvals import operator_limits
 from malipo.db import Database
 from malipo.db.standby import Standby
 from malipo.db.wait_for_database import wait_for_database
@@ -84,7 +84,9 @@ async def _serve(
     watched = (service.health.clock_skew, service.health.monitor, collector, standby)
     watches = [asyncio.ensure_future(each.watch()) for each in watched if each is not None]
     watches.append(asyncio.ensure_future(wait_for_database(database_url)))
-    watches.append(asyncio.ensure_future(service_limits.note_at_start(database, settings, schema, clock=service.clock)))
+    watches.append(
+        asyncio.ensure_future(operator_limits.note_at_start(database, settings, schema, clock=service.clock))
+    )
     if stop is not None:
         watches.append(asyncio.ensure_future(server.stop_at(stop)))
     try:

@@ -17,7 +17,7 @@ from malipo.http.accept_language import Language
 from malipo.mail.envelope import email_of
 from malipo.mail.letter import Letter, Link, letter_of
 from malipo.mail.smtp import Attempt, MailConnection, Outcome, ServerAway
-from malipo.merchants import password_links, stop_links
+from malipo.merchants import bank_account_stop_links, password_links
 from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Kind, LinkTo
 from malipo.messages.message import Message
 from malipo.messages.store import messages
@@ -36,7 +36,7 @@ AWAY = timedelta(seconds=60)
 # What makes the link of a message, and the page that it opens.
 _LINKS = {
     LinkTo.PASSWORD: (password_links.link_of_message, "/dashboard/password"),
-    LinkTo.STOP: (stop_links.link_of_message, "/dashboard/stop"),
+    LinkTo.STOP: (bank_account_stop_links.link_of_message, "/dashboard/stop"),
 }
 
 

@@ -1,6 +1,7 @@
 """Tells owners of bank accounts. The notices go to everybody who has been an owner in the last 30 days, and cannot be
 switched off: somebody who has taken over an owner's account would add a bank account, and remove the other owners. Each
-notice of a new or verified account has a single-use link that stops it without a log-in (`merchants/stop_links.py`).
+notice of a new or verified account has a single-use link that stops it without a log-in
+(`merchants/bank_account_stop_links.py`).
 """
 
 from datetime import datetime

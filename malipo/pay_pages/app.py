@@ -24,7 +24,7 @@ from malipo.http.compression import takes_gzip
 from malipo.http.request_ids import begin_request
 from malipo.pay_pages import attempt_cookie, error_page, live_state, logo, pay_page, poster, receipt_page
 from malipo.pay_pages.inline_files import security_headers
-from malipo.pay_pages.misses import Misses
+from malipo.pay_pages.link_guesses import Misses
 from malipo.pay_pages.page_turns import PageTurns
 from malipo.pay_pages.parts import PayParts
 from malipo.pay_pages.request import PayRequest

@@ -22,6 +22,7 @@ from malipo.payments.initiate import InsufficientBalance
 from malipo.restore.installation import IntakeClosed
 from malipo.restore.store import installation
 from malipo.settlement.bank_account import BankAccount, BankAccountNotUsable, NoSuchBankAccount, default_account
+from malipo.settlement.fee_and_minimum import SettlementTerms, whole_amount
 from malipo.settlement.settlement import (
     NoBankAccount,
     NothingToSettle,
@@ -31,7 +32,6 @@ from malipo.settlement.settlement import (
 )
 from malipo.settlement.settlement_request import SettlementDraft, SettlementRequest
 from malipo.settlement.store import bank_accounts, settlements
-from malipo.settlement.terms import SettlementTerms, whole_amount
 
 
 class MadeSettlement(msgspec.Struct, frozen=True):

@@ -7,8 +7,8 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, plain_name
 from malipo.db import Tx
 from malipo.errors import Conflict
-from malipo.merchants import four_eyes, stop_links
-from malipo.merchants.store.stop_links import StopLink
+from malipo.merchants import bank_account_stop_links, four_eyes
+from malipo.merchants.store.bank_account_stop_links import StopLink
 from malipo.messages import tell_of_bank_accounts
 from malipo.settlement.bank_account import (
     ID_PREFIX,
@@ -89,7 +89,7 @@ async def stop(
 async def stop_by_link(tx: Tx, link: str, *, address: str, now: datetime) -> StopLink | None:
     """Stop the account of a link that was sent by e-mail, also to somebody who is no owner any more. None if the link
     was used or is too old."""
-    found = await stop_links.use(tx, link, now=now)
+    found = await bank_account_stop_links.use(tx, link, now=now)
     if found is not None:
         actor = Actor(found.email, address)
         await stop(tx, found.bank_account_id, merchant_id=found.merchant_id, actor=actor, now=now)

@@ -16,11 +16,11 @@ from malipo.restore.installation import IntakeClosed
 from malipo.restore.store import installation
 from malipo.settlement import release
 from malipo.settlement.create import CreateSettlements, MadeSettlement
+from malipo.settlement.fee_and_minimum import SettlementTerms
 from malipo.settlement.schedule import RunOutcome, Schedule, is_due
 from malipo.settlement.settlement import BY_SCHEDULE, ID_PREFIX, NoBankAccount
 from malipo.settlement.settlement_request import SettlementDraft, SettlementRequest
 from malipo.settlement.store import schedules, settlements
-from malipo.settlement.terms import SettlementTerms
 
 
 async def set_schedule(tx: Tx, schedule: Schedule, *, actor: Actor) -> None:

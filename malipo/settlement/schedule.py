@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from malipo import clock
-from malipo.settlement.terms import LARGEST_AMOUNT
+from malipo.settlement.fee_and_minimum import LARGEST_AMOUNT
 from malipo.validation.fields import Fields
 
 # In Dar es Salaam: after the night's payments, and before people gather the day's file.

@@ -5,9 +5,9 @@ from malipo.db.group_commit import GroupCommits, granted
 from malipo.settings import Settings
 from malipo.settlement.cancel import CancelSettlements, SettlementCancellation
 from malipo.settlement.create import CreateSettlements, MadeSettlement
+from malipo.settlement.fee_and_minimum import SettlementTerms
 from malipo.settlement.settlement import Settlement
 from malipo.settlement.settlement_request import SettlementRequest
-from malipo.settlement.terms import SettlementTerms
 
 
 class Settlements:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from malipo import __version__, log, process_tuning
 from malipo.app.assemble import Service, assemble
-from malipo.approvals import service_limits
+from malipo.approvals import operator_limits
 from malipo.build import build_id
 from malipo.db import Database
 from malipo.db.notify import listen
@@ -93,7 +93,7 @@ async def serve(
         scheduler = SettlementScheduler(slow_database, settings, clock)
         readers = float_readers(service.networks, service.queries, settings, clock)
         process_tuning.collect_rarely()
-        noting = asyncio.ensure_future(service_limits.note_at_start(database, settings, schema, clock=clock))
+        noting = asyncio.ensure_future(operator_limits.note_at_start(database, settings, schema, clock=clock))
         try:
             async with exposed(settings, metrics, service.health.readiness, loops):
                 await work(

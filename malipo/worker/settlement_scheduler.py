@@ -6,8 +6,8 @@ from malipo.clock import Clock
 from malipo.db import Database
 from malipo.restore.installation import IntakeClosed
 from malipo.settings import Settings
+from malipo.settlement.fee_and_minimum import SettlementTerms
 from malipo.settlement.run_schedules import RunSchedules, find_due
-from malipo.settlement.terms import SettlementTerms
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
 

@@ -36,8 +36,8 @@ from malipo.payments.store import tariffs
 from malipo.restore.store import installation
 from malipo.settings import Settings
 from malipo.settlement.create import CreateSettlements
+from malipo.settlement.fee_and_minimum import LARGEST_AMOUNT, SettlementTerms
 from malipo.settlement.settlement_request import settlement_request_of
-from malipo.settlement.terms import LARGEST_AMOUNT, SettlementTerms
 from malipo.table_files import rows
 from malipo.validation.fields import Fields
 from malipo_simulator.bank.bank import STARTING_BALANCE, Bank

@@ -1,6 +1,6 @@
 """The bank: a settlement is in one file, a file is paid once, and a line of the bank counts once."""
 
-from malipo.bank import gather, match, payout_file, void, withdraw_statement
+from malipo.bank import gather_payout_file, line_meaning, payout_file, void_payout_file, withdraw_statement
 from malipo.bank.store import lines, statements
 from malipo.bank_evidence import coverage as statement_days
 from malipo.settlement import payout_files as filed
@@ -24,11 +24,13 @@ _NOT_COVERED = InFunction(
     "return None",
 )
 _PAID_NOT_SENT = InFunction(
-    gather._find_paid,
+    gather_payout_file._find_paid,
     "return dict.fromkeys(await debits.find_perhaps_paid(connection, known), PAID_ALREADY)",
     "return {}",
 )
-_UNKNOWN_DEBITS = InFunction(gather.apply, "if unknown := await release.count_unknown_debits(tx):", "if False:")
+_UNKNOWN_DEBITS = InFunction(
+    gather_payout_file.apply, "if unknown := await release.count_unknown_debits(tx):", "if False:"
+)
 _RELEASED = InFunction(release.require_released, "if not await releases.lock_if_released(tx):", "if False:")
 _COMPARED = InFunction(release.require_released, "if await installation.why_not_cancel(tx) is not None:", "if False:")
 _LINE_KNOWN = InFunction(
@@ -37,9 +39,11 @@ _LINE_KNOWN = InFunction(
     "SELECT FROM known b WHERE false AND ({_ENTRY}) = (",
 )
 _LINES_ONCE = "ALTER TABLE bank_lines DROP CONSTRAINT bank_lines_once"
-_DEBITED_ONCE = InFunction(match._why_not_debit, "if settlement.has_debit:", "if False:")
-_DEBIT_OF_SENT = InFunction(match._why_not_debit, "if settlement.status is not SettlementStatus.SENT:", "if False:")
-_RETURNED_ONCE = InFunction(match._why_not_return, "if settlement.has_return:", "if False:")
+_DEBITED_ONCE = InFunction(line_meaning._why_not_debit, "if settlement.has_debit:", "if False:")
+_DEBIT_OF_SENT = InFunction(
+    line_meaning._why_not_debit, "if settlement.status is not SettlementStatus.SENT:", "if False:"
+)
+_RETURNED_ONCE = InFunction(line_meaning._why_not_return, "if settlement.has_return:", "if False:")
 
 SAFEGUARDS = (
     Safeguard(
@@ -81,7 +85,9 @@ SAFEGUARDS = (
         "A transfer that has ended, or that a line of the bank has, is not noted as refused.",
         (
             InFunction(
-                void._require_open, "if each.settlement_id not in open_ or each.settlement_id in paid:", "if False:"
+                void_payout_file._require_open,
+                "if each.settlement_id not in open_ or each.settlement_id in paid:",
+                "if False:",
             ),
         ),
         note="not simulated: treasurers note only what the bank's answer lists as refused, and once; tests hold it",
@@ -181,7 +187,7 @@ SAFEGUARDS = (
     Safeguard(
         "return-of-paid",
         "Only what the bank has paid comes back.",
-        (InFunction(match._why_not_return, "if not settlement.has_debit:", "if False:"),),
+        (InFunction(line_meaning._why_not_return, "if not settlement.has_debit:", "if False:"),),
         note="not simulated: statements come in the order of their days, and lost debits are adopted "
         "first; a test of every order holds it",
     ),
@@ -190,7 +196,7 @@ SAFEGUARDS = (
         "Lines are matched by their days, and of one day the debits first.",
         (
             InFunction(
-                match._Book.decide,
+                line_meaning._Book.decide,
                 "ordered = sorted(lines, key=lambda each: (each.booked_on, each.cents > 0, each.id))",
                 "ordered = sorted(lines, key=lambda each: (each.cents < 0, each.id))",
             ),
@@ -201,14 +207,14 @@ SAFEGUARDS = (
     Safeguard(
         "sum-is-exact",
         "One sum of a file completes its settlements only if it is exactly theirs.",
-        (InFunction(match._Book._sum, "if -line.cents != 100 * sum(each.net for each in open_):", "if False:"),),
+        (InFunction(line_meaning._Book._sum, "if -line.cents != 100 * sum(each.net for each in open_):", "if False:"),),
     ),
     Safeguard(
         "sum-is-of-its-open",
         "A sum pays those of a file that are sent, and no others.",
         (
             InFunction(
-                match._Book._sum,
+                line_meaning._Book._sum,
                 "open_ = [each for each in all_ if each.status is SettlementStatus.SENT and not each.has_debit]",
                 "open_ = all_",
             ),

@@ -21,13 +21,13 @@ from malipo.settings import Settings
 from malipo.settlement import manage_bank_accounts, run_schedules
 from malipo.settlement.cancel import CancelSettlements, SettlementCancellation
 from malipo.settlement.create import CreateSettlements, MadeSettlement
+from malipo.settlement.fee_and_minimum import LARGEST_AMOUNT, SettlementTerms
 from malipo.settlement.manage_bank_accounts import bank_account_of
 from malipo.settlement.schedule import Every, Schedule
 from malipo.settlement.settlement import Settlement
 from malipo.settlement.settlement_request import settlement_request_of
 from malipo.settlement.store import settlements
 from malipo.settlement.store.report_lines import find_report
-from malipo.settlement.terms import LARGEST_AMOUNT, SettlementTerms
 from malipo.validation.fields import Fields
 from malipo.worker.settlement_scheduler import SettlementScheduler
 from malipo_simulator.statements.account import ZONE

@@ -15,11 +15,18 @@ from typing import Any
 from malipo import clock
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
-from malipo.bank import approve, decide_exception, gather, import_statement, void, withdraw_statement
+from malipo.bank import (
+    approve,
+    decide_exception,
+    gather_payout_file,
+    import_statement,
+    void_payout_file,
+    withdraw_statement,
+)
 from malipo.bank.decide_exception import BankAction, LineTerms
-from malipo.bank.match import BankExceptionKind
+from malipo.bank.line_meaning import BankExceptionKind
 from malipo.bank.payout_file import FileRefusal, FileStatus, PayoutFile
-from malipo.bank.read_file import read_file
+from malipo.bank.read_statement import read_file
 from malipo.bank.store import lines as bank_lines
 from malipo.bank.store import payer_accounts, payout_files, statements
 from malipo.bank.store.lines import BankException
@@ -113,7 +120,9 @@ class Treasury:
 
     async def send_due(self, database: Database) -> None:
         """Gather what is due, approve it, and hand it in. What an earlier try has approved is handed in too."""
-        gathered = await self._try(database, "gathers", lambda tx: gather.gather(tx, actor=_HAWA, now=clock.now()))
+        gathered = await self._try(
+            database, "gathers", lambda tx: gather_payout_file.gather(tx, actor=_HAWA, now=clock.now())
+        )
         if gathered is not None:
             await self._approve(database, gathered.proposal.id)
         await self.hand_in_approved(database)
@@ -138,7 +147,7 @@ class Treasury:
 
     async def _hand_in(self, database: Database, file_id: str) -> None:
         download = await self._try(
-            database, "downloads", lambda tx: gather.download(tx, file_id, actor=_NEEMA, now=clock.now())
+            database, "downloads", lambda tx: gather_payout_file.download(tx, file_id, actor=_NEEMA, now=clock.now())
         )
         if download is None:
             return
@@ -179,7 +188,7 @@ class Treasury:
         proposal = await self._try(
             database,
             "notes refused transfers",
-            lambda tx: void.propose_refusal(
+            lambda tx: void_payout_file.propose_refusal(
                 tx, handed_in.message_id, keys, reason=reason, actor=_HAWA, now=clock.now()
             ),
         )
@@ -205,7 +214,9 @@ class Treasury:
         proposal = await self._try(
             database,
             f"voids {handed_in.message_id}",
-            lambda tx: void.propose(tx, file.id, is_refused=is_refused, reason=reason, actor=_HAWA, now=clock.now()),
+            lambda tx: void_payout_file.propose(
+                tx, file.id, is_refused=is_refused, reason=reason, actor=_HAWA, now=clock.now()
+            ),
         )
         await self._second(database, proposal)
 

@@ -15,30 +15,30 @@ from malipo.bank import (
     add_payer_account,
     approve,
     decide_exception,
-    gather,
+    gather_payout_file,
     import_statement,
     match_lines,
     proposals,
-    void,
+    void_payout_file,
     withdraw_statement,
 )
 from malipo.bank.decide_exception import BankAction, Decided, LineTerms
-from malipo.bank.gather import GatheredFile
+from malipo.bank.gather_payout_file import GatheredFile
 from malipo.bank.import_statement import BankImport
 from malipo.bank.match_lines import MatchingSummary
 from malipo.bank.payer_account import PayerAccount
 from malipo.bank.payout_file import PayoutFile
-from malipo.bank.read_file import read_file
+from malipo.bank.read_statement import read_file
 from malipo.bank.store import checks, lines, payer_accounts
 from malipo.bank.store.lines import BankException
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.payments.check import transactions as transactions_check
 from malipo.settlement.bank_account import BankAccount
+from malipo.settlement.fee_and_minimum import LARGEST_AMOUNT
 from malipo.settlement.settlement import Settlement
 from malipo.settlement.settlement_request import settlement_request_of
 from malipo.settlement.store import settlements
-from malipo.settlement.terms import LARGEST_AMOUNT
 from malipo.validation.fields import Fields
 from malipo_simulator.bank.bank import Bank, TakenFile
 from malipo_simulator.bank.statement_formats import FORMATS
@@ -84,7 +84,7 @@ class BankDesk:
 
     async def gather(self, by: Actor = ASHA) -> GatheredFile:
         async with self.database.begin() as tx:
-            return await gather.gather(tx, self.bank.account, actor=by, now=self.now)
+            return await gather_payout_file.gather(tx, self.bank.account, actor=by, now=self.now)
 
     async def approve(self, name: str, by: Actor = JUMA, *, seen: str | None = None) -> Proposal:
         async with self.database.begin() as tx:
@@ -100,7 +100,7 @@ class BankDesk:
 
     async def file(self, name: str) -> PayoutFile:
         async with self.database.read() as connection:
-            return await gather.get_file(connection, name)
+            return await gather_payout_file.get_file(connection, name)
 
     async def approved(self, *amounts: int) -> tuple[PayoutFile, list[Settlement]]:
         """A file with settlements of these amounts, approved."""
@@ -111,7 +111,7 @@ class BankDesk:
 
     async def download(self, name: str, by: Actor = JUMA) -> bytes:
         async with self.database.begin() as tx:
-            return (await gather.download(tx, name, actor=by, now=self.now)).content
+            return (await gather_payout_file.download(tx, name, actor=by, now=self.now)).content
 
     async def hand_in(self, name: str, day: date | None = None) -> TakenFile:
         return self.bank.take(await self.download(name), day or self.today)
@@ -152,11 +152,13 @@ class BankDesk:
     async def void(self, name: str, *, refused: str | None = None, by: Actor = ASHA) -> Proposal:
         async with self.database.begin() as tx:
             reason = refused or "We have looked through the statements"
-            return await void.propose(tx, name, is_refused=refused is not None, reason=reason, actor=by, now=self.now)
+            return await void_payout_file.propose(
+                tx, name, is_refused=refused is not None, reason=reason, actor=by, now=self.now
+            )
 
     async def refuse(self, name: str, *keys: str, by: Actor = ASHA) -> Proposal:
         async with self.database.begin() as tx:
-            return await void.propose_refusal(tx, name, keys, reason=WHY, actor=by, now=self.now)
+            return await void_payout_file.propose_refusal(tx, name, keys, reason=WHY, actor=by, now=self.now)
 
     async def withdraw(self, statement_id: str, by: Actor = ASHA) -> Proposal:
         async with self.database.begin() as tx:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from malipo.bank import approve, import_statement
-from malipo.bank.read_file import read_file
+from malipo.bank.read_statement import read_file
 from malipo.bank.store import payer_accounts
 from malipo_simulator.bank.statement_formats import FORMATS
 from tests.bank.bank_desk import WITHOUT_LIMIT, BankDesk

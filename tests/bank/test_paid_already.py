@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from malipo.bank import void
+from malipo.bank import void_payout_file
 from malipo.bank.payout_file import PayoutFile
 from malipo.errors import Conflict
 from malipo.ledger.bookings import BookingKind, book
@@ -209,7 +209,7 @@ async def test_who_approves_a_void_sees_who_has_imported_the_statements(desk: Ba
     done = await desk.bring(monday, monday + 3 * DAY, by=NEEMA)
     proposal = await desk.void(file.id)
     async with desk.database.read() as connection:
-        [row] = (await void.facts(connection, proposal)).rows
+        [row] = (await void_payout_file.facts(connection, proposal)).rows
     assert (row["statement"], row["imported_by"]) == (done.statement.id, NEEMA.name)
     assert (row["begins_on"], row["ends_on"]) == (str(monday), str(monday + 3 * DAY))
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.bank.payer_account import PayerAccount, check
-from malipo.bank.read_file import NotImported, ReadStatement, read_file
+from malipo.bank.read_statement import NotImported, ReadStatement, read_file
 from malipo.bank.statement import (
     BankImportRefusal,
     BankRowProblem,

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from malipo.bank.store.lines import BankException
-from malipo.bank.void import ACTS
+from malipo.bank.void_payout_file import ACTS
 from malipo.errors import Conflict, Forbidden, Refusal
 from malipo.ledger.bookings import Booking, BookingKind, book
 from malipo.settlement.settlement import Settlement
 from malipo_simulator.bank.statement_formats import FORMATS
 from tests.bank.bank_desk import WHY, BankDesk
-from tests.bank.test_match import UNKNOWN_KEY
+from tests.bank.test_line_meaning import UNKNOWN_KEY
 from tests.operators.booking_steps import ASHA, JUMA, NEEMA
 
 DAY = timedelta(days=1)

@@ -7,8 +7,8 @@ from malipo import clock
 from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.ledger.bookings import BookingKind, book
+from malipo.settlement.fee_and_minimum import LARGEST_AMOUNT
 from malipo.settlement.settlement_request import settlement_request_of
-from malipo.settlement.terms import LARGEST_AMOUNT
 from malipo.validation.fields import Fields
 from malipo_simulator.bank.bank import Bank
 from malipo_simulator.bank.statement_formats import FORMATS

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from malipo import clock
-from malipo.approvals import service_limits
+from malipo.approvals import operator_limits
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.settings import Settings
@@ -58,7 +58,7 @@ async def test_a_day_that_only_the_process_sees_gives_nobody_another_amount(
 ) -> None:
     async with database.begin() as tx:
         settings = Settings(operator_second_factor="optional")
-        await service_limits.note(tx, settings, actor=Actor("malipo", "service"), now=clock.now())
+        await operator_limits.note(tx, settings, actor=Actor("malipo", "service"), now=clock.now())
     before = (await database_facts.wallet(database, merchant.id))[0]
     for hours in (0, 25, -25):
         terminal = LyingClock(database_url, tmp_path, hours)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from malipo.db import Database
-from malipo.merchants import manage_people, stop_links
+from malipo.merchants import bank_account_stop_links, manage_people
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
@@ -55,7 +55,7 @@ async def test_the_link_of_a_notice_works_once_and_opening_it_changes_nothing(
     async with database.read() as connection:
         assert link.encode() not in bytes(await connection.fetchval("SELECT hash FROM stop_links"))
         for _ in range(3):
-            assert (await stop_links.find(connection, link, now=times.now)) == (
+            assert (await bank_account_stop_links.find(connection, link, now=times.now)) == (
                 merchant.id,
                 ACCOUNT.id,
                 neema.email,
@@ -63,8 +63,8 @@ async def test_the_link_of_a_notice_works_once_and_opening_it_changes_nothing(
             )
 
     async with database.begin() as tx:
-        used = await stop_links.use(tx, link, now=times.now)
-        again = await stop_links.use(tx, link, now=times.now)
+        used = await bank_account_stop_links.use(tx, link, now=times.now)
+        again = await bank_account_stop_links.use(tx, link, now=times.now)
 
     assert (used is not None, again) == (True, None)
 
@@ -77,8 +77,11 @@ async def test_a_link_is_good_for_30_days(database: Database, merchant: Merchant
     link = text_of(server.inbox.mails[0]).split("/dashboard/stop?token=")[1].split()[0]
 
     async with database.read() as connection:
-        assert await stop_links.find(connection, link, now=times.now + timedelta(days=30, seconds=-1)) is not None
-        assert await stop_links.find(connection, link, now=times.now + timedelta(days=30)) is None
+        assert (
+            await bank_account_stop_links.find(connection, link, now=times.now + timedelta(days=30, seconds=-1))
+            is not None
+        )
+        assert await bank_account_stop_links.find(connection, link, now=times.now + timedelta(days=30)) is None
 
 
 @pytest.mark.parametrize(

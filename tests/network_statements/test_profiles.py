@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from malipo.network_statements.chain import Chain
+from malipo.network_statements.adds_up import Chain
 from malipo.network_statements.heading import StatementHeading
 from malipo.network_statements.profile import built_in
 from malipo.network_statements.read_statement import StatementReader, UnknownLayout, read_statement

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from malipo.network_statements.chain import Chain
+from malipo.network_statements.adds_up import Chain
 from malipo.network_statements.profile import built_in
 from malipo.network_statements.read_statement import StatementReader, read_statement
 from malipo.network_statements.statement_line import LineKind, StatementLine

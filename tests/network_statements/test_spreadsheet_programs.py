@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from openpyxl import Workbook
 
+from malipo.network_statements.adds_up import Chain
 from malipo.network_statements.cell_values import times
-from malipo.network_statements.chain import Chain
 from malipo.network_statements.heading import StatementHeading
 from malipo.network_statements.profile import built_in
 from malipo.network_statements.read_statement import StatementReader, read_statement

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from malipo.pay_pages.misses import Misses, TooManyMisses
+from malipo.pay_pages.link_guesses import Misses, TooManyMisses
 from malipo.pay_pages.page_turns import PageTurns, TooManyPages
 
 

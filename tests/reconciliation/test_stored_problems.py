@@ -3,7 +3,7 @@
 import pytest
 
 from malipo.errors import Code, Problem
-from malipo.network_statements.chain import ChainProblem
+from malipo.network_statements.adds_up import ChainProblem
 from malipo.reconciliation.statements import stored_problems
 from malipo.reconciliation.statements.statement_file import FileProblem
 from malipo.reconciliation.statements.stored_problems import problem_of, stored_text

@@ -19,11 +19,11 @@ from malipo.settlement.bank_account import BankAccount, BankAccountStatus
 from malipo.settlement.bank_outcomes import BankReturn, Debit
 from malipo.settlement.cancel import SettlementCancellation
 from malipo.settlement.create import MadeSettlement
+from malipo.settlement.fee_and_minimum import LARGEST_AMOUNT
 from malipo.settlement.payout_files import Written
 from malipo.settlement.settlement import Settlement
 from malipo.settlement.settlement_request import SettlementRequest, settlement_request_of
 from malipo.settlement.store import bank_accounts, settlements
-from malipo.settlement.terms import LARGEST_AMOUNT
 from malipo.validation.fields import Fields
 from tests.conftest import Merchant
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from malipo.network_statements.chain import Chain
+from malipo.network_statements.adds_up import Chain
 from malipo.network_statements.profile import built_in
 from malipo.network_statements.read_statement import read_statement
 from malipo.network_statements.statement_line import StatementLine

@@ -8,8 +8,8 @@ from typing import Any
 from malipo import money
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
-from malipo.bank import gather, void
-from malipo.bank.gather import MOST_LINES, Download, GatheredFile
+from malipo.bank import gather_payout_file, void_payout_file
+from malipo.bank.gather_payout_file import MOST_LINES, Download, GatheredFile
 from malipo.bank.payout_file import FileLine, PayoutFile
 from malipo.bank.store import payout_files as store
 from malipo.cli.bank.words import APPROVE_AT
@@ -68,7 +68,7 @@ def _gather(arguments: argparse.Namespace, settings: Settings) -> int:
         raise Invalid("--most must be at least 1.")
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> GatheredFile:
-        return await gather.gather(tx, arguments.account, limit=arguments.most, actor=actor, now=now)
+        return await gather_payout_file.gather(tx, arguments.account, limit=arguments.most, actor=actor, now=now)
 
     found = write(arguments, settings, act)
     file = found.file
@@ -107,7 +107,7 @@ def _files(arguments: argparse.Namespace, settings: Settings) -> int:
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> tuple[PayoutFile, list[FileLine]]:
         async with database.snapshot() as connection:
-            file = await gather.get_file(connection, arguments.file)
+            file = await gather_payout_file.get_file(connection, arguments.file)
             return file, await store.find_lines(connection, file.id, all_=True)
 
     file, lines = with_database(settings, act)
@@ -138,7 +138,7 @@ def _download(arguments: argparse.Namespace, settings: Settings) -> int:
         raise Invalid(f"There is no folder {str(folder)!r}.")
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> Download:
-        return await gather.download(tx, arguments.file, actor=actor, now=now)
+        return await gather_payout_file.download(tx, arguments.file, actor=actor, now=now)
 
     found = write(arguments, settings, act)
     path = folder / found.name
@@ -151,7 +151,7 @@ def _download(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _void(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> Proposal:
-        return await void.propose(
+        return await void_payout_file.propose(
             tx, arguments.file, is_refused=arguments.refused, reason=arguments.reason, actor=actor, now=now
         )
 
@@ -160,7 +160,7 @@ def _void(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _refuse(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> Proposal:
-        return await void.propose_refusal(
+        return await void_payout_file.propose_refusal(
             tx, arguments.file, arguments.transfers, reason=arguments.reason, actor=actor, now=now
         )
 

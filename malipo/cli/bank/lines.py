@@ -4,7 +4,7 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from malipo.approvals.service_limits import with_limits
+from malipo.approvals.operator_limits import with_limits
 from malipo.audit_log.actor import Actor
 from malipo.bank import decide_exception
 from malipo.bank.decide_exception import BOOKED_TO, BankAction, Decided, LineTerms

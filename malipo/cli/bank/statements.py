@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 
 from malipo import money
-from malipo.approvals.service_limits import with_limits
+from malipo.approvals.operator_limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.bank import withdraw_statement
 from malipo.bank.import_statement import BankImport, import_statement
 from malipo.bank.match_lines import MatchingSummary
 from malipo.bank.payer_account import PayerAccount
-from malipo.bank.read_file import read_file
+from malipo.bank.read_statement import read_file
 from malipo.bank.statement import StoredStatement
 from malipo.bank.store import payer_accounts
 from malipo.bank.store import statements as store

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from malipo import money
-from malipo.approvals.service_limits import with_limits
+from malipo.approvals.operator_limits import with_limits
 from malipo.db import Conn
 from malipo.errors import Refusal
 from malipo.merchants.store import merchants

@@ -8,7 +8,7 @@ from typing import Any
 from malipo import money
 from malipo.approvals import booking_approval
 from malipo.approvals.booking_approval import BookingResult, NotProposed, ProposedBooking
-from malipo.approvals.service_limits import with_limits
+from malipo.approvals.operator_limits import with_limits
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import add_alone
 from malipo.cli.database import with_database, write

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from malipo.approvals.service_limits import with_limits
+from malipo.approvals.operator_limits import with_limits
 from malipo.audit_log.actor import Actor
 from malipo.cli.database import with_database
 from malipo.cli.exceptions.words import row_of

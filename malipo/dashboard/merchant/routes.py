@@ -24,7 +24,6 @@ from malipo.dashboard.merchant import (
     server_sent_events,
     sessions,
     settings,
-    statement_file,
     stop_bank_account,
     transaction_csv,
     transaction_detail,
@@ -32,6 +31,7 @@ from malipo.dashboard.merchant import (
     transaction_xlsx,
     vouch,
     wallet,
+    wallet_statement_file,
     webhooks,
 )
 from malipo.dashboard.merchant.batches import batch_detail, batch_list, decide, draft_pages, retry_failed_items, upload
@@ -80,8 +80,8 @@ PAGES = [
     MerchantPage("GET", "/dashboard/live", server_sent_events.stream, Right.READ),
     MerchantPage("GET", "/dashboard", overview.show, Right.READ),
     MerchantPage("GET", "/dashboard/wallet", wallet.show, Right.READ),
-    MerchantPage("GET", "/dashboard/wallet.csv", statement_file.send_csv, Right.READ),
-    MerchantPage("GET", "/dashboard/wallet.xlsx", statement_file.send_xlsx, Right.READ),
+    MerchantPage("GET", "/dashboard/wallet.csv", wallet_statement_file.send_csv, Right.READ),
+    MerchantPage("GET", "/dashboard/wallet.xlsx", wallet_statement_file.send_xlsx, Right.READ),
     MerchantPage("GET", "/dashboard/wallet/print", wallet.show_paper, Right.READ),
     MerchantPage("GET", "/dashboard/invoices", invoices.show, Right.READ),
     MerchantPage("GET", "/dashboard/invoices.csv", invoices.send_csv, Right.READ),

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from malipo.dashboard import render
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
-from malipo.merchants import stop_links
+from malipo.merchants import bank_account_stop_links
 from malipo.merchants.store import merchants
 from malipo.settlement.bank_account import named_account
 from malipo.settlement.manage_bank_accounts import stop_by_link
@@ -35,7 +35,7 @@ async def _page(request: MerchantRequest, link: str) -> Response:
     now = request.parts.clock()
 
     async def find(connection: Conn) -> tuple[object, str] | None:
-        found = await stop_links.find(connection, link, now=now)
+        found = await bank_account_stop_links.find(connection, link, now=now)
         account = None if found is None else await bank_accounts.get_with_id(connection, found.bank_account_id)
         if account is None or not account.may_be_stopped:
             return None

@@ -1,4 +1,4 @@
-"""The wallet: its balance, and its statement on the screen and for printing. As a file: `statement_file.py`.
+"""The wallet: its balance, and its statement on the screen and for printing. As a file: `wallet_statement_file.py`.
 
 Lines are numbered without gaps and their amounts never change, so pages go by number, and a printed page stays true.
 """
@@ -13,8 +13,8 @@ from malipo.clock import ZONE
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant.date_presets import presets
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.dashboard.merchant.statement_days import StatementDays, days_in
-from malipo.dashboard.merchant.statement_words import group_sentence, line_sentence
+from malipo.dashboard.merchant.wallet_statement_days import StatementDays, days_in
+from malipo.dashboard.merchant.wallet_statement_words import group_sentence, line_sentence
 from malipo.db import Conn
 from malipo.ledger.period_statement import PeriodLine, PeriodSums
 from malipo.ledger.store import period_statement, wallets

@@ -20,7 +20,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Code, Problem, Refusal
 from malipo.floats.note_readings import note_closing
 from malipo.ledger.store.closed_days import first_open_day
-from malipo.network_statements.chain import Chain
+from malipo.network_statements.adds_up import Chain
 from malipo.network_statements.heading import StatementHeading
 from malipo.network_statements.profile import StatementProfile
 from malipo.network_statements.read_statement import read_statement

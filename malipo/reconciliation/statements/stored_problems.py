@@ -8,7 +8,7 @@ import re
 from functools import cache
 
 from malipo.errors import Code, Problem
-from malipo.network_statements.chain import ChainProblem
+from malipo.network_statements.adds_up import ChainProblem
 from malipo.reconciliation.statements.statement_file import FileProblem
 
 # Never change these: stored rows could not be parsed any more.

@@ -3,7 +3,7 @@
 from tests.faults.fault import Fault
 
 _CELLS = ("network_statements/test_cell_values.py",)
-_CHAIN = ("network_statements/test_chain.py",)
+_CHAIN = ("network_statements/test_adds_up.py",)
 _FILES = ("network_statements/test_golden_files.py",)
 
 FAULTS = (

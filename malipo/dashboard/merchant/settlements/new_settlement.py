@@ -26,10 +26,10 @@ from malipo.payments import idempotency
 from malipo.payments.idempotency import KeyReused
 from malipo.restore.installation import IntakeClosed
 from malipo.settlement.bank_account import BankAccount, default_account
+from malipo.settlement.fee_and_minimum import LARGEST_AMOUNT, whole_amount
 from malipo.settlement.settlement_request import SettlementRequest, settlement_request_of
 from malipo.settlement.store import bank_accounts, settlements
 from malipo.settlement.store.settlements import UsedKey
-from malipo.settlement.terms import LARGEST_AMOUNT, whole_amount
 from malipo.validation.fields import Fields
 from malipo.validation.typed_values import amount_of
 

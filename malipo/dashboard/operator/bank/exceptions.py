@@ -10,7 +10,7 @@ from starlette.responses import Response
 from malipo.approvals.act_rules import BANK_LINES
 from malipo.bank import decide_exception, match_lines
 from malipo.bank.decide_exception import BOOKED_TO, BankAction, Decided, LineTerms
-from malipo.bank.match import BookingFact
+from malipo.bank.line_meaning import BookingFact
 from malipo.bank.match_lines import MatchingSummary
 from malipo.bank.payer_account import PayerAccount
 from malipo.bank.store import lines as store

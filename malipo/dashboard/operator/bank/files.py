@@ -8,8 +8,8 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from malipo.approvals.act_rules import Act
-from malipo.bank import add_payer_account, gather, void
-from malipo.bank.gather import MOST_LINES, Download
+from malipo.bank import add_payer_account, gather_payout_file, void_payout_file
+from malipo.bank.gather_payout_file import MOST_LINES, Download
 from malipo.bank.payer_account import PayerAccount
 from malipo.bank.payout_file import FileLine, PayoutFile
 from malipo.bank.store import payer_accounts
@@ -93,7 +93,7 @@ async def gather_file(request: OperatorRequest) -> Response:
     try:
         found = await write_apart(
             request,
-            lambda tx: gather.gather(
+            lambda tx: gather_payout_file.gather(
                 tx, form.text("account"), limit=most, actor=request.actor, now=request.parts.clock()
             ),
         )
@@ -113,7 +113,7 @@ async def download(request: OperatorRequest) -> Response:
     id_, now = id_in(request, "file"), request.parts.clock()
     try:
         found: Download = await request.parts.queries.write(
-            lambda tx: gather.download(tx, id_, actor=request.actor, now=now)
+            lambda tx: gather_payout_file.download(tx, id_, actor=request.actor, now=now)
         )
     except Refusal as refusal:
         return await _refused(request, id_, refusal)
@@ -127,7 +127,9 @@ async def propose_void(request: OperatorRequest) -> Response:
     is_refused, reason = form.text("why") == "refused", " ".join(form.text("reason").split())
     try:
         await request.parts.queries.write(
-            lambda tx: void.propose(tx, id_, is_refused=is_refused, reason=reason, actor=request.actor, now=now)
+            lambda tx: void_payout_file.propose(
+                tx, id_, is_refused=is_refused, reason=reason, actor=request.actor, now=now
+            )
         )
     except Refusal as refusal:
         return await _refused(request, id_, refusal, form.values())
@@ -141,7 +143,7 @@ async def propose_refusal(request: OperatorRequest) -> Response:
     chosen = form.all("transfer") or form.text("transfers").split()
     try:
         await request.parts.queries.write(
-            lambda tx: void.propose_refusal(tx, id_, chosen, reason=reason, actor=request.actor, now=now)
+            lambda tx: void_payout_file.propose_refusal(tx, id_, chosen, reason=reason, actor=request.actor, now=now)
         )
     except Refusal as refusal:
         return await _refused(request, id_, refusal, form.values())
@@ -164,7 +166,7 @@ async def page(
     values: Mapping[str, str] | None = None,
 ) -> Response:
     async def find(connection: Conn) -> _Page:
-        file = await gather.get_file(connection, file_id)
+        file = await gather_payout_file.get_file(connection, file_id)
         lines = await store.find_lines(connection, file.id, all_=True)
         of_lines = await settlements.find(connection, [each.settlement_id for each in lines])
         return _Page(

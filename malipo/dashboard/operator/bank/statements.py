@@ -13,7 +13,7 @@ from malipo.approvals.act_rules import Act
 from malipo.bank import withdraw_statement
 from malipo.bank.import_statement import BankImport, get_statement, import_statement
 from malipo.bank.payer_account import PayerAccount
-from malipo.bank.read_file import NotImported, ReadStatement, read_file
+from malipo.bank.read_statement import NotImported, ReadStatement, read_file
 from malipo.bank.statement import BankImportRefusal, StoredStatement, what_is_wrong
 from malipo.bank.store import lines, payer_accounts
 from malipo.bank.store import statements as store
@@ -21,7 +21,7 @@ from malipo.bank.store.lines import ShownLine
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.operator.bank.our_accounts import PATH as BANK
 from malipo.dashboard.operator.own_connection import write_apart
-from malipo.dashboard.operator.reconciliation.kept_files import KeptFile, KeptFiles, NotKept, safe_name
+from malipo.dashboard.operator.reconciliation.pending_uploads import KeptFile, KeptFiles, NotKept, safe_name
 from malipo.dashboard.operator.reconciliation.receive_file import MOST_MEGABYTES, StatementFileTooLarge, receive
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.waiting_acts import WaitingAct, find_waiting

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
 from malipo.dashboard.operator.reconciliation import column_mapping, run_import, statement_preview
-from malipo.dashboard.operator.reconciliation.kept_files import FileDescription, KeptFiles, NotKept, safe_name
+from malipo.dashboard.operator.reconciliation.pending_uploads import FileDescription, KeptFiles, NotKept, safe_name
 from malipo.dashboard.operator.reconciliation.receive_file import MOST_MEGABYTES, StatementFileTooLarge, receive
 from malipo.dashboard.operator.reconciliation.statement_preview import StatementPreview
 from malipo.dashboard.operator.reconciliation.statements import CHANNELS, PATH

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 from malipo.dashboard import csrf
 from malipo.dashboard.file_upload import BrokenForm, Part, parts_of
 from malipo.dashboard.forms import Form
-from malipo.dashboard.operator.reconciliation.kept_files import KeptFiles
+from malipo.dashboard.operator.reconciliation.pending_uploads import KeptFiles
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.errors import Invalid
 

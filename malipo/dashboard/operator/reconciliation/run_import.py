@@ -7,7 +7,7 @@ from pathlib import Path
 
 from malipo.audit_log.actor import Actor
 from malipo.clock import Clock
-from malipo.dashboard.operator.reconciliation.kept_files import FileDescription
+from malipo.dashboard.operator.reconciliation.pending_uploads import FileDescription
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Database
 from malipo.network_statements.profile import StatementProfile

@@ -6,7 +6,7 @@ import pytest
 
 from malipo import clock
 from malipo.app.assemble import Service
-from malipo.approvals import service_limits
+from malipo.approvals import operator_limits
 from malipo.approvals.store import OperatorLimits
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -24,7 +24,7 @@ SERVICE = Actor("malipo", "service")
 async def begin(database: Database, **settings: Any) -> bool:
     """The service begins with these settings."""
     async with database.begin() as tx:
-        return await service_limits.note(tx, Settings(**settings), actor=SERVICE, now=clock.now())
+        return await operator_limits.note(tx, Settings(**settings), actor=SERVICE, now=clock.now())
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_stricter_of_both_counts(
 ) -> None:
     settings = Settings(booking_approval_amount=own[0], operator_second_factor=own[1])
     kept = None if noted is None else OperatorLimits(booking_approval_amount=noted[0], second_factor=noted[1])
-    found = service_limits.stricter(settings, kept)
+    found = operator_limits.stricter(settings, kept)
     assert (found.booking_approval_amount, found.operator_second_factor) == expected
 
 
@@ -54,7 +54,7 @@ async def test_a_command_credits_by_itself_only_where_the_service_does(
     """It is so unless it is set: a command whose environment lacks it must not credit."""
     await begin(database, credit_by_itself=noted)
     async with database.read() as connection:
-        found = await service_limits.with_limits(connection, Settings(credit_by_itself=own))
+        found = await operator_limits.with_limits(connection, Settings(credit_by_itself=own))
     assert found.credit_by_itself is (own and noted)
 
 
@@ -87,9 +87,9 @@ async def test_the_service_notes_its_limits_and_the_audit_log_keeps_a_change(
     service: Service, database: Database
 ) -> None:
     await service.health.monitor.look()
-    await service_limits.note_at_start(database, service.settings, service.health.monitor.schema, clock=service.clock)
+    await operator_limits.note_at_start(database, service.settings, service.health.monitor.schema, clock=service.clock)
     async with database.read() as connection:
-        settings = await service_limits.with_limits(connection, Settings(booking_approval_amount=10**15))
+        settings = await operator_limits.with_limits(connection, Settings(booking_approval_amount=10**15))
     assert settings.booking_approval_amount == service.settings.booking_approval_amount
 
     own = {"operator_second_factor": service.settings.operator_second_factor}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malipo import money
-from malipo.network_statements.chain import Chain
+from malipo.network_statements.adds_up import Chain
 from malipo.network_statements.heading import StatementHeading
 from malipo.network_statements.statement_line import LineKind, StatementLine
 from malipo.words.say import say

@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from malipo.api import receipts
-from malipo.api.log_reads import LogReads
 from malipo.api.parts import ApiParts
+from malipo.api.receipt_log_reads import LogReads
 from malipo.db.queries import Queries
 from malipo.errors import Unavailable
 from tests.payments.payment_steps import PaymentSteps

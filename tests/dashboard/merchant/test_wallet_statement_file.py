@@ -19,8 +19,8 @@ from malipo import clock
 from malipo.app.assemble import Service, assemble
 from malipo.clock import ZONE
 from malipo.dashboard.language import Translator
-from malipo.dashboard.merchant.statement_days import days_in
-from malipo.dashboard.merchant.statement_file import StatementBook, StatementHead
+from malipo.dashboard.merchant.wallet_statement_days import days_in
+from malipo.dashboard.merchant.wallet_statement_file import StatementBook, StatementHead
 from malipo.db import Database
 from malipo.http.accept_language import Language
 from malipo.ledger.bookings import BookingKind, book

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from malipo.accounts.tokens import hash_of, make_secret
 from malipo.db import Conn, Tx
-from malipo.merchants.store import stop_links
-from malipo.merchants.store.stop_links import StopLink
+from malipo.merchants.store import bank_account_stop_links
+from malipo.merchants.store.bank_account_stop_links import StopLink
 from malipo.messages.message import Message
 from malipo.messages.store import messages
 
@@ -26,15 +26,15 @@ async def link_of_message(tx: Tx, message: Message, *, now: datetime) -> tuple[s
         return None
     link, expires_at = make_secret("msl_"), now + LIFE
     stop = StopLink(message.merchant_id, str(bank_account), message.recipient.address, message.recipient.name)
-    await stop_links.insert(tx, hash_of(link), stop, message_id=message.id, now=now, expires_at=expires_at)
+    await bank_account_stop_links.insert(tx, hash_of(link), stop, message_id=message.id, now=now, expires_at=expires_at)
     return link, expires_at
 
 
 async def find(connection: Conn, link: str, *, now: datetime) -> StopLink | None:
     """The bank account that a link can stop, and whom it was sent to. None if it was used or is too old."""
-    return await stop_links.find(connection, hash_of(link), now=now)
+    return await bank_account_stop_links.find(connection, hash_of(link), now=now)
 
 
 async def use(tx: Tx, link: str, *, now: datetime) -> StopLink | None:
     """Use a link up, in the commit that stops the account, with all others to the same person for the same account."""
-    return await stop_links.use(tx, hash_of(link), now=now)
+    return await bank_account_stop_links.use(tx, hash_of(link), now=now)

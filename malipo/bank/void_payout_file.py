@@ -14,7 +14,7 @@ from malipo.approvals.moved_alone import require_operator
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.bank import gather, proposals
+from malipo.bank import gather_payout_file, proposals
 from malipo.bank.payout_file import FileAct, FileLine, FileRefusal, PayoutFile, why_not_void
 from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import payer_accounts, statements
@@ -44,7 +44,7 @@ async def propose(tx: Tx, name: str, *, is_refused: bool, reason: str, actor: Ac
     """`reason` is the bank's refusal with the file's MsgId, or says what was looked at."""
     require_operator(actor)
     await payer_accounts.lock(tx)
-    file, reason = await gather.get_file(tx, name), proposals.require_reason(reason)
+    file, reason = await gather_payout_file.get_file(tx, name), proposals.require_reason(reason)
     await _require_unpaid(tx, file, is_refused=is_refused, reason=reason)
     terms = VoidTerms(is_refused=is_refused)
     amount = sum(each.net_amount for each in await _open(tx, file))
@@ -54,7 +54,7 @@ async def propose(tx: Tx, name: str, *, is_refused: bool, reason: str, actor: Ac
 
 
 async def facts(connection: Conn, proposal: Proposal) -> ShownTerms:
-    file = await gather.get_file(connection, proposal.subject)
+    file = await gather_payout_file.get_file(connection, proposal.subject)
     terms = proposal.terms_as(VoidTerms)
     open_ = await _open(connection, file)
     return ShownTerms(
@@ -93,7 +93,7 @@ async def _statements_of(connection: Conn, file: PayoutFile) -> list[Mapping[str
 
 
 async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
-    file = await gather.get_file(tx, proposal.subject)
+    file = await gather_payout_file.get_file(tx, proposal.subject)
     terms = proposal.terms_as(VoidTerms)
     await _require_unpaid(tx, file, is_refused=terms.is_refused, reason=proposal.reason)
     open_ = await _open(tx, file)
@@ -113,7 +113,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
 
 
 async def _require_unpaid(tx: Tx, file: PayoutFile, *, is_refused: bool, reason: str) -> None:
-    gather.require_allowed(file, FileAct.VOID)
+    gather_payout_file.require_allowed(file, FileAct.VOID)
     assert file.approved_at is not None
     of_file = await settlements.find_of_file(tx, file.id)
     is_paid = any(each.completed_at is not None for each in of_file) or await store.is_on_a_statement(tx, file)
@@ -142,7 +142,7 @@ async def propose_refusal(
     """Propose that the bank has refused these transfers of a file, as its answer lists them, by key or reference."""
     require_operator(actor)
     await payer_accounts.lock(tx)
-    file, reason = await gather.get_file(tx, name), proposals.require_reason(reason)
+    file, reason = await gather_payout_file.get_file(tx, name), proposals.require_reason(reason)
     lines = await _lines_named(tx, file, keys)
     await _require_open(tx, file, lines)
     terms = RefusalTerms(settlement_ids=tuple(each.settlement_id for each in lines))
@@ -153,7 +153,7 @@ async def propose_refusal(
 
 
 async def refusal_facts(connection: Conn, proposal: Proposal) -> ShownTerms:
-    file = await gather.get_file(connection, proposal.subject)
+    file = await gather_payout_file.get_file(connection, proposal.subject)
     ids = proposal.terms_as(RefusalTerms).settlement_ids
     lines = [each for each in await store.find_lines(connection, file.id) if each.settlement_id in ids]
     rows = [
@@ -164,7 +164,7 @@ async def refusal_facts(connection: Conn, proposal: Proposal) -> ShownTerms:
 
 
 async def apply_refusal(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
-    file = await gather.get_file(tx, proposal.subject)
+    file = await gather_payout_file.get_file(tx, proposal.subject)
     ids = proposal.terms_as(RefusalTerms).settlement_ids
     lines = [each for each in await store.find_lines(tx, file.id) if each.settlement_id in ids]
     await _require_open(tx, file, lines)
@@ -198,7 +198,7 @@ async def _lines_named(tx: Tx, file: PayoutFile, names: Sequence[str]) -> list[F
 
 async def _require_open(tx: Tx, file: PayoutFile, lines: Sequence[FileLine]) -> None:
     """Refuse if one of these has ended, or if a line of the bank is perhaps of it."""
-    gather.require_allowed(file, FileAct.REFUSE)
+    gather_payout_file.require_allowed(file, FileAct.REFUSE)
     open_ = {each.id for each in await _open(tx, file)}
     known = await settlements.find(tx, [each.settlement_id for each in lines])
     paid = await debits.find_perhaps_paid(tx, [each.at_bank for each in known])

@@ -17,8 +17,8 @@ from malipo.dashboard.file_names import attachment
 from malipo.dashboard.language import Translator
 from malipo.dashboard.merchant import workbook_file
 from malipo.dashboard.merchant.request import MerchantRequest
-from malipo.dashboard.merchant.statement_days import StatementDays, days_in
-from malipo.dashboard.merchant.statement_words import group_sentence, line_sentence
+from malipo.dashboard.merchant.wallet_statement_days import StatementDays, days_in
+from malipo.dashboard.merchant.wallet_statement_words import group_sentence, line_sentence
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.ledger.period_statement import PeriodLine, PeriodSums, Sums
 from malipo.ledger.statement import COLUMNS as API_COLUMNS
