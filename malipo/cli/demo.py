@@ -5,7 +5,7 @@ import base64
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TextIO
 import msgspec
 import uvloop
 
-from malipo import clock, log, money, randomness, tracing
+from malipo import clock, ids, log, money, randomness, tracing
 from malipo.accounts.passwords import Passwords
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
@@ -33,6 +33,9 @@ from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, KeyTerms, Permission, hash_of
 from malipo.merchants.roles import Role
 from malipo.merchants.store import api_keys, merchants, people
+from malipo.operators import login
+from malipo.operators import store as operators
+from malipo.operators.roles import Role as OperatorRole
 from malipo.settings import Settings, demo_settings
 from malipo.settings.environment import BadSettings, read, variable
 from malipo.settings.parsers import is_on_this_machine
@@ -40,6 +43,7 @@ from malipo.settings.parsers import is_on_this_machine
 _MONEY = 5_000_000
 _EMAIL = "demo@malipo.example"
 _APPROVER = "approver@malipo.example"  # Nobody approves what they have made themselves.
+_OPERATORS = ("asha", "juma")
 _ACTOR = Actor("demo", "demo")
 
 
@@ -52,11 +56,18 @@ class _Access:
     password: str
     approver_key: str
     approver_password: str
+    operators: Mapping[str, str]  # their passwords
 
 
 def add_commands(commands: Any) -> None:
     demo = add_command(commands, "demo")
     demo.set_defaults(command=_demo)
+    demo.add_argument(
+        "--operators",
+        action="store_true",
+        help=f"if there is no operator yet, make {' and '.join(_OPERATORS)}, who count as two at once, and print their "
+        "passwords",
+    )
 
 
 def _demo(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -70,7 +81,7 @@ def _demo(arguments: argparse.Namespace, settings: Settings) -> int:
         log.configure(level=settings.log_level, stream=lines)
         print("malipo: PostgreSQL is up", file=sys.stderr)
         with tracing.running(is_on=settings.traces, process="api"):
-            uvloop.run(_Demo(settings, url, lines, began).run())
+            uvloop.run(_Demo(settings, url, lines, began, makes_operators=arguments.operators).run())
     print("malipo: stopped", file=sys.stderr)
     return 0
 
@@ -78,11 +89,12 @@ def _demo(arguments: argparse.Namespace, settings: Settings) -> int:
 class _Demo:
     """PostgreSQL is there; then migrations, the simulated networks, the API and the worker, in this order."""
 
-    def __init__(self, settings: Settings, url: str, lines: TextIO, began: float) -> None:
+    def __init__(self, settings: Settings, url: str, lines: TextIO, began: float, *, makes_operators: bool) -> None:
         self._settings = settings
         self._url = url
         self._lines = lines
         self._began = began
+        self._makes_operators = makes_operators
         self._phones_url = f"http://{settings.host}:{settings.simulator_port}"
         self._base_url = f"http://{settings.host}:{settings.port}"
         self._file = settings.data_dir / "demo.json"
@@ -95,7 +107,9 @@ class _Demo:
             variables = await self._variables(simulator)
             settings = read(variables)
             async with Database.opened(self._url, size=4) as database, database.begin() as tx:
-                access = await _access(tx, settings, _remembered(self._file), clock.now())
+                access = await _access(
+                    tx, settings, _remembered(self._file), clock.now(), makes_operators=self._makes_operators
+                )
                 await book_opening_floats(tx, now=clock.now())
             await simulator_setup.register_callbacks(self._phones_url, self._base_url, settings)
             await children.start(
@@ -165,6 +179,7 @@ class _Demo:
                 "approverKey": access.approver_key,
                 "approverEmail": _APPROVER,
                 "approverPassword": access.approver_password,
+                **{_remembered_as(name): password for name, password in access.operators.items()},
             },
         )
         log_file = self._settings.data_dir / "malipo.log"
@@ -194,7 +209,9 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: datetime) -> _Access:
+async def _access(
+    tx: Tx, settings: Settings, remembered: dict[str, str], now: datetime, *, makes_operators: bool
+) -> _Access:
     """The credentials of an earlier start if they still work, else new ones. The first start creates the merchant
     too."""
     passwords = Passwords()
@@ -221,6 +238,7 @@ async def _access(tx: Tx, settings: Settings, remembered: dict[str, str], now: d
         password,
         await _key(tx, settings, merchant_id, approvers_key, remembered.get("approverKey", ""), now),
         approver_password,
+        await _operators(tx, passwords, remembered, now, makes_them=makes_operators),
     )
 
 
@@ -264,6 +282,30 @@ async def _password(
     return password
 
 
+async def _operators(
+    tx: Tx, passwords: Passwords, remembered: dict[str, str], now: datetime, *, makes_them: bool
+) -> dict[str, str]:
+    """The passwords of an earlier start if they still work. Two operators of whom one has given the other a password
+    are no two people for 72 hours: so the demo, in which no money is real, makes both."""
+    made = {}
+    if makes_them and not await operators.find_operators(tx):
+        for name in _OPERATORS:
+            await operators.insert_operator(tx, ids.mint("opr_", now), name, now=now)
+            await audit_log.append(tx, _ACTOR, "operator.added", now=now, name=name, role=OperatorRole.MANAGER.value)
+            made[name] = _new_password()
+            await login.set_password(tx, name, await passwords.hash(made[name]), actor=_ACTOR, now=now)
+        return made
+    for name in _OPERATORS:
+        password, operator = remembered.get(_remembered_as(name), ""), await operators.find_operator(tx, name)
+        if password and operator and await passwords.is_right(password, operator.password_hash):
+            made[name] = password
+    return made
+
+
+def _remembered_as(operator: str) -> str:
+    return f"operatorPassword.{operator}"
+
+
 def _new_password() -> str:
     """16 small letters and digits in fours: no shell takes a part of it for anything else, and it can be typed."""
     drawn = base64.b32encode(randomness.token_bytes(10)).decode().lower()
@@ -301,11 +343,16 @@ def _save(path: Path, content: bytes) -> None:
 def _welcome(base_url: str, phones_url: str, access: _Access, log_file: Path, seconds: float) -> str:
     day = clock.day_of(clock.now())
     program = "malipo" if Path(sys.argv[0]).name == "malipo" else "./run"  # installed, or from the repository
+    operators_log_in = (
+        "log in as " + ", or as ".join(f"{name} with {password}" for name, password in access.operators.items())
+        if access.operators
+        else f"after {program} operators add NAME, and {program} operators password NAME"
+    )
     return f"""
 malipo is ready ({seconds:.1f} s).
 
   Dashboard  {base_url}/dashboard   log in as {access.email} with {access.password}
-  Operators  {base_url}/operator   after {program} operators add NAME, and {program} operators password NAME
+  Operators  {base_url}/operator   {operators_log_in}
   Phones     {phones_url}   answer the customer's phone here
   Mail       {phones_url}/mail   what people are told by e-mail
   API        {base_url}
