@@ -85,6 +85,7 @@ class ScriptedServer:
         self.unexpected: list[str] = []
         self.was_called = asyncio.Event()
         self.slams_the_door = False  # reset whoever comes, before a word
+        self.said = 0  # replies, to their last byte
         self.poured = 0
         self._connections = 0
         self._queues: dict[str, list[Saying]] = {}
@@ -169,6 +170,7 @@ class ScriptedServer:
             writer.write(reply.sent[start : start + size])
             await writer.drain()
             await asyncio.sleep(reply.pause_seconds)
+        self.said += 1
         if reply.after is After.RESET:
             _reset(writer)
         if reply.after is After.HANG:

@@ -116,21 +116,21 @@ async def test_a_crowd_at_a_closed_door_is_told_so_and_may_come_again(
 async def test_a_call_takes_no_longer_than_the_connector_says(http_client: HttpClient) -> None:
     """A worker holds a payment for that long, and no longer: the steps are slow, and the last one never ends.
 
-    If each step had its own time, the first row would take three seconds more, and the second nearly two.
+    If each step had its own time, the first row would take six seconds more, and the second nearly four.
     """
 
     async def crawl(call: Call, token_seconds: float, reply_seconds: float) -> float:
         async with ScriptedServer.opened() as server:
             server.always(call.entry.line, replace(call.entry.given, delay_seconds=token_seconds))
             server.expect(call.line, replace(call.entry.ended, delay_seconds=reply_seconds), Reply(after=After.HANG))
-            connector = call.connect(server.port, http_client, timeout_seconds=2)
+            connector = call.connect(server.port, http_client, timeout_seconds=4)
             began = asyncio.get_running_loop().time()
             await call.make(connector)
             return asyncio.get_running_loop().time() - began - connector.timeout_seconds
 
-    rows = [(1.4, 1.4), (0.9, 0.0)]
+    rows = [(2.8, 2.8), (1.8, 0.0)]
     over = await asyncio.gather(*(crawl(call, *row) for call in CALLS_WITH_A_TOKEN for row in rows))
-    assert max(over) < 1.5
+    assert max(over) < 3
 
 
 @EACH_NETWORK

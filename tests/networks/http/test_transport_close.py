@@ -102,7 +102,7 @@ async def test_who_gives_up_hangs_up(exchanges: Transport, at: str, is_late: boo
         hung_up.set()
 
     async with listening(serve, tls=authority().server(NAME) if at == "https" else None) as port:
-        call = asyncio.create_task(pay(exchanges, port, at=f"{at}://{NAME}", seconds=0.5 if is_late else PLENTY))
+        call = asyncio.create_task(pay(exchanges, port, at=f"{at}://{NAME}", seconds=3 if is_late else PLENTY))
         await asked.wait()
         if not is_late:
             call.cancel()
@@ -125,7 +125,7 @@ async def test_who_gives_up_before_the_other_side_has_shown_who_it_is_sent_nothi
         hung_up.set()
 
     async with listening(serve) as port:
-        call = asyncio.create_task(pay(exchanges, port, at=f"https://{NAME}", seconds=0.5 if is_late else PLENTY))
+        call = asyncio.create_task(pay(exchanges, port, at=f"https://{NAME}", seconds=3 if is_late else PLENTY))
         await greeted.wait()
         if not is_late:
             call.cancel()
