@@ -22,6 +22,7 @@ from tests.browser.sample_trade import Shop
 from tests.cheap_hash import PASSWORD, cheap_hash
 from tests.conftest import NOBODY, make_merchant, starting, until_ready
 from tests.dashboard.conftest import OPTIONAL
+from tests.reconciliation.close.books import last_to_close
 
 __all__ = ["FINANCE", "PASSWORD", "Yesterday", "at_work"]
 
@@ -57,7 +58,7 @@ class Yesterday:
 @asynccontextmanager
 async def at_work(database: Database, database_url: str, folder: Path) -> AsyncIterator[Yesterday]:
     """A running service after yesterday's trade. The statements of the other networks are imported, and fit."""
-    day = clock.day_of(clock.now()) - timedelta(days=1)
+    day = last_to_close(clock.now())
     merchant = await make_merchant(database, wallet=2_400_000, name="Duka la Mwaloni, Mwanza")
     await Shop(database, merchant, days=1).trade(_at(day, "22:00"))
     async with database.begin() as tx:

@@ -1,7 +1,6 @@
 """docs/operating/database-roles.md: its SQL runs as it stands there, and malipo works with its roles."""
 
 import secrets
-from datetime import timedelta
 from pathlib import Path
 
 import asyncpg
@@ -20,6 +19,7 @@ from tests.cli.database_roles import READING, RIGHTS, RIGHTS_OF_TABLES, ROLES, s
 from tests.conftest import NO_LIMITS, SECRET_KEY, make_merchant, named
 from tests.journeys.operator_commands import malipo
 from tests.payments.payment_steps import PaymentSteps
+from tests.reconciliation.close.books import last_to_close
 from tests.reconciliation.statement_days import ASHA, Statements, line_of
 from tests.reconciliation.test_withdraw_statement import withdraw
 
@@ -102,9 +102,9 @@ async def test_the_app_imports_matches_and_withdraws_statements_and_closes_days(
         await statements_of_it.match()
         assert await steps.status(payment) is Status.COMPLETED
         await withdraw(statements_of_it, loaded.file.id)
-        yesterday = clock.day_of(clock.now()) - timedelta(days=1)
+        day = last_to_close(clock.now())
         async with database.begin() as tx:
-            done = await close_day(tx, yesterday, encryption=Encryption(SECRET_KEY), actor=ASHA, now=clock.now())
+            done = await close_day(tx, day, encryption=Encryption(SECRET_KEY), actor=ASHA, now=clock.now())
         assert isinstance(done, ClosedDay)
 
 

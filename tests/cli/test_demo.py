@@ -8,7 +8,6 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -24,6 +23,7 @@ from malipo.settings import demo_settings
 from tests import fork_server
 from tests.cli.test_child_processes import child, is_alive
 from tests.conftest import Client, Running, free_port, until_ready
+from tests.reconciliation.close.books import last_to_close
 
 # A newcomer's payments, of these phones.
 _PHONES = ("+255754000001", "+255684000001")
@@ -147,10 +147,10 @@ async def _run_the_whole_loop(demo: dict[str, str], folder: Path) -> None:
     """With commands beside the demo and no setting, as the welcome shows it: an operator logs in, imports the networks'
     statements, and closes a day that is over."""
     await _log_in(demo, folder, "asha")
-    yesterday = clock.day_of(clock.now()) - timedelta(days=1)
+    day = last_to_close(clock.now())
     async with aiohttp.ClientSession() as http:
         for name in [*Channel, "CLICKPESA"]:
-            async with http.get(f"{demo['phonesUrl']}/api/statements/{name}?day={yesterday}") as answer:
+            async with http.get(f"{demo['phonesUrl']}/api/statements/{name}?day={day}") as answer:
                 (folder / f"{name}.csv").write_bytes(await answer.read())
     for channel in Channel:
         await _malipo(folder, "statements", "import", f"{channel}.csv", "--channel", channel)
@@ -158,7 +158,7 @@ async def _run_the_whole_loop(demo: dict[str, str], folder: Path) -> None:
     await _malipo(folder, *clickpesa)
     assert "There are no such exceptions." in await _malipo(folder, "exceptions", "list")
     assert "AIRTEL_MONEY" in await _malipo(folder, "floats")
-    assert "is closed. The day adds up." in await _malipo(folder, "close", str(yesterday))
+    assert "is closed. The day adds up." in await _malipo(folder, "close", str(day))
 
 
 async def _pay_a_settlement(client: Client, demo: dict[str, str], folder: Path) -> None:

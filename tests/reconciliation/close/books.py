@@ -20,6 +20,7 @@ from malipo.ledger.store.closed_days import first_open_day
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day
+from malipo.reconciliation.close.business_day import SETTLING_TIME
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.signed_content import ChannelClose, DayClose, OpenReason
 from malipo.reconciliation.close.store.closes import ProposedClose
@@ -37,6 +38,11 @@ Line = tuple[str, int | Decimal, str, str]  # receipt, amount, time of day, kind
 
 def at(day: date, clock_time: str = "12:00") -> datetime:
     return datetime.combine(day, time.fromisoformat(clock_time), clock.ZONE).astimezone(UTC)
+
+
+def last_to_close(now: datetime) -> date:
+    """The last day that can be closed by now: yesterday, but for the first quarter of an hour after midnight."""
+    return clock.day_of(now - SETTLING_TIME) - timedelta(days=1)
 
 
 @dataclass
