@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from malipo import clock
 from malipo.books import store as books
 from malipo.books.chart import CHART, SubAccount
 from malipo.books.entry import Entry, EntryKind
@@ -25,7 +24,9 @@ from malipo.errors import Refusal
 from malipo.invoices.document_words import InvoiceWords
 from malipo.invoices.invoice import Invoice
 from malipo.ledger.check import prepare
-from malipo.month_end import store
+from malipo.month_end import casework_files, store
+from malipo.month_end.bank_reconciliation import find_bank_reconciliation
+from malipo.month_end.cells import Cell, cell, money
 from malipo.month_end.checklist import ArchiveRefusal
 from malipo.month_end.month import Month
 from malipo.month_end.zip_stream import Member, safe_name, zip_pieces
@@ -39,8 +40,6 @@ from malipo.table_files.csv_export import csv_lines
 HEADING = b"malipo: archive of a month 1\n"  # before the list of hashes, so that its signature is for nothing else
 _PIECE = 64 * 1024  # characters that are written at once
 _JOURNALS = {"csv": "journal.csv", "beancount": "journal.beancount", "hledger": "journal.hledger"}
-
-Cell = str | int
 
 
 class ArchiveWords(NamedTuple):
@@ -92,6 +91,9 @@ class _Turnover:
             else:
                 sums[1 if line.amount > 0 else 2] += abs(line.amount)
 
+    def of(self, account: str) -> list[list[int]]:
+        return [sums for each, sums in self.sums.items() if each.account == account]
+
 
 class _Members:
     def __init__(self, connection: Conn, month: Month, words: ArchiveWords, period: Period) -> None:
@@ -126,6 +128,8 @@ class _Members:
         yield Member("settlements.csv", self._settlements())
         async for member in self._invoices():
             yield member
+        for name, pieces in casework_files.files_of(self._connection, self._month, self._words.journal.parts).items():
+            yield Member(name, pieces)
 
     def _accounts(self) -> list[tuple[Cell, ...]]:
         names, types = self._words.journal.accounts, self._words.types
@@ -211,6 +215,9 @@ class _Members:
             files.append(_payout_row(row, name))
             yield Member(name, store.read_payout_file(self._connection, row["id"]))
         yield _csv("bank/payout-files.csv", _PAYOUT_FILE, files)
+        held = sum(opening + debit - credit for opening, debit, credit in self._turnover.of("bank"))
+        found = await find_bank_reconciliation(self._connection, self._month, ledger=held)
+        yield _csv("bank/reconciliation.csv", casework_files.RECONCILIATION, casework_files.rows_of(found))
 
     async def _invoices(self) -> AsyncIterator[Member]:
         from malipo.invoices.pdf import pdf_of  # It takes a tenth of a second, and few processes ever need it.
@@ -226,13 +233,13 @@ class _Members:
         columns = ("bookedOn", "reference", "key", "messageId", "part", "cents", "isReversal", "reason", "details")
         yield csv_lines([columns]).encode()
         async for row in store.lines_of_bank_statement(self._connection, statement_id):
-            yield csv_lines([tuple(_cell(each) for each in row.values())]).encode()
+            yield csv_lines([tuple(cell(each) for each in row.values())]).encode()
 
     async def _settlements(self) -> AsyncIterator[bytes]:
         yield csv_lines([_SETTLEMENT]).encode()
         async for row in store.settlements_of(self._connection, self._month):
             merchant = self._words.journal.parts.get(row["merchant_id"], "")
-            cells = [_cell(each) for each in row.values()]
+            cells = [cell(each) for each in row.values()]
             yield csv_lines([(*cells[:4], merchant, *cells[4:7], row["amount"] - row["fee"], *cells[7:])]).encode()
 
 
@@ -265,7 +272,7 @@ _INVOICE = (
 def _invoice_row(invoice: Invoice, file: str) -> tuple[Cell, ...]:
     buyer = invoice.buyer
     return (
-        *(invoice.number, invoice.kind, f"{invoice.month:%Y-%m}", _cell(invoice.issued_at), invoice.merchant_id),
+        *(invoice.number, invoice.kind, f"{invoice.month:%Y-%m}", cell(invoice.issued_at), invoice.merchant_id),
         *(buyer.name, buyer.tin, buyer.vrn, invoice.corrects or "", invoice.fiscal_number or ""),
         *(invoice.net, invoice.vat, invoice.gross, file),
     )
@@ -274,17 +281,17 @@ def _invoice_row(invoice: Invoice, file: str) -> tuple[Cell, ...]:
 def _network_row(row: Row, file: str) -> tuple[Cell, ...]:
     return (
         *(row["id"], row["channel"], row["account"], row["name"], row["sha256"].hex(), row["profile"]),
-        *(_cell(row["begins_at"]), _cell(row["ends_at"])),
-        *(_money(row["opening"], row["opening_cents"]), _money(row["closing"], row["closing_cents"])),
-        *(row["line_count"], "; ".join(row["problems"]), row["imported_by"], _cell(row["imported_at"])),
-        *(_cell(row["withdrawn_at"]), _cell(row["is_kept"]), file),
+        *(cell(row["begins_at"]), cell(row["ends_at"])),
+        *(money(row["opening"], row["opening_cents"]), money(row["closing"], row["closing_cents"])),
+        *(row["line_count"], "; ".join(row["problems"]), row["imported_by"], cell(row["imported_at"])),
+        *(cell(row["withdrawn_at"]), cell(row["is_kept"]), file),
     )
 
 
 def _network_line(row: Row) -> tuple[Cell, ...]:
     return (
-        *(row["row"], _cell(row["moved_at"]), row["receipt"], row["kind"], _money(row["amount"], row["cents"])),
-        *(_money(row["balance"], row["balance_cents"]), row["key"], row["phone"], row["linked"], row["details"]),
+        *(row["row"], cell(row["moved_at"]), row["receipt"], row["kind"], money(row["amount"], row["cents"])),
+        *(money(row["balance"], row["balance_cents"]), row["key"], row["phone"], row["linked"], row["details"]),
     )
 
 
@@ -293,7 +300,7 @@ def _bank_row(row: Row, file: str) -> tuple[Cell, ...]:
         *("id", "account_number", "name", "sha256", "format", "begins_on", "ends_on", "opening", "closing"),
         *("line_count", "problems", "state", "imported_by", "imported_at", "decided_by", "is_kept"),
     )
-    return (*(_cell(row[name]) for name in names), file)
+    return (*(cell(row[name]) for name in names), file)
 
 
 def _payout_row(row: Row, file: str) -> tuple[Cell, ...]:
@@ -301,34 +308,12 @@ def _payout_row(row: Row, file: str) -> tuple[Cell, ...]:
         *("id", "message_id", "status", "line_count", "total", "sha256", "pays_on", "gathered_by", "approved_by"),
         *("approved_at", "why_voided"),
     )
-    return (*(_cell(row[name]) for name in names), file)
+    return (*(cell(row[name]) for name in names), file)
 
 
 def _kept_name(row: Row) -> str:
     """Of a file that is not kept as it came, its lines."""
     return safe_name(row["name"]) if row["is_kept"] else "lines.csv"
-
-
-def _money(amount: int | None, cents: int) -> Cell:
-    if amount is None:
-        return ""
-    whole = amount * 100 + cents
-    return amount if not cents else f"{'-' if whole < 0 else ''}{abs(whole) // 100}.{abs(whole) % 100:02}"
-
-
-def _cell(value: object) -> Cell:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "yes" if value else "no"
-        case int() | str():
-            return value
-        case bytes():
-            return value.hex()
-        case list():
-            return "; ".join(map(str, value))
-    return clock.iso(value) if hasattr(value, "tzinfo") else str(value)  # type: ignore[arg-type]
 
 
 def _days(period: Period) -> dict[str, object]:

@@ -144,6 +144,8 @@ class Check:
             self._other_journals()
             self._files()
             self._invoices(fees)
+            self._suspense()
+            self._bank()
 
     def _hashes(self) -> bool:
         listed = {}
@@ -315,6 +317,32 @@ class Check:
             self.find(f"invoices less credit notes are {sums:,}, and the journal has fees of {fees:,}")
         what = "add up to the fees of the journal" if count else "were issued"
         self.done.append(f"{count:,} invoices and credit notes {what}; the journal has fees of {fees:,}.")
+
+    def _closing(self, account: str) -> int:
+        """What an account has at the end, by the trial balance."""
+        codes = {row["code"] for row in self.rows("accounts.csv") if row["account"] == account}
+        return sum(int(row["closing"]) for row in self.rows("trial-balance.csv") if row["code"] in codes)
+
+    def _suspense(self) -> None:
+        """Every shilling in suspense has its cause."""
+        sums = [int(row["amount"]) for row in self.rows("suspense.csv")]
+        if sum(sums) != -self._closing("suspense"):
+            self.find(f"suspense.csv has {sum(sums):,}, and the trial balance {-self._closing('suspense'):,}")
+        self.done.append(f"{len(sums):,} causes are all that is in suspense.")
+
+    def _bank(self) -> None:
+        """The bank's balance, less all that is on one side only, is that of the books. In cents."""
+        sums: dict[str, int] = defaultdict(int)
+        for row in self.rows("bank/reconciliation.csv"):
+            sums[row["row"]] += int(row["cents"])
+        books = sums.pop("books")
+        if books != 100 * self._closing("bank"):
+            self.find("bank/reconciliation.csv has another balance of the books than the trial balance")
+        if sums.pop("bank", 0) - sum(sums.values()) != books:
+            self.find("bank/reconciliation.csv does not lead from the bank's balance to that of the books")
+        unexplained, old = (sums[each] / 100 for each in ("unexplained", "ours_only"))
+        said = f"unexplained {unexplained:,.2f}, in the books for days and not at the bank {old:,.2f}"
+        self.done.append(f"The bank and the books agree but for what bank/reconciliation.csv names: {said}.")
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.invoices import issue_invoices
 from malipo.invoices.invoice import Party
@@ -52,6 +53,7 @@ async def books(database: Database, tmp_path: Path) -> Books:
     await _close(books, FIRST, accepts_difference=True, reason="the float before is not known")
     books.merchant_id = (await make_merchant(database)).id
     await books.paid("R4", 4_000, at(SECOND, "15:00"))
+    await books.book(HouseBookingKind.SWEEP, 40, SECOND, evidence="The other till")
     await books.close(SECOND, now=NOW, **NO_STATEMENT)
     await books.paid("LATE", 1_500, at(SECOND, "23:59"))
     await books.contradicted("R4", -4_000, at(LAST))
@@ -210,6 +212,68 @@ async def test_an_entry_says_why_it_was_booked_and_which_are_refunds_and_adopted
     assert [row["receipt"] for row in journal if row["isAdopted"]] == ["LATE"] * 3
     assert all("Their letter of the 30th" in each for each in others)
     assert _check(file)[0] == 0
+
+
+async def test_it_has_what_people_decided_and_what_was_open_at_its_end(
+    books: Books, database_url: str, tmp_path: Path
+) -> None:
+    """What they decide in December is in December's."""
+    found = await books.exception("theirs_only", "F2")
+    async with books.database.begin() as tx:
+        for action, when in (("a.november", at(LAST, "23:59:59")), ("a.december", at(NEXT, "00:00"))):
+            await audit_log.append(tx, ASHA, action, now=when, why="=1+1")
+        for number, (requested, decided) in enumerate([(at(LAST), at(NEXT)), (at(FIRST), at(LAST)), (at(NEXT), NOW)]):
+            await tx.execute(
+                """
+                INSERT INTO proposals (id, action, subject, amount, terms, reason, requested_by, requested_at, decided_by,
+                                       decided_at, is_approved)
+                VALUES ($1, 'wallet.top_up', 'mer_1', 500, '{}', 'FT', 'operator asha', $2, 'operator juma', $3, true)
+                """,
+                f"prp_{number}",
+                requested,
+                decided,
+            )
+    file, again = tmp_path / "november.zip", tmp_path / "again.zip"
+    await _month(database_url, "2026-11", "--archive", str(file))
+    async with books.database.begin() as tx:
+        await tx.execute(
+            "UPDATE reconciliation_exceptions SET state = 'resolved', resolved_by = 'malipo', resolved_at = $1, "
+            "why_resolved = 'it came'",
+            NOW,
+        )
+    await _month(database_url, "2026-11", "--archive", str(again))
+    assert file.read_bytes() == again.read_bytes()
+
+    def rows(name: str, *columns: str) -> list[tuple[str, ...]]:
+        with zipfile.ZipFile(file) as opened:
+            table = csv.DictReader(io.StringIO(opened.read(name).decode()))
+            return [tuple(row[each] for each in columns) for row in table]
+
+    own = [each for each in rows("audit-log.csv", "action", "details") if each[0].startswith("a.")]
+    assert own == [("a.november", '{"why":"=1+1"}')]
+    assert rows("decisions.csv", "id", "state", "decidedBy") == [
+        ("prp_1", "approved", "operator juma"),
+        ("prp_0", "open", ""),
+    ]
+    assert rows("exceptions.csv", "id", "receipt", "amount", "state") == [(found, "F2", "-150", "open")]
+    assert rows("suspense.csv", "kind", "amount", "since", "days", "evidence") == [
+        ("sweep", "40", str(SECOND), "1", "The other till")
+    ]
+    assert rows("bank/reconciliation.csv", "row", "day", "cents", "reference") == [
+        ("before", "", "0", ""),
+        ("ours_only", str(FIRST - timedelta(days=3)), "-25000000", "FT-1"),
+        ("cents", "", "0", ""),
+        ("unexplained", "", "0", ""),
+        ("books", "", "25000000", ""),
+    ]
+    code, said = _check(file)
+    assert (code, "1 causes are all that is in suspense." in said) == (0, True), said
+    for name, old, new in (
+        ("suspense.csv", b",40,", b",41,"),
+        ("bank/reconciliation.csv", b"books,,,25", b"books,,,26"),
+    ):
+        code, said = _check(_changed(file, name, old, new, with_manifest=True))
+        assert (code, f"WRONG: {name} has" in said) == (1, True), said
 
 
 async def test_a_statement_is_in_it_as_it_came(archive: Path, books: Books) -> None:

@@ -82,6 +82,7 @@ SENTENCES = {
     "books.booking": "Booked {amount} at the bank: {kind}",
     "books.booking_proposed": "Proposed to book {amount} at the bank: {kind}",
     "books.booking_rejected": "Rejected a booking of {amount} at the bank: {kind}",
+    "books.downloaded": "Downloaded {file} of the books",
     "bank.account_added": "Added our bank account {account}, or changed it",
     "bank.file_gathered": "Gathered settlements of {amount} into a payout file",
     "bank.file_approved": "Approved the payout file {message} of {amount}",

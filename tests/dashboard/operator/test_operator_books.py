@@ -101,6 +101,8 @@ async def test_the_month_is_downloaded_when_all_of_it_is_closed(books: Books, as
     assert "Merchants whose fees are not invoiced: 1." in seen.words
     name, content = await _file(asha, f"{PATH}/month/2026-10.zip")
     assert 'filename="malipo-2026-10.zip"' in name
+    seen = await asha.surfer.get("/operator/audit")
+    assert "Downloaded malipo-2026-10.zip of the books" in seen.text
     (file := tmp_path / "october.zip").write_bytes(content)
     assert check_archive.main([str(file)]) == 0
     with zipfile.ZipFile(file) as archive:

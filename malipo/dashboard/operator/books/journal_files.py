@@ -30,7 +30,7 @@ async def send_journal(request: OperatorRequest) -> Response:
             yield piece
 
     name = f"journal_{period.first}_{period.last}.{format_}"
-    return download(request, pieces, name=name, media_type=_MEDIA_TYPES.get(format_, _TEXT))
+    return await download(request, pieces, name=name, media_type=_MEDIA_TYPES.get(format_, _TEXT))
 
 
 async def send_vouchers(request: OperatorRequest) -> Response:
@@ -52,7 +52,7 @@ async def send_vouchers(request: OperatorRequest) -> Response:
 
     ending = VOUCHER_ENDINGS[format_]
     name = f"vouchers_{period.first}_{period.last}.{ending}"
-    return download(request, pieces, name=name, media_type=_MEDIA_TYPES[ending])
+    return await download(request, pieces, name=name, media_type=_MEDIA_TYPES[ending])
 
 
 def _known(request: OperatorRequest, name: str, formats: object) -> str:

@@ -59,7 +59,7 @@ async def send_archive(request: OperatorRequest) -> Response:
         async for piece in archive_pieces(connection, month, words, period, key):
             yield piece
 
-    return download(request, pieces, name=file_name(month), media_type="application/zip")
+    return await download(request, pieces, name=file_name(month), media_type="application/zip")
 
 
 def _typed(request: OperatorRequest) -> Month:

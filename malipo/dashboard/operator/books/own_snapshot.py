@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from starlette.responses import Response, StreamingResponse
 
+from malipo.audit_log import store as audit_log
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.db import Conn
@@ -32,8 +33,13 @@ async def read(request: OperatorRequest, query: Callable[[Conn], Awaitable[Found
         return await query(connection)
 
 
-def download(request: OperatorRequest, pieces: Pieces, *, name: str, media_type: str) -> Response:
-    """A file that is sent while it is read. What could be refused is asked before."""
+async def download(request: OperatorRequest, pieces: Pieces, *, name: str, media_type: str) -> Response:
+    """A file that is sent while it is read. What could be refused is asked before. The audit log says who asked for it:
+    it has every merchant's money in it."""
+    now = request.parts.clock()
+    await request.parts.queries.write(
+        lambda tx: audit_log.append(tx, request.actor, "books.downloaded", now=now, file=name)
+    )
 
     async def sent() -> AsyncIterator[str | bytes]:
         async with own_snapshot(request) as connection:
