@@ -16,8 +16,8 @@ def _file(mark: str) -> bytes:
     """Column names that no layout knows; a word for the way that cannot be guessed."""
     rows = [
         f"Tarehe {mark} date,Namba {mark} txn,Kiasi {mark} amount,Aina {mark} entry",
-        "2026-11-01 10:00,K1,5000,Mapato",
-        "2026-11-01 11:00,K2,1200,Malipo",
+        f"2026-11-01 10:00,K1{mark},5000,Mapato",
+        f"2026-11-01 11:00,K2{mark},1200,Malipo",
     ]
     return "\n".join(rows).encode()
 

@@ -91,29 +91,32 @@ async def test_support_sends_a_webhook_again_and_an_auditor_does_not(operator_pa
     neema, juma = await operator_pages.operator("neema"), await operator_pages.operator("juma")
     await give(database, neema.name, Role.SUPPORT)
     await give(database, juma.name, Role.AUDITOR)
+    endpoint = f"whe_{secrets.token_hex(4)}"
     async with database.begin() as tx:
         await tx.execute(
             """
             INSERT INTO webhook_endpoints (id, merchant_id, url, events, is_active, secret, created_at)
-            VALUES ('whe_1', $1, 'https://duka.example/hook', '{*}', true, 'x', now())
+            VALUES ($2, $1, 'https://duka.example/hook', '{*}', true, 'x', now())
             """,
             merchant.id,
+            endpoint,
         )
         await tx.execute(
             """
             INSERT INTO webhook_deliveries (endpoint_id, event_id, merchant_id, event, state, due_at, attempt_count)
-            VALUES ('whe_1', 'evt_1', $1, 'payment.completed', 'EXHAUSTED', now(), 9)
+            VALUES ($2, 'evt_1', $1, 'payment.completed', 'EXHAUSTED', now(), 9)
             """,
             merchant.id,
+            endpoint,
         )
-    page = f"{PATH}/{merchant.id}/deliveries/whe_1"
+    page = f"{PATH}/{merchant.id}/deliveries/{endpoint}"
     resend = f"{page}/evt_1/resend"
     assert resend not in (await juma.surfer.get(page)).text
     assert (await juma.surfer.post(resend)).status == 403
-    assert await _state(database) == DeliveryState.EXHAUSTED
+    assert await _state(database, endpoint) == DeliveryState.EXHAUSTED
     assert resend in (await neema.surfer.get(page)).text
     other = await make_merchant(database, name="Another")
-    assert (await neema.surfer.post(f"{PATH}/{other.id}/deliveries/whe_1/evt_1/resend")).status == 404
+    assert (await neema.surfer.post(f"{PATH}/{other.id}/deliveries/{endpoint}/evt_1/resend")).status == 404
     assert (await neema.surfer.post(resend)).to == page
     async with database.read() as connection:
         [deed] = await audit_log.find(connection, merchant_id=merchant.id, limit=1)
@@ -121,9 +124,9 @@ async def test_support_sends_a_webhook_again_and_an_auditor_does_not(operator_pa
     assert (await neema.surfer.get(f"{PATH}/{merchant.id}/deliveries/whe_2")).status == 404
 
 
-async def _state(database: Database) -> str:
+async def _state(database: Database, endpoint: str) -> str:
     async with database.read() as connection:
-        return str(await connection.fetchval("SELECT state FROM webhook_deliveries WHERE endpoint_id = 'whe_1'"))
+        return str(await connection.fetchval("SELECT state FROM webhook_deliveries WHERE endpoint_id = $1", endpoint))
 
 
 async def test_the_history_of_bookings_says_who_booked_and_who_approved(operator_pages: OperatorPages) -> None:

@@ -139,7 +139,7 @@ async def test_an_xlsx_file_is_read_too(operator_pages: OperatorPages) -> None:
     asha, account = await operator_pages.operator("asha"), an_account()
     book = Workbook()
     assert book.active is not None
-    for row in (["receipt", "time", "amount", "balance"], ["X1", "2026-11-01 10:00", 700, 700]):
+    for row in (["receipt", "time", "amount", "balance"], [f"X1-{account}", "2026-11-01 10:00", 700, 700]):
         book.active.append(row)
     file = io.BytesIO()
     book.save(file)

@@ -76,7 +76,8 @@ def hidden_in(seen: Seen) -> dict[str, str]:
 
 @pytest.fixture
 async def surfer(running: Running) -> AsyncIterator[Surfer]:
-    async with surfing(running.url, seen_from=f"10.50.0.{next(numbers)}") as surfer:
+    number = next(numbers)
+    async with surfing(running.url, seen_from=f"10.50.{number // 250}.{number % 250}") as surfer:
         yield surfer
 
 

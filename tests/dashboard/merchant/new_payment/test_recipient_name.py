@@ -1,6 +1,7 @@
 """Whose number it is, on the pages of a payout: shown, compared with what was typed, and never in the way."""
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -159,7 +160,8 @@ async def test_above_the_limit_of_the_day_pages_go_on_without_names(payment_form
 
 
 async def test_only_who_may_pay_may_look(payment_form: PaymentForm, running: Running) -> None:
-    viewer = await add_person(payment_form.database, payment_form.merchant_id, "viewer@names.example", role=Role.VIEWER)
+    email = f"{secrets.token_hex(6)}@names.example"
+    viewer = await add_person(payment_form.database, payment_form.merchant_id, email, role=Role.VIEWER)
     async with surfing(running.url, seen_from=f"10.51.0.{next(numbers)}") as surfer:
         await surfer.log_in(viewer.email)
         assert (await surfer.post(RECIPIENT, TYPED)).status == 403
