@@ -58,7 +58,7 @@ QUERIES = {
     "malipo/rollups/check.py",
     "malipo/ledger/check.py",
     "malipo/approvals/booking_history.py",
-    "malipo/ledger/check_in_pieces.py",
+    "malipo/ledger/check_wallets_in_pieces.py",
     "malipo/ledger/check_settlements.py",
     "malipo/outbox/daily_totals.py",
     "malipo/outbox/feed.py",

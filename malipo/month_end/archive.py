@@ -31,8 +31,8 @@ from malipo.month_end.checklist import ArchiveRefusal
 from malipo.month_end.month import Month
 from malipo.month_end.zip_stream import Member, safe_name, zip_pieces
 from malipo.reconciliation.close import files_to_verify, signing_key
+from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.printed_page import html_of
-from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.table_files import store as kept_contents
 from malipo.table_files.csv_export import csv_lines

@@ -10,7 +10,7 @@ from malipo.bank import approve as bank_approve
 from malipo.bank import proposals
 from malipo.cli.approval_code import add_approval
 from malipo.cli.authority import require_here
-from malipo.cli.bank import accounts, files, lines, statements
+from malipo.cli.bank import accounts, lines, payout_files, statements
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, write
 from malipo.cli.output import add_subcommand, tell
@@ -22,7 +22,7 @@ def add_commands(commands: Any) -> None:
     bank = add_command(commands, "bank")
     acts = bank.add_subparsers(title="acts", metavar="ACT", required=True)
     accounts.add_commands(acts)
-    files.add_commands(acts)
+    payout_files.add_commands(acts)
     statements.add_commands(acts)
     lines.add_commands(acts)
     approval = add_subcommand(

@@ -20,9 +20,9 @@ from malipo.errors import Missing, Refusal
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day, files_to_verify
 from malipo.reconciliation.close.business_day import parse_day
+from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.printed_page import html_of
-from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.reconciliation.close.verify import VerificationResult, verify

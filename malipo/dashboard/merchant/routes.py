@@ -17,13 +17,13 @@ from malipo.dashboard.merchant import (
     messages,
     new_payment,
     overview,
+    own_account,
     payment_settings,
     people,
     profile,
     refund,
     server_sent_events,
     sessions,
-    settings,
     stop_bank_account,
     transaction_csv,
     transaction_detail,
@@ -34,7 +34,14 @@ from malipo.dashboard.merchant import (
     wallet_statement_file,
     webhooks,
 )
-from malipo.dashboard.merchant.batches import batch_detail, batch_list, decide, draft_pages, retry_failed_items, upload
+from malipo.dashboard.merchant.batches import (
+    approve_or_cancel,
+    batch_detail,
+    batch_list,
+    draft_pages,
+    retry_failed_items,
+    upload,
+)
 from malipo.dashboard.merchant.links import link_detail, link_list
 from malipo.dashboard.merchant.login_pages import LOGIN, show_link, use_link
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -110,11 +117,15 @@ PAGES = [
     MerchantPage("POST", "/dashboard/batches/drafts/{id}/discard", draft_pages.discard, Right.OPERATE),
     MerchantPage("GET", "/dashboard/batches/{id}", batch_detail.show, Right.READ),
     MerchantPage("GET", "/dashboard/batches/{id}/result.csv", batch_detail.download, Right.READ),
-    MerchantPage("GET", "/dashboard/batches/{id}/approve", decide.ask_to_approve, Right.APPROVE, SensitiveAct.APPROVAL),
-    MerchantPage("POST", "/dashboard/batches/{id}/approve", decide.approve, Right.APPROVE, SensitiveAct.APPROVAL),
+    MerchantPage(
+        "GET", "/dashboard/batches/{id}/approve", approve_or_cancel.ask_to_approve, Right.APPROVE, SensitiveAct.APPROVAL
+    ),
+    MerchantPage(
+        "POST", "/dashboard/batches/{id}/approve", approve_or_cancel.approve, Right.APPROVE, SensitiveAct.APPROVAL
+    ),
     MerchantPage("POST", "/dashboard/batches/{id}/again", retry_failed_items.pay_again, Right.OPERATE),
-    MerchantPage("GET", "/dashboard/batches/{id}/cancel", decide.ask_to_cancel, Right.OPERATE),
-    MerchantPage("POST", "/dashboard/batches/{id}/cancel", decide.cancel, Right.OPERATE),
+    MerchantPage("GET", "/dashboard/batches/{id}/cancel", approve_or_cancel.ask_to_cancel, Right.OPERATE),
+    MerchantPage("POST", "/dashboard/batches/{id}/cancel", approve_or_cancel.cancel, Right.OPERATE),
     MerchantPage("GET", "/dashboard/links", link_list.show, Right.READ),
     MerchantPage("POST", "/dashboard/links", link_list.make, Right.OPERATE),
     MerchantPage("GET", "/dashboard/links/{id}", link_detail.show, Right.READ),
@@ -166,8 +177,8 @@ PAGES = [
     MerchantPage(
         "POST", "/dashboard/webhooks/{id}/deliveries/{delivery}/redeliver", deliveries.redeliver, Right.OPERATE
     ),
-    MerchantPage("GET", "/dashboard/settings", settings.show, Right.READ),
-    MerchantPage("POST", "/dashboard/settings/password", settings.change_password, Right.READ),
+    MerchantPage("GET", "/dashboard/settings", own_account.show, Right.READ),
+    MerchantPage("POST", "/dashboard/settings/password", own_account.change_password, Right.READ),
     MerchantPage("GET", messages.PATH, messages.show, Right.READ),
     MerchantPage("POST", messages.PATH, messages.choose, Right.READ),
     MerchantPage("POST", "/dashboard/settings/sessions/end", sessions.end_others, Right.READ),

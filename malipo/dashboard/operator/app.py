@@ -6,7 +6,7 @@ from starlette.responses import Response
 from malipo.app.assemble import Service
 from malipo.dashboard import cookies, reauthentication_pages, redirects
 from malipo.dashboard.language import Translator
-from malipo.dashboard.operator.account import OWN
+from malipo.dashboard.operator.own_account import OWN
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.routes import PAGES, WITHOUT_SECOND_FACTOR, OperatorPage
 from malipo.dashboard.site import Site

@@ -25,7 +25,6 @@ from malipo.approvals.act_rules import (
 from malipo.dashboard import reauthentication_pages
 from malipo.dashboard.language_choice import choose_language
 from malipo.dashboard.operator import (
-    account,
     audit_log,
     blocked_numbers,
     booking_history,
@@ -38,19 +37,20 @@ from malipo.dashboard.operator import (
     merchants,
     networks,
     operator_roles,
+    own_account,
     resolve_case,
     restore,
     unknown_callbacks,
     vouch,
     waiting_for_me,
 )
-from malipo.dashboard.operator.account import OWN
 from malipo.dashboard.operator.bank import decide as decide_bank
 from malipo.dashboard.operator.bank import exceptions as bank_exceptions
-from malipo.dashboard.operator.bank import files, our_accounts
+from malipo.dashboard.operator.bank import our_accounts, payout_files
 from malipo.dashboard.operator.bank import statements as bank_statements
 from malipo.dashboard.operator.books import journal_files, month_end, safeguarding, suspense, trial_balance
 from malipo.dashboard.operator.login_pages import LOGIN
+from malipo.dashboard.operator.own_account import OWN
 from malipo.dashboard.operator.reconciliation import (
     close_day,
     close_verification,
@@ -152,12 +152,14 @@ PAGES = [
     OperatorPage("POST", our_accounts.PATH, our_accounts.add, does=(Act.ADD_PAYER_ACCOUNT,)),
     OperatorPage("POST", f"{our_accounts.PATH}/approve", decide_bank.approve, does=BANK),
     OperatorPage("POST", f"{our_accounts.PATH}/reject", decide_bank.reject),
-    OperatorPage("GET", files.PATH, files.show_all),
-    OperatorPage("POST", f"{files.PATH}/gather", files.gather_file, does=(Act.APPROVE_PAYOUT_FILE,)),
-    OperatorPage("GET", f"{files.PATH}/{{file}}", files.show),
-    OperatorPage("POST", f"{files.PATH}/{{file}}/download", files.download),
-    OperatorPage("POST", f"{files.PATH}/{{file}}/void", files.propose_void, does=(Act.VOID_PAYOUT_FILE,)),
-    OperatorPage("POST", f"{files.PATH}/{{file}}/refuse", files.propose_refusal, does=(Act.REFUSE_TRANSFERS,)),
+    OperatorPage("GET", payout_files.PATH, payout_files.show_all),
+    OperatorPage("POST", f"{payout_files.PATH}/gather", payout_files.gather_file, does=(Act.APPROVE_PAYOUT_FILE,)),
+    OperatorPage("GET", f"{payout_files.PATH}/{{file}}", payout_files.show),
+    OperatorPage("POST", f"{payout_files.PATH}/{{file}}/download", payout_files.download),
+    OperatorPage("POST", f"{payout_files.PATH}/{{file}}/void", payout_files.propose_void, does=(Act.VOID_PAYOUT_FILE,)),
+    OperatorPage(
+        "POST", f"{payout_files.PATH}/{{file}}/refuse", payout_files.propose_refusal, does=(Act.REFUSE_TRANSFERS,)
+    ),
     OperatorPage("GET", bank_statements.PATH, bank_statements.show_all),
     OperatorPage("GET", bank_statements.NEW, bank_statements.show_form),
     OperatorPage("POST", bank_statements.NEW, bank_statements.receive_upload),
@@ -243,13 +245,13 @@ PAGES = [
     OperatorPage("POST", f"{operator_roles.PATH}/approve", operator_roles.approve, does=(Act.GIVE_ROLE,)),
     OperatorPage("POST", f"{operator_roles.PATH}/reject", operator_roles.reject),
     OperatorPage("POST", vouch.PATH, vouch.vouch, does=(Act.VOUCH,)),
-    OperatorPage("GET", account.PATH, account.show, needs=Right.OWN),
-    OperatorPage("POST", account.ADDRESS, account.change_address, own=SensitiveAct.ADDRESS, needs=Right.OWN),
-    OperatorPage("POST", account.MESSAGES, account.choose_messages, needs=Right.OWN),
-    OperatorPage("POST", f"{account.PATH}/sessions/end", account.end_others, needs=Right.OWN),
-    OperatorPage("POST", f"{account.PATH}/sessions/{{id}}/end", account.end_one, needs=Right.OWN),
+    OperatorPage("GET", own_account.PATH, own_account.show, needs=Right.OWN),
+    OperatorPage("POST", own_account.ADDRESS, own_account.change_address, own=SensitiveAct.ADDRESS, needs=Right.OWN),
+    OperatorPage("POST", own_account.MESSAGES, own_account.choose_messages, needs=Right.OWN),
+    OperatorPage("POST", f"{own_account.PATH}/sessions/end", own_account.end_others, needs=Right.OWN),
+    OperatorPage("POST", f"{own_account.PATH}/sessions/{{id}}/end", own_account.end_one, needs=Right.OWN),
     OperatorPage(
-        "POST", f"{account.PATH}/browsers/{{id}}/end", ending_trust(f"{account.PATH}#browsers"), needs=Right.OWN
+        "POST", f"{own_account.PATH}/browsers/{{id}}/end", ending_trust(f"{own_account.PATH}#browsers"), needs=Right.OWN
     ),
     OperatorPage("POST", "/operator/new-places/{id}/read", read_alert, needs=Right.OWN),
     OperatorPage("GET", OWN.path, OWN.show, needs=Right.OWN),

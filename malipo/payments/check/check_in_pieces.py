@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from malipo.db import Conn
 from malipo.db.key_range import KeyRange
 from malipo.ledger import check as ledger_check
-from malipo.ledger import check_in_pieces
+from malipo.ledger import check_wallets_in_pieces
 from malipo.ledger.check import LedgerFinding
 from malipo.ledger.check_settlements import wrong_settlements
 from malipo.payments.check import newer_rows
@@ -93,7 +93,7 @@ async def check_piece(
     connection: Conn, place: CheckPosition, *, rows: int = ROWS
 ) -> tuple[list[LedgerFinding], CheckPosition | None]:
     """The differences in the piece at this position, and the next position. `connection` is in a snapshot."""
-    await check_in_pieces.prepare(connection)
+    await check_wallets_in_pieces.prepare(connection)
     find_end = _RANGES[place.subject].find_end
     end = None if find_end is None else await connection.fetchrow(find_end, rows, *place.after)
     within = KeyRange(place.after, () if end is None else tuple(end))
@@ -139,8 +139,8 @@ async def _check_proposals(connection: Conn, within: KeyRange) -> list[LedgerFin
 
 
 _CHECKS: dict[CheckSubject, Callable[[Conn, KeyRange], Awaitable[list[LedgerFinding]]]] = {
-    CheckSubject.LINES: check_in_pieces.check_lines,
-    CheckSubject.WALLETS: check_in_pieces.check_wallets,
+    CheckSubject.LINES: check_wallets_in_pieces.check_lines,
+    CheckSubject.WALLETS: check_wallets_in_pieces.check_wallets,
     CheckSubject.PAYMENTS: _check_payments,
     CheckSubject.KEYS: transactions_check.lost_keys,
     CheckSubject.MERCHANTS: _check_merchants,

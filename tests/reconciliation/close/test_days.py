@@ -12,9 +12,9 @@ from malipo.ledger.house_bookings import HouseBookingKind
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.dispatch import Rules
 from malipo.reconciliation.close.business_day import end_of
+from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
 from malipo.reconciliation.close.signed_content import ChangeKind, CloseReading, OpenReason
-from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import balances
 from malipo.reconciliation.matching.match_statements import match_statements
 from tests.reconciliation.close.books import (

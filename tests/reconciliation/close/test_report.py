@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from msgspec.structs import replace
 
+from malipo.reconciliation.close.close_csv import COLUMNS, csv_of
 from malipo.reconciliation.close.close_figures import CloseOutcome, sheet_of
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.plain_text import lines_of
@@ -25,7 +26,6 @@ from malipo.reconciliation.close.signed_content import (
     encode,
     hash_of,
 )
-from malipo.reconciliation.close.spreadsheet import COLUMNS, csv_of
 
 DAY = date(2026, 11, 15)
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw()

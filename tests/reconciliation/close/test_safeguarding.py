@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from malipo.db import Database
 from malipo.ledger.house_bookings import HouseBookingKind
+from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.plain_text import lines_of
 from malipo.reconciliation.close.safeguarding import Cover, Place, safeguarding_of
 from malipo.reconciliation.close.signed_content import (
@@ -18,7 +19,6 @@ from malipo.reconciliation.close.signed_content import (
     decode,
     encode,
 )
-from malipo.reconciliation.close.spreadsheet import csv_of
 from tests.reconciliation.close.books import MONDAY, TUESDAY, Books, at
 
 # By the ledger: merchants own 900 (700 + 100 + 40 + 60), networks hold 600, the bank 400; 100 are the house's own.

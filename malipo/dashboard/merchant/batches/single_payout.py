@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from malipo.accounts.four_eyes import waiting
-from malipo.dashboard.merchant.batches.decide import requester_of
+from malipo.dashboard.merchant.batches.approve_or_cancel import requester_of
 from malipo.dashboard.merchant.batches.upload import PATH
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn

@@ -11,7 +11,7 @@ from malipo.bank import proposals
 from malipo.bank.store import payer_accounts
 from malipo.dashboard import form_errors
 from malipo.dashboard.forms import Form
-from malipo.dashboard.operator.bank import exceptions, files, our_accounts, statements
+from malipo.dashboard.operator.bank import exceptions, our_accounts, payout_files, statements
 from malipo.dashboard.operator.own_connection import write_apart
 from malipo.dashboard.operator.proposal_pages import is_alone, page_of
 from malipo.dashboard.operator.request import OperatorRequest
@@ -19,9 +19,9 @@ from malipo.db import Tx
 from malipo.errors import Missing, Refusal
 
 _PAGES: dict[Act, Callable[..., Awaitable[Response]]] = {
-    Act.APPROVE_PAYOUT_FILE: files.page,
-    Act.VOID_PAYOUT_FILE: files.page,
-    Act.REFUSE_TRANSFERS: files.page,
+    Act.APPROVE_PAYOUT_FILE: payout_files.page,
+    Act.VOID_PAYOUT_FILE: payout_files.page,
+    Act.REFUSE_TRANSFERS: payout_files.page,
     Act.IMPORT_BANK_STATEMENT: statements.page,
     Act.WITHDRAW_BANK_STATEMENT: statements.page,
     Act.BOOK_BANK_LINE: exceptions.page,

@@ -21,12 +21,12 @@ from malipo.errors import Invalid, Missing, Problem, Refusal
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.business_day import can_be_closed_at
+from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.close_figures import sheet_of
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.files_to_verify import command_of, find_public_key, pem_of
 from malipo.reconciliation.close.printed_page import SIGNED_BY
 from malipo.reconciliation.close.signed_content import DayClose
-from malipo.reconciliation.close.spreadsheet import csv_of
 from malipo.reconciliation.close.store import closes, signing_keys
 from malipo.reconciliation.close.store.closes import ProposedClose
 from malipo.words.say import SENTENCES as REFUSALS
