@@ -346,7 +346,7 @@ async def test_a_reading_stands_beside_the_statement_of_its_own_account_and_mome
     assert (noon.difference, channel.difference) == (-10, 0)
     rows = [row for row in csv_of(close).splitlines() if ",reading," in row]
     assert rows == [
-        "2026-11-02,reading,MPESA,Old,last of the day 2026-11-02 13:00,,,,7,,,",
-        "2026-11-02,reading,MPESA,Utility,last of the day 2026-11-02 12:00,,,,4990,,,",
-        "2026-11-02,reading,MPESA,Utility,by its statement 2026-11-02 12:00,,,,5000,,,",
+        "2026-11-02,reading,MPESA,Old,last of the day 2026-11-02 13:00,,,,7,,,,",
+        "2026-11-02,reading,MPESA,Utility,last of the day 2026-11-02 12:00,,,,4990,,,,",
+        "2026-11-02,reading,MPESA,Utility,by its statement 2026-11-02 12:00,,,,5000,,,,",
     ]
