@@ -5,9 +5,10 @@ it, and a file is voided only if the bank certainly has not paid from it. A payo
 accounts; payouts, which go to phones, are in none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -137,6 +138,22 @@ def name_of(file: PayoutFile, account: PayerAccount) -> str:
     return f"{file.message_id}.{'xml' if account.format is FileFormat.PAIN001 else 'csv'}"
 
 
+class FileTrace(NamedTuple):
+    """A line of a statement that is perhaps of a file."""
+
+    names_file: bool  # it has the MsgId or one of the keys
+    names_settlement: bool  # it has a key of ours
+    cents: int
+
+
+def is_perhaps_paid(file: PayoutFile, lines: Iterable[FileLine], traces: Iterable[FileTrace]) -> bool:
+    """Whether one of the traces is the file, or a transfer of it: it names it, or it is a debit that names no
+    settlement and is as much as a transfer of the file, or as all of them. Not every bank's statement has keys."""
+    amounts = [each.amount for each in lines if each.left_at is None and each.refused_at is None]
+    debits = {-100 * each for each in (*amounts, sum(amounts), file.total)}
+    return any(each.names_file or (not each.names_settlement and each.cents in debits) for each in traces)
+
+
 def why_not_void(
     file: PayoutFile,
     *,
@@ -149,8 +166,8 @@ def why_not_void(
     """Why an approved file cannot be voided now; None if it can.
 
     `refusal` is the bank's refusal of this file in the operators' words; None: the statements show that it was not
-    paid. `is_paid` says that a line of a statement, matched or not, has its MsgId or one of its keys, or that one of
-    its transfers has ended as paid.
+    paid. `is_paid` says that a line of a statement is perhaps of it (`is_perhaps_paid`), or that one of its transfers
+    has ended as paid.
     """
     if is_paid:
         return FileRefusal.IS_PAID

@@ -15,7 +15,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.bank import gather_payout_file, proposals
-from malipo.bank.payout_file import FileAct, FileLine, FileRefusal, PayoutFile, why_not_void
+from malipo.bank.payout_file import FileAct, FileLine, FileRefusal, PayoutFile, is_perhaps_paid, why_not_void
 from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import payer_accounts, statements
 from malipo.bank.store import payout_files as store
@@ -116,7 +116,9 @@ async def _require_unpaid(tx: Tx, file: PayoutFile, *, is_refused: bool, reason:
     gather_payout_file.require_allowed(file, FileAct.VOID)
     assert file.approved_at is not None
     of_file = await settlements.find_of_file(tx, file.id)
-    is_paid = any(each.completed_at is not None for each in of_file) or await store.is_on_a_statement(tx, file)
+    is_paid = any(each.completed_at is not None for each in of_file) or is_perhaps_paid(
+        file, await store.find_lines(tx, file.id), await store.find_traces(tx, file)
+    )
     counting = await statements.find_counting(tx, file.payer_account_id)
     refused = why_not_void(
         file,

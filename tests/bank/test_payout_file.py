@@ -10,8 +10,10 @@ from malipo.bank.payout_file import (
     FileLine,
     FileRefusal,
     FileStatus,
+    FileTrace,
     PayoutFile,
     bytes_of,
+    is_perhaps_paid,
     order_of,
     why_not_void,
 )
@@ -100,6 +102,33 @@ def line(number: int, **values: object) -> FileLine:
         "name": "Duka la Asha",
     }
     return FileLine(**{**usual, **values})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("trace", "expected"),
+    [
+        # It has the MsgId or a key of the file, whatever its sum.
+        (FileTrace(True, False, -77), True),
+        (FileTrace(True, True, -77), True),
+        (FileTrace(True, False, 100_000), True),
+        # It names nothing of ours: a transfer of the file, all that are open, or the whole file.
+        (FileTrace(False, False, -100_000), True),
+        (FileTrace(False, False, -300_000), True),
+        (FileTrace(False, False, -600_000), True),
+        # It is of another settlement, of another sum, or came in.
+        (FileTrace(False, True, -100_000), False),
+        (FileTrace(False, False, -100_001), False),
+        (FileTrace(False, False, 100_000), False),
+        # The third transfer was refused, and the fourth has left the file.
+        (FileTrace(False, False, -250_000), False),
+        (FileTrace(False, False, -400_000), False),
+    ],
+)
+def test_a_line_is_perhaps_of_a_file(trace: FileTrace, expected: bool) -> None:
+    lines = [line(1), line(2), line(3, amount=2_500, refused_at=AT), line(4, left_at=AT)]
+    assert is_perhaps_paid(file(total=6_000), lines, [trace]) is expected
+    assert is_perhaps_paid(file(total=6_000), lines, [FileTrace(False, True, -1), trace]) is expected
+    assert not is_perhaps_paid(file(total=6_000), lines, [])
 
 
 def test_the_same_lines_have_the_same_bytes_in_whatever_order_they_come() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from malipo import clock
-from malipo.bank.payout_file import FileLine, FileStatus, PayoutFile
+from malipo.bank.payout_file import FileLine, FileStatus, FileTrace, PayoutFile
 from malipo.bank_evidence.which_count import MAY_COUNT
 from malipo.db import Conn, Tx
 
@@ -164,33 +164,29 @@ async def find_payers(connection: Conn, file_ids: Collection[str]) -> dict[str, 
     return {row["id"]: row["payer_account_id"] for row in rows}
 
 
-async def is_on_a_statement(connection: Conn, file: PayoutFile) -> bool:
-    """Whether a line of any statement, also of one that waits for its second operator, has the MsgId of a file or one
-    of its keys; or is a debit that names no settlement, has no place, and is as much as a transfer of the file, or as
-    all of them: not every bank's statement has keys."""
-    return bool(
-        await connection.fetchval(
-            f"""
-            SELECT EXISTS (
-                SELECT FROM bank_lines b
-                JOIN bank_statement_lines s ON s.line_id = b.id
-                JOIN bank_statements f ON f.id = s.statement_id AND {MAY_COUNT}
-                WHERE b.message_id = $2 OR b.key = $2
-                   OR b.key IN (SELECT key FROM payout_file_lines WHERE file_id = $1)
-                   OR b.payer_account_id = $3 AND b.booked_on >= $4 AND b.cents < 0
-                      AND NOT EXISTS (SELECT FROM bank_line_matches m WHERE m.line_id = b.id)
-                      AND NOT EXISTS (SELECT FROM settlements s WHERE s.key = b.key)
-                      AND -b.cents IN (
-                          SELECT 100 * unnest(array_append(array_agg(amount), sum(amount)::bigint))
-                          FROM payout_file_lines WHERE file_id = $1 AND left_at IS NULL AND refused_at IS NULL
-                          UNION SELECT 100 * total FROM payout_files WHERE id = $1))
-            """,
-            file.id,
-            file.message_id,
-            file.payer_account_id,
-            file.approved_at and clock.day_of(file.approved_at),
+async def find_traces(connection: Conn, file: PayoutFile) -> list[FileTrace]:
+    """What lines of statements that count, or may soon, show of a file: those with its MsgId or a key of it, and the
+    debits of its account since its approval that have no place."""
+    rows = await connection.fetch(
+        f"""
+        WITH named AS (
+            SELECT b.*, coalesce(b.message_id = $2 OR b.key = $2, false)
+                        OR b.key IN (SELECT key FROM payout_file_lines WHERE file_id = $1) AS names_file
+            FROM bank_lines b
+            WHERE EXISTS (SELECT FROM bank_statement_lines s JOIN bank_statements f ON f.id = s.statement_id
+                          WHERE s.line_id = b.id AND {MAY_COUNT})
         )
+        SELECT DISTINCT b.names_file, EXISTS (SELECT FROM settlements s WHERE s.key = b.key), b.cents FROM named b
+        WHERE b.names_file
+           OR b.payer_account_id = $3 AND b.booked_on >= $4 AND b.cents < 0
+              AND NOT EXISTS (SELECT FROM bank_line_matches m WHERE m.line_id = b.id)
+        """,
+        file.id,
+        file.message_id,
+        file.payer_account_id,
+        file.approved_at and clock.day_of(file.approved_at),
     )
+    return [FileTrace(*row) for row in map(tuple, rows)]
 
 
 def _file(columns: dict[str, Any]) -> PayoutFile:

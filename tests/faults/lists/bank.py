@@ -244,7 +244,7 @@ FAULTS = (
     ),
     Fault(
         "a statement that waits says nothing about a file",
-        "is_on_a_statement",
+        "find_traces",
         "{MAY_COUNT}",
         "f.state = 'taken'",
         "A file is voided whose debit somebody has brought already.",
@@ -388,11 +388,11 @@ FAULTS = (
     ),
     Fault(
         "a debit without a key is of no file",
-        "is_on_a_statement",
-        "OR b.payer_account_id = $3 AND",
-        "OR false AND $3 = '' AND",
+        "is_perhaps_paid",
+        "return any(each.names_file or (not each.names_settlement and each.cents in debits) for each in traces)",
+        "return any(each.names_file for each in traces)",
         "A file that the bank has paid is voided, and paid again, where statements have no keys.",
-        _PAID,
+        ("bank/test_payout_file.py", *_PAID),
     ),
     Fault(
         "a debit without a key is of no lost file",
