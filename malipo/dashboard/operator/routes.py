@@ -48,7 +48,7 @@ from malipo.dashboard.operator.bank import decide as decide_bank
 from malipo.dashboard.operator.bank import exceptions as bank_exceptions
 from malipo.dashboard.operator.bank import our_accounts, payout_files
 from malipo.dashboard.operator.bank import statements as bank_statements
-from malipo.dashboard.operator.books import journal_files, month_end, safeguarding, suspense, trial_balance
+from malipo.dashboard.operator.books import invoices, journal_files, month_end, safeguarding, suspense, trial_balance
 from malipo.dashboard.operator.login_pages import LOGIN
 from malipo.dashboard.operator.own_account import OWN
 from malipo.dashboard.operator.reconciliation import (
@@ -226,6 +226,9 @@ PAGES = [
     OperatorPage("GET", f"{trial_balance.PATH}/vouchers/{{format}}", journal_files.send_vouchers),
     OperatorPage("GET", month_end.PATH, month_end.show),
     OperatorPage("GET", f"{month_end.PATH}/{{month}}.zip", month_end.send_archive),
+    OperatorPage("GET", invoices.PATH, invoices.show),
+    OperatorPage("GET", f"{invoices.PATH}.csv", invoices.send_csv),
+    OperatorPage("GET", f"{invoices.PATH}/{{number}}/pdf", invoices.send_pdf),
     OperatorPage("GET", safeguarding.PATH, safeguarding.show),
     OperatorPage("GET", suspense.PATH, suspense.show),
     OperatorPage("GET", "/operator/restore", restore.show),

@@ -10,14 +10,17 @@ import pytest
 
 from malipo import clock
 from malipo.db import Database
+from malipo.invoices.invoice import InvoiceKind, Party
 from malipo.month_end import check_archive
 from malipo.month_end.month import month_before, month_of
+from tests.conftest import make_merchant
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.operator.own_database import database as database
 from tests.dashboard.operator.own_database import database_url as database_url
 from tests.dashboard.operator.own_database import running as running
 from tests.dashboard.operator.own_database import service as service
+from tests.invoices.sample import store_invoice
 from tests.reconciliation.close.books import Books, at
 
 FRIDAY, SATURDAY, SUNDAY = date(2026, 10, 30), date(2026, 10, 31), date(2026, 11, 1)
@@ -133,3 +136,29 @@ async def test_a_month_that_is_not_closed_says_why_it_has_no_archive(books: Book
     refused = await asha.surfer.get(f"{PATH}/month/2026-11.zip")
     assert "No day of 2026-11 is closed." in refused.words
     assert (await asha.surfer.get(f"{PATH}/month/2026-13.zip")).status in (400, 404)
+
+
+async def test_invoices_of_all_merchants_are_a_page_a_file_and_a_pdf(books: Books, asha: Operator) -> None:
+    other = await make_merchant(books.database, name="Mama Lishe")
+    async with books.database.begin() as tx:
+        september = await store_invoice(tx, books.merchant_id, buyer=Party(name="Duka <b>Ltd</b>"))
+        august = await store_invoice(
+            tx, other.id, buyer=Party(name="Mama Lishe"), month=date(2026, 8, 1), kind=InvoiceKind.CREDIT_NOTE
+        )
+    seen = await asha.surfer.get(f"{PATH}/invoices")
+    assert seen.status == 200
+    assert "Duka <b>Ltd</b>" in seen.words
+    assert {each for each in (september.number, august.number) if each in seen.words} == {
+        september.number,
+        august.number,
+    }
+    of_august = await asha.surfer.get(f"{PATH}/invoices?month=2026-08")
+    assert (august.number in of_august.words, september.number in of_august.words) == (True, False)
+    assert (await asha.surfer.get(f"{PATH}/invoices?month=August")).status == 400
+    name, content = await _file(asha, f"{PATH}/invoices/{august.number}/pdf")
+    assert (f'filename="{august.number}.pdf"' in name, content[:5]) == (True, b"%PDF-")
+    assert (await asha.surfer.get(f"{PATH}/invoices/T-2026-999999/pdf")).status == 404
+    name, content = await _file(asha, f"{PATH}/invoices.csv?month=2026-08")
+    rows = list(csv.DictReader(io.StringIO(content.decode())))
+    assert [(row["number"], row["amount"]) for row in rows] == [(august.number, "-30")]
+    assert "Downloaded invoices-2026-08.csv of the books" in (await asha.surfer.get("/operator/audit")).text

@@ -35,7 +35,7 @@ async def _changes(database: Database) -> tuple[object, ...]:
         row = await connection.fetchrow(
             """
             SELECT (SELECT count(*) FROM proposals), (SELECT count(*) FROM moves), (SELECT count(*) FROM blocked_numbers),
-                   (SELECT array_agg(action) FROM audit_log WHERE actor LIKE 'operator %' AND action <> ALL('{ledger.checked,login.failed}')
+                   (SELECT array_agg(action) FROM audit_log WHERE actor LIKE 'operator %' AND action <> ALL('{ledger.checked,login.failed,books.downloaded}')
                                                               AND action NOT LIKE 'operator.logged%')
             """
         )

@@ -28,6 +28,7 @@ _WHERE = {
     MonthPoint.CLOSED_WITHOUT: "/operator/close",
     MonthPoint.ACCEPTED: "/operator/close",
     MonthPoint.DIFFERS: "/operator/ledger",
+    MonthPoint.INVOICES: "/operator/books/invoices",
     MonthPoint.SHORT: "/operator/books/safeguarding",
     MonthPoint.UNEXPLAINED: "/operator/books/safeguarding",
     MonthPoint.PAYMENTS: "/operator",
