@@ -209,7 +209,7 @@ async def test_two_requests_on_one_line_get_two_answers_in_order(running: Runnin
     host, port = running.url.removeprefix("http://").split(":")
 
     received = b""
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(one + two)
         while chunk := connection.recv(65536):
             received += chunk
@@ -250,7 +250,7 @@ async def test_what_follows_a_body_is_no_header(running: Running, merchant: Merc
 
 async def test_what_follows_a_body_is_not_kept_without_end(running: Running) -> None:
     host, port = running.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=2) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(request("GET", "/v1/wallet", headers=(TRAILED,)) + b"0\r\n")
         try:
             connection.sendall((b"x-a: " + b"a" * 1_000 + b"\r\n") * 5_000)
@@ -271,7 +271,7 @@ async def test_garbage_behind_a_payment_does_not_make_it_look_refused(
     """The payment waits for its wallet while the garbage arrives, so that the order is certain."""
     host, port = running.url.removeprefix("http://").split(":")
     received = b""
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         async with database.begin() as tx:
             await tx.execute("SELECT FROM wallets WHERE merchant_id = $1 FOR UPDATE", merchant.id)
             connection.sendall(request("POST", DISBURSE, encoded(PAYOUT), key=merchant.key))

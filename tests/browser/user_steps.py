@@ -114,7 +114,7 @@ async def _switch(demo: dict[str, Any], channel: str, *, is_down: bool) -> None:
 
 
 async def _until_down(shop: Client, channel: str) -> None:
-    for _ in range(400):
+    for _ in range(4800):
         found = (await shop("GET", "/v1/channels")).body["channels"]
         if not next(each["isUp"] for each in found if each["channel"] == channel):
             return

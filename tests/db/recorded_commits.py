@@ -52,7 +52,7 @@ async def recorded_commits(database: Database) -> RecordedCommits:
 
 @pytest.fixture
 def group(database: Database, recorded_commits: RecordedCommits) -> GroupCommit[int, str]:
-    return GroupCommit(database, recorded_commits, patience_seconds=5)
+    return GroupCommit(database, recorded_commits, patience_seconds=60)
 
 
 async def callers_per_commit(database: Database) -> list[int]:

@@ -32,7 +32,7 @@ async def test_data_that_the_server_or_the_driver_refuses_are_bad_data(numbers: 
             await tx.execute(statement, *values)
 
     assert refusal.value.constraint == constraint
-    assert await retry.read(numbers, select_one, patience_seconds=1) == 1
+    assert await retry.read(numbers, select_one, patience_seconds=60) == 1
 
 
 async def test_a_mistake_in_the_sql_is_nobody_elses_fault(database: Database) -> None:
@@ -91,14 +91,14 @@ async def test_a_plan_that_a_migration_made_stale_is_contention_and_good_the_nex
     async def all_of_them(connection: Conn) -> int:
         return len(await connection.fetch("SELECT * FROM numbers"))
 
-    assert await retry.read(one_connection, all_of_them, patience_seconds=1) == 2
+    assert await retry.read(one_connection, all_of_them, patience_seconds=60) == 2
     async with numbers.begin() as tx:
         await tx.execute("ALTER TABLE numbers ALTER number TYPE bigint")
 
     with pytest.raises(Contention):
         async with one_connection.begin() as tx:
             await all_of_them(tx)
-    assert await retry.read(one_connection, all_of_them, patience_seconds=1) == 2
+    assert await retry.read(one_connection, all_of_them, patience_seconds=60) == 2
     await one_connection.close()
 
 
@@ -164,7 +164,7 @@ async def test_a_pool_that_is_full_is_a_connection_that_could_not_be_had(databas
             async with small.read() as connection:
                 await select_one(connection)
 
-    assert await retry.read(small, select_one, patience_seconds=1) == 1
+    assert await retry.read(small, select_one, patience_seconds=60) == 1
     await small.close()
 
 

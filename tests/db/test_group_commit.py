@@ -55,7 +55,7 @@ async def test_commits_of_a_group_that_pauses_are_shared_by_who_comes_meanwhile_
 ) -> None:
     loop = asyncio.get_running_loop()
     pausing: GroupCommit[int, str] = GroupCommit(
-        database, recorded_commits, patience_seconds=5, pace=Pace(0.5, 0.5, enough=1)
+        database, recorded_commits, patience_seconds=60, pace=Pace(0.5, 0.5, enough=1)
     )
     asked_at = loop.time()
     await pausing(0)
@@ -122,7 +122,7 @@ async def test_each_caller_gets_the_answer_to_what_they_asked_in_the_order_of_ar
 
 
 async def test_a_commit_takes_no_more_riders_than_it_may(database: Database, recorded_commits: RecordedCommits) -> None:
-    group = GroupCommit[int, str](database, recorded_commits, patience_seconds=5, most=8)
+    group = GroupCommit[int, str](database, recorded_commits, patience_seconds=60, most=8)
 
     await asyncio.gather(*(group(ask) for ask in range(20)))
 
@@ -132,7 +132,7 @@ async def test_a_commit_takes_no_more_riders_than_it_may(database: Database, rec
 async def test_as_many_commits_are_under_way_at_once_as_there_are_lanes(
     database: Database, recorded_commits: RecordedCommits
 ) -> None:
-    group = GroupCommit[int, str](database, recorded_commits, patience_seconds=5, lanes=3, most=1)
+    group = GroupCommit[int, str](database, recorded_commits, patience_seconds=60, lanes=3, most=1)
     recorded_commits.gate.clear()
     callers = [asyncio.create_task(group(ask)) for ask in range(5)]
     await until(lambda: len(recorded_commits.batches) == 3)
@@ -153,14 +153,14 @@ async def test_what_was_observed_is_how_many_rode_and_how_long(
     group = GroupCommit[int, str](
         database,
         recorded_commits,
-        patience_seconds=5,
+        patience_seconds=60,
         observe=lambda riders, seconds: observed.append((riders, seconds)),
     )
 
     await asyncio.gather(*(group(ask) for ask in range(7)))
 
     assert [riders for riders, _ in observed] == [7]
-    assert all(0 < seconds < 5 for _, seconds in observed)
+    assert all(0 < seconds < 60 for _, seconds in observed)
 
 
 async def test_one_bad_rider_fails_alone_and_the_others_are_answered(
@@ -213,7 +213,7 @@ async def test_an_act_that_answers_too_few_gives_nobody_another_ones_answer(data
     async def forgetful(tx: Tx, asks: Sequence[int], /, *, again: bool) -> list[str]:
         return [f"answer to {ask}" for ask in asks[1:]]
 
-    group = GroupCommit[int, str](database, forgetful, patience_seconds=5)
+    group = GroupCommit[int, str](database, forgetful, patience_seconds=60)
 
     answers = await asyncio.gather(*(group(ask) for ask in range(3)), return_exceptions=True)
 

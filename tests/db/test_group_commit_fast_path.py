@@ -45,7 +45,7 @@ def fast_path() -> EvenAtOnce:
 
 @pytest.fixture
 def group(database: Database, recorded_commits: RecordedCommits, fast_path: EvenAtOnce) -> GroupCommit[int, str]:
-    return GroupCommit(database, recorded_commits, patience_seconds=5, fast_path=fast_path)
+    return GroupCommit(database, recorded_commits, patience_seconds=60, fast_path=fast_path)
 
 
 async def test_what_one_statement_does_needs_no_transaction_and_the_rest_shares_one(

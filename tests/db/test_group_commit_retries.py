@@ -59,7 +59,7 @@ async def test_a_real_deadlock_between_two_groups_is_tried_again_inside(
             await tx.execute("SELECT * FROM rows_wanted WHERE row = $1 FOR UPDATE", rows[1])
             return [name for _ in asks]
 
-        return GroupCommit(database, act, patience_seconds=5)
+        return GroupCommit(database, act, patience_seconds=60)
 
     there, back = in_order("there", 1, 2), in_order("back", 2, 1)
     answers = await asyncio.gather(there(0), back(0))

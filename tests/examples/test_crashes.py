@@ -77,7 +77,7 @@ def test_who_dies_between_believing_and_storing_does_the_work_at_the_retry(open_
         caller.join(0.3)
         assert caller.is_alive(), heard
         shop.kill()
-        caller.join(10)
+        caller.join(60)
     assert [type(each) for each in heard if isinstance(each, tuple)] == [], "nobody was told that it is stored"
     shop.start()
     assert shop.take(body, headers)[1].endswith("marked paid")

@@ -92,7 +92,7 @@ def _check(archive: Path, *arguments: str) -> tuple[int, str]:
     with zipfile.ZipFile(archive) as opened:
         program.write_bytes(opened.read("check_archive.py"))
     command = [sys.executable, "-I", str(program), str(archive), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -123,7 +123,7 @@ def _hash(file: Path) -> str:
 
 
 def _run(command: str, folder: Path) -> None:
-    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True, timeout=30)
+    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True, timeout=240)
 
 
 async def test_sha256sum_openssl_beancount_and_hledger_read_what_is_in_it(archive: Path, tmp_path: Path) -> None:

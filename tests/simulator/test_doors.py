@@ -21,7 +21,7 @@ def impatient(state: Path) -> Iterator[Process]:
 
 
 def _connect(running: Process) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", int(running.url.rpartition(":")[2])), timeout=10)
+    return socket.create_connection(("127.0.0.1", int(running.url.rpartition(":")[2])), timeout=60)
 
 
 def _status(running: Process, path: str, host: str | None) -> tuple[int, str]:
@@ -88,7 +88,7 @@ def test_a_connection_that_does_not_send_its_request_in_time_is_closed(impatient
 
 def _is_closed_while_sending(connection: socket.socket, piece: bytes) -> bool:
     try:
-        for _ in range(400):
+        for _ in range(3000):
             connection.sendall(piece)
             time.sleep(0.02)
     except ConnectionError:
