@@ -21,6 +21,7 @@ NOTICES = {
     "reading-noted": "The reading is noted. It moves nothing.",
     "transfer-booked": "The transfer is booked.",
     "transfer-proposed": "The transfer is proposed. Another operator must approve it.",
+    "suspense-proposed": "It is proposed to credit it. Another operator must approve it, among the bookings.",
     "day-closed": "The day is closed and signed.",
     "day-proposed": "It is proposed to close the day as it is. Another operator must approve it.",
     "day-rejected": "The proposal is rejected. The day stays open.",

@@ -78,7 +78,9 @@ GRID: dict[str, Row] = {
         Door(("floats transfer",), ("floats approve",)),
     ),
     "suspense_release": Row(
-        TWO, Door((), ("/operator/bookings/approve",)), Door(("books release",), ("books approve",))
+        TWO,
+        Door(("/operator/books/suspense/release",), ("/operator/bookings/approve",)),
+        Door(("books release",), ("books approve",)),
     ),
     "book_at_bank": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("books book",), ("books approve",))),
     "book_equity": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("books book",), ("books approve",))),

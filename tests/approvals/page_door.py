@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from malipo.approvals.act_rules import Act
 from malipo.dashboard.operator.bank import statements as bank_statements
+from malipo.ledger.bookings import Booking
 from malipo.ledger.transfers import Transfer
 from tests.approvals.bank_cases import BankCase
 from tests.approvals.door_cases import Case
@@ -98,6 +99,8 @@ def _page_of(form: str, case: Case) -> tuple[str, Fields, dict[str, str]]:
             return page, typed if act == "propose" else [], {}
         case ["bookings", _]:
             return "/operator/bookings", [], {}
+        case ["books", "suspense", "release"]:
+            return "/operator/books/suspense", _release(case), {}
         case ["floats", "read"]:
             return "/operator/floats", [("channel", "MPESA"), ("account", ""), ("amount", "4200000")], {}
         case ["floats", act]:
@@ -144,6 +147,17 @@ def _page_of_bank(form: str, case: Case, bank: BankCase) -> tuple[str, Fields, d
         page = f"/operator/bank/{of}/{bank.subject}"
     is_approval = form.endswith("/approve")
     return page, [] if is_approval else bank.typed, {"subject": bank.subject} if is_approval else {}
+
+
+def _release(case: Case) -> Fields:
+    booking = case.booking
+    assert isinstance(booking, Booking)
+    return [
+        ("booking", booking.releases or ""),
+        ("amount", str(booking.amount)),
+        ("merchant", booking.merchant_id),
+        ("reference", booking.bank_reference),
+    ]
 
 
 def _transfer(case: Case) -> Fields:

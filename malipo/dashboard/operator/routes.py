@@ -231,6 +231,7 @@ PAGES = [
     OperatorPage("GET", f"{invoices.PATH}/{{number}}/pdf", invoices.send_pdf),
     OperatorPage("GET", safeguarding.PATH, safeguarding.show),
     OperatorPage("GET", suspense.PATH, suspense.show),
+    OperatorPage("POST", f"{suspense.PATH}/release", suspense.release, does=(Act.SUSPENSE_RELEASE,)),
     OperatorPage("GET", "/operator/restore", restore.show),
     OperatorPage("POST", "/operator/restore/release", restore.let_go, does=(Act.RELEASE,)),
     OperatorPage("POST", "/operator/restore/reject", restore.reject),

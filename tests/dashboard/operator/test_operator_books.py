@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import zipfile
 from datetime import date
 from pathlib import Path
@@ -21,6 +22,7 @@ from tests.dashboard.operator.own_database import database_url as database_url
 from tests.dashboard.operator.own_database import running as running
 from tests.dashboard.operator.own_database import service as service
 from tests.invoices.sample import store_invoice
+from tests.ledger.suspense_bookings import in_suspense
 from tests.reconciliation.close.books import Books, at
 
 FRIDAY, SATURDAY, SUNDAY = date(2026, 10, 30), date(2026, 10, 31), date(2026, 11, 1)
@@ -136,6 +138,40 @@ async def test_a_month_that_is_not_closed_says_why_it_has_no_archive(books: Book
     refused = await asha.surfer.get(f"{PATH}/month/2026-11.zip")
     assert "No day of 2026-11 is closed." in refused.words
     assert (await asha.surfer.get(f"{PATH}/month/2026-13.zip")).status in (400, 404)
+
+
+async def test_money_in_suspense_is_proposed_for_a_merchant_and_credited_by_another(
+    books: Books, asha: Operator, operator_pages: OperatorPages
+) -> None:
+    juma = await operator_pages.operator("juma")
+    booking = await in_suspense(books.database, 700)
+    reference = f"OURS {booking}"
+    fields = {"booking": booking, "amount": "600", "merchant": books.merchant_id, "reference": reference}
+    assert booking in (await asha.surfer.get(f"{PATH}/suspense")).text
+    for wrong in ({"amount": "1.5"}, {"amount": "0"}, {"merchant": ""}, {"reference": ""}):
+        refused = await asha.surfer.post(f"{PATH}/suspense/release", fields | wrong)
+        assert (refused.status, 'class="wrong"' in refused.text) == (400, True), wrong
+    for wrong in ({"amount": "701"}, {"merchant": "Nobody"}, {"booking": "hbk_none"}):
+        refused = await asha.surfer.post(f"{PATH}/suspense/release", fields | wrong)
+        assert (refused.status, reference in refused.text) == (409, True), wrong
+    done = await asha.surfer.post(f"{PATH}/suspense/release", fields)
+    assert (done.status, done.headers["Location"]) == (303, f"{PATH}/suspense")
+    assert "Another operator must approve it, among the bookings." in (await asha.surfer.get(f"{PATH}/suspense")).words
+    assert await _credited(books, reference) == 0
+    waiting = await juma.surfer.get("/operator/bookings")
+    [proposal] = re.findall(r'name="booking" value="([^"]+)"', waiting.text.partition(reference)[2])[:1]
+    assert (await juma.surfer.post("/operator/bookings/approve", {"booking": proposal})).status == 303
+    assert await _credited(books, reference) == 600
+
+
+async def _credited(books: Books, reference: str) -> int:
+    async with books.database.read() as connection:
+        return int(
+            await connection.fetchval(
+                "SELECT coalesce(sum(amount), 0) FROM bookings WHERE kind = 'suspense_release' AND bank_reference = $1",
+                reference,
+            )
+        )
 
 
 async def test_invoices_of_all_merchants_are_a_page_a_file_and_a_pdf(books: Books, asha: Operator) -> None:

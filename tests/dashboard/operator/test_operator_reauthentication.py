@@ -42,6 +42,7 @@ ACTS = {
     ("POST", "/operator/statements/new/{upload}/import"): SensitiveAct.APPROVAL,
     ("POST", "/operator/floats/read"): SensitiveAct.APPROVAL,
     ("POST", "/operator/floats/transfer"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/books/suspense/release"): SensitiveAct.APPROVAL,
     ("POST", "/operator/floats/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/{id}/propose"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/{id}/approve"): SensitiveAct.APPROVAL,
