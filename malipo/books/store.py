@@ -68,15 +68,17 @@ async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: La
         LEFT JOIN adopted_payments a ON a.merchant_id = m.merchant_id AND a.transaction_id = m.cause_id
         LEFT JOIN LATERAL (
             SELECT evidence FROM resolutions r
-            WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.cause_id AND r.is_approved
-              AND r.decided_at = m.created_at ORDER BY r.id LIMIT 1
-        ) AS r ON m.step IN ('contradiction', 'resolution')
+            WHERE m.step IN ('contradiction', 'resolution') AND r.merchant_id = m.merchant_id
+              AND r.transaction_id = m.cause_id AND r.is_approved AND r.decided_at = m.created_at
+            ORDER BY r.id LIMIT 1
+        ) AS r ON true
         LEFT JOIN LATERAL (
             SELECT concat_ws(' ', connector, source, verdict, nullif(code, ''), nullif(detail, '')) AS answer
             FROM network_answers n
-            WHERE n.merchant_id = m.merchant_id AND n.transaction_id = m.cause_id AND n.received_at = m.created_at
+            WHERE m.step = 'contradiction' AND n.merchant_id = m.merchant_id AND n.transaction_id = m.cause_id
+              AND n.received_at = m.created_at
             ORDER BY n.id DESC LIMIT 1
-        ) AS n ON m.step = 'contradiction'
+        ) AS n ON true
         ORDER BY m.is_late DESC, m.created_at, m.merchant_id, m.cause_id, m.step, m.ordinal, m.move_number
         """,
         begin_of(late_before.day),

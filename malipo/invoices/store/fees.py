@@ -39,10 +39,10 @@ async def find(connection: Conn, month: date, *, merchant_id: str | None = None)
             ) AS f
             LEFT JOIN LATERAL (
                 SELECT m.created_at, {IS_RECORDED} AS is_late FROM moves m
-                WHERE m.merchant_id = f.merchant_id AND m.cause_id = f.cause_id AND m.target = 'fees'
-                  AND m.created_at <= f.created_at
+                WHERE f.source = 'fees' AND m.merchant_id = f.merchant_id AND m.cause_id = f.cause_id
+                  AND m.target = 'fees' AND m.created_at <= f.created_at
                 ORDER BY m.created_at DESC LIMIT 1
-            ) AS charged ON f.source = 'fees'
+            ) AS charged ON true
             WHERE f.merchant_id <> '{HOUSE}' AND ($5::text IS NULL OR f.merchant_id = $5)
         ) AS f
         GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
