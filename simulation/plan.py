@@ -212,6 +212,7 @@ _UNSAFE = "TIGO_PESA"
 _PAYS_AGAIN = Fault("network-pays-again", 0, _UNSAFE, 200)
 # What the way to a network doubles that takes a key again, no service can make one again.
 _CANNOT_BE_ONCE = "network-request-twice"
+_SAYS_NOT_FOUND = "INS-6140"  # in M-Pesa's words
 # What happens to requests of customers, in runs that have any.
 _OF_CUSTOMERS = ("customer-request-lost", "customer-reply-lost", "customer-reply-lost", "customer-request-twice")
 _MOST_OF_CUSTOMERS = 40
@@ -251,6 +252,9 @@ def draw(
         always = random.Random(f"restore {seed}")
         faults.append(Fault("restore", round(always.uniform(2, 9), 2), seconds=round(always.uniform(0.5, 4), 2)))
     met = dict.fromkeys(_where_somebody_is(fault, plan, chance) for fault in faults)
+    # Nor can a service know of a payout if its gateway says that there is none, and then takes its key again.
+    forgetful = {each.target for each in met if each.kind == "network-forgets"}
+    met = {each: None for each in met if each.target not in forgetful or each.code != _SAYS_NOT_FOUND}
     links = planned.draw(seed, channels) if has_links else ()
     met |= dict.fromkeys(_faults_of_customers(seed) if links else ())
     kept = tuple(each for each in met if kinds is None or each.kind in kinds)

@@ -7,6 +7,7 @@ import pytest
 from malipo.errors import Conflict, Forbidden, Missing
 from tests.bank.bank_desk import BankDesk
 from tests.operators.booking_steps import ASHA, JUMA, NEEMA
+from tests.restore.reporting_worker import note_worker
 
 DAY = timedelta(days=1)
 
@@ -50,6 +51,19 @@ async def test_nothing_is_downloaded_before_the_approval_nor_after_the_file_is_v
         await desk.download(gathered.file.id)
     with pytest.raises(Missing):
         await desk.download("pfl_none")
+
+
+async def test_nothing_is_downloaded_while_no_worker_looks_at_the_database(desk: BankDesk) -> None:
+    """A restore that loses the approval would not be noticed."""
+    file, _ = await desk.approved(100_000)
+    async with desk.database.begin() as tx:
+        await note_worker(tx, [])
+        await tx.execute("UPDATE worker_send_counts SET seen_at = now() - interval '4 seconds'")
+    with pytest.raises(Conflict, match="settlement_not_compared"):
+        await desk.download(file.id)
+    async with desk.database.begin() as tx:
+        await note_worker(tx, [])
+    assert await desk.download(file.id)
 
 
 async def test_the_gatherer_does_not_approve(desk: BankDesk) -> None:

@@ -81,6 +81,21 @@ async def test_a_success_after_the_links_end_is_taken_and_flagged(steps: LinkSte
     await database_facts.assert_clean(steps.database)
 
 
+async def test_a_success_by_a_clock_that_is_ahead_is_in_time_if_the_link_takes_payments_then(steps: LinkSteps) -> None:
+    """The link would take a second payment until it expires by the database's clock."""
+    link = await steps.make()
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE links SET expires_at = clock_timestamp() + interval '1 hour'")
+    payment = await steps.paid(link)
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE transactions SET ended_at = now() + interval '2 hours' WHERE id = $1", payment.id)
+    assert ((await steps.look(link)).status, (await steps.look(link)).paid_count) == (LinkStatus.PAID, 1)
+
+    await steps.count()
+
+    assert ((await steps.look(link)).status, await steps.late(link)) == (LinkStatus.PAID, [])
+
+
 async def test_of_two_numbers_that_both_paid_the_first_pays_the_link_and_the_second_is_late(steps: LinkSteps) -> None:
     link = await steps.make()
     first = await steps.sent(link)

@@ -20,9 +20,11 @@ _COLUMNS = """
     live.amount AS live_amount
 """
 
-# Whether the money of an attempt moved, by the latest report of its network; and when it reported that.
+# Whether the money of an attempt moved, by the latest report of its network; and when it reported that. That is by the
+# clock of a host, which may be ahead of the database's, by which links expire: a payment in time would count as late,
+# and the link would take a second one.
 IS_PAID = "coalesce(c.is_paid, t.status = 'COMPLETED')"
-PAID_AT = "CASE WHEN t.status = 'COMPLETED' THEN t.ended_at ELSE c.since END"
+PAID_AT = "least(CASE WHEN t.status = 'COMPLETED' THEN t.ended_at ELSE c.since END, clock_timestamp())"
 _WITH_PAYMENT = """
     link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
     LEFT JOIN corrections c ON c.merchant_id = a.merchant_id AND c.transaction_id = a.transaction_id

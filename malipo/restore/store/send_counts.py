@@ -31,6 +31,15 @@ _NEW = timedelta(days=1)
 _AT_WORK = timedelta(seconds=3)
 
 
+# A condition: whether a worker looks at this server now, so that a mark soon has what is committed. While none looks,
+# the marks stay behind: a database that is put back to a moment after the last look seems whole.
+IS_WATCHED = f"""
+    (NOT EXISTS (SELECT FROM worker_send_counts)
+     OR EXISTS (SELECT FROM worker_send_counts
+                WHERE server_id = {_SERVER_ID} AND seen_at > now() - interval '{_AT_WORK.total_seconds():.0f} seconds'))
+"""
+
+
 async def find_database_state(connection: Conn) -> DatabaseState:
     rows = await connection.fetch(
         f"""
