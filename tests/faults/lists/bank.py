@@ -219,6 +219,14 @@ FAULTS = (
         _STEPS,
     ),
     Fault(
+        "a file is downloaded while no worker looks",
+        "download",
+        "await release.require_watched(tx)",
+        "pass",
+        "A restore that loses the approval is not noticed, and the settlements go into another file.",
+        _STEPS,
+    ),
+    Fault(
         "a gathered file is downloaded",
         "download",
         "require_allowed(file, FileAct.DOWNLOAD)",

@@ -72,6 +72,14 @@ FAULTS = (
         ("links/test_link.py", *_COUNT),
     ),
     Fault(
+        "a payment that ended by a clock which is ahead is late",
+        "PAID_AT",
+        "ELSE c.since END, clock_timestamp())",
+        "ELSE c.since END)",
+        "The link takes a second payment before it expires.",
+        ("links/test_count.py",),
+    ),
+    Fault(
         "a correction does not wait for a worker that counts its payment",
         "count_again",
         "IN (SELECT * FROM unnest($1::text[], $2::text[]))",
