@@ -165,6 +165,8 @@ class Desk:
             await tx.execute("DELETE FROM moved_alone")
             await tx.execute("DELETE FROM login_attempts")
             await tx.execute("DELETE FROM proposals WHERE decided_at IS NULL")  # of a row that has failed
+            # The worker of another row looks no more, and without one nothing leaves for the bank.
+            await tx.execute("DELETE FROM worker_send_counts")
         case = await self.cases.of(act, form)
         await self.log_in_again()
         for name in ("asha", "juma", "baraka", "rehema"):
