@@ -86,6 +86,12 @@ async def count(database: Database, table: str) -> int:
         return int(await connection.fetchval(f"SELECT count(*) FROM {table}"))
 
 
+async def commits(database: Database) -> int:
+    """In how many commits the transactions were created."""
+    async with database.read() as connection:
+        return int(await connection.fetchval("SELECT count(DISTINCT xmin::text) FROM transactions"))
+
+
 async def largest_commit(database: Database) -> int:
     """How many transactions rode in the fullest commit."""
     async with database.read() as connection:

