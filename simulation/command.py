@@ -3,7 +3,7 @@
 import argparse
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count, islice
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from simulation.shrink import shrink
 from simulation.template import Server
 
 _DEFAULT_SECONDS = 60.0
+_MOST_NAMED = 20
 _FOUND, _REFUSED, _BROKEN = 1, 2, 3
 
 
@@ -99,8 +100,7 @@ def _plans(given: argparse.Namespace, so_far: Progress) -> Iterator[Plan]:
 
 
 def _search(runner: Runner, given: argparse.Namespace, so_far: Progress) -> int:
-    which = ", ".join(map(str, given.seeds)) if given.seeds else f"from {so_far.head.first}"
-    print(f"Seeds {which}, {given.payments} payments each, {given.jobs} at once.")
+    print(f"{_which(given.seeds, so_far)}, {given.payments} payments each, {given.jobs} at once.")
     if so_far.is_resumed:
         print(f"So far: {so_far.line()}", flush=True)
     digests: dict[int, str] = {}
@@ -121,6 +121,14 @@ def _search(runner: Runner, given: argparse.Namespace, so_far: Progress) -> int:
         raise
     _say("")
     return _sum_up(so_far, given)
+
+
+def _which(seeds: Sequence[int], so_far: Progress) -> str:
+    if not seeds:
+        return f"Seeds from {so_far.head.first}"
+    if len(seeds) > _MOST_NAMED:
+        return f"{len(seeds):,} seeds from {min(seeds)} to {max(seeds)}"
+    return f"Seeds {', '.join(map(str, seeds))}"
 
 
 def _sum_up(so_far: Progress, given: argparse.Namespace) -> int:

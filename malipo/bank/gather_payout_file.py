@@ -2,7 +2,7 @@
 
 Nothing of a gathered file can be paid. The approval looks at each settlement again, drops those that are not fit any
 more, fixes the bytes and the MsgId, and sends the settlements. From then on money can leave, so every download has the
-same bytes.
+same bytes; the first is possible once the marks, by which a restored database is detected, have the approval.
 """
 
 import hashlib
@@ -40,6 +40,7 @@ from malipo.bank_evidence import banking_days
 from malipo.bank_evidence.store import debits
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
+from malipo.restore.store import send_counts
 from malipo.settlement import payout_files, release
 from malipo.settlement.settlement import Settlement
 from malipo.settlement.store import bank_accounts, settlements
@@ -228,6 +229,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
         dropped=sorted(unfit),
         proposed_by=proposal.requested_by,
     )
+    await store.note_looks(tx, file.id, await send_counts.hold_looks(tx))  # The last: workers wait for this commit.
 
 
 async def rejected(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
@@ -241,10 +243,14 @@ async def rejected(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -
 
 async def download(tx: Tx, name: str, *, actor: Actor, now: datetime) -> Download:
     """The bytes of an approved file, the same each time. Who had them is in the audit log."""
-    await release.require_watched(tx)
+    # A restore may have lost that it was handed in, and a bank pays a file that is handed in twice, twice.
+    await release.require_released(tx)
     await payer_accounts.lock(tx)  # It is not voided meanwhile.
     file = await get_file(tx, name)
     require_allowed(file, FileAct.DOWNLOAD)
+    if not await send_counts.is_marked(tx, await store.get_looks(tx, file.id)):
+        # A restore that loses the approval would not be noticed, and its settlements would go into another file.
+        raise Conflict(code=FileRefusal.NOT_MARKED)
     account = await add_payer_account.find(tx, file.payer_account_id)
     content = await store.get_content(tx, file.id)
     sha256 = hashlib.sha256(content).digest()

@@ -59,6 +59,7 @@ class FileRefusal(Code):
     OTHER_MESSAGE = "payout_file_other_message"
     NO_LINE = "payout_file_no_line"
     LINE_ENDED = "payout_file_line_ended"
+    NOT_MARKED = "payout_file_not_marked"
 
 
 IS_NOW = {

@@ -13,7 +13,7 @@ from malipo.bank_evidence.coverage import is_covered, stretches
 from malipo.bank_evidence.store import coverage, debits
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
-from malipo.restore.store import installation, send_counts
+from malipo.restore.store import installation
 from malipo.settlement.settlement import SettlementRefusal
 from malipo.settlement.store import releases, settlements
 
@@ -31,13 +31,6 @@ async def require_released(tx: Tx) -> None:
     if not await releases.lock_if_released(tx):
         raise Conflict(code=SettlementRefusal.NOT_RELEASED)
     if await installation.why_not_cancel(tx) is not None:
-        raise Conflict(code=SettlementRefusal.NOT_COMPARED)
-
-
-async def require_watched(tx: Tx) -> None:
-    """Refuse what leaves for a bank while no worker looks at the database: a restore that loses it would not be
-    noticed, and its settlements would go into another file."""
-    if not await tx.fetchval(f"SELECT {send_counts.IS_WATCHED}"):
         raise Conflict(code=SettlementRefusal.NOT_COMPARED)
 
 

@@ -33,6 +33,8 @@ ACCOUNTS = {
 FILES = {
     "payout_file_unknown": "There is no payout file {name!r}.",
     "payout_file_nothing_due": "No settlement waits that could be sent now. Not fit: {left_out}.",
+    "payout_file_not_marked": "The file was approved a moment ago, or no worker runs. It can be downloaded once a "
+    "worker has noted the approval outside of the database, about three seconds after it.",
     "payout_file_nothing_left": "None of its settlements can be sent now. Reject the file.",
     "payout_file_unknown_debits": "The bank shows debits with keys like ours that nobody knows: {count}. Decide "
     "about them first: they may be settlements that are paid already.",

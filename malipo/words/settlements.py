@@ -16,8 +16,8 @@ SETTLEMENTS = {
     "settlement_key_used": "Another settlement has this key: {id}.",
     "settlement_not_released": "The database was restored. Until statements of our bank accounts cover the lost time "
     "and two operators have released settlements, no file is approved.",
-    "settlement_not_compared": "No worker compares the database with its mark: it was restarted or restored, or no "
-    "worker runs. Until one does, no file is approved or downloaded; try again in some seconds, while workers run.",
+    "settlement_not_compared": "The database was restarted or restored, and no worker has compared it with its mark "
+    "yet. Until one has, no file is approved; try again in some seconds, while workers run.",
     "settlement_not_covered": "Statements do not cover the days from {first} to {last} yet, of every bank account of "
     "ours.",
     "settlement_nothing_to_release": "Settlements are released already, or the installation is still fenced.",

@@ -64,7 +64,9 @@ class LinkOracle:
         self._database = database
         self._book = book
         # Of a time that no process of the service writes.
-        self._has_one_clock = not any(fault.kind == "clock" for fault in plan.faults)
+        clocks = [fault.seconds for fault in plan.faults if fault.kind == "clock"]
+        self._has_one_clock = not clocks
+        self._most_ahead = max((0.0, *clocks))
 
     def check(
         self,
@@ -187,7 +189,7 @@ class LinkOracle:
         if places is not None and len(in_time) > places:
             self._find("link", f"{one.planned.key} counts {len(in_time)} payments, and takes {places}")
         for each in paid:
-            if not is_lateness_right(one, each):
+            if not is_lateness_right(one, each, most_ahead=self._most_ahead):
                 self._find("link", f"{one.planned.key}: {each.id} is late because of {each.late}", each.id)
         view = one.told.seen.get(one.row.id)
         if view is None:
@@ -323,8 +325,10 @@ def is_unpaid(attempt: AttemptRow) -> bool:
     return is_failed or attempt.status in _OPEN
 
 
-def is_lateness_right(one: OneLink, attempt: AttemptRow) -> bool:
-    """By when the money was known to have come. Which of several attempts came first, nobody else can tell."""
+def is_lateness_right(one: OneLink, attempt: AttemptRow, *, most_ahead: float = 0.0) -> bool:
+    """By when the money was known to have come. Which of several attempts came first, nobody else can tell.
+
+    `most_ahead` is how far a host's clock is ahead: a payment that it has ended may have come so much sooner."""
     assert attempt.paid_at is not None
     is_cancelled = one.row.cancelled_at is not None and attempt.paid_at > one.row.cancelled_at
     is_expired = one.row.expires_at is not None and attempt.paid_at > one.row.expires_at
@@ -335,7 +339,7 @@ def is_lateness_right(one: OneLink, attempt: AttemptRow) -> bool:
     others = sum(each.was_ever_paid for each in one.attempts if each is not attempt)
     match attempt.late:
         case None:
-            return came_in_time or (not is_cancelled and not is_expired)
+            return came_in_time or all(attempt.paid_at - most_ahead <= each for each in ends)
         case "cancelled":
             return is_cancelled
         case "expired":

@@ -149,8 +149,6 @@ class BankDays:
         if number == self._planned.days.account_on:
             await self._add_account(database)
         await self._treasury.verify_accounts(database)
-        async with database.begin() as tx:  # Workers look at the server that they have compared.
-            await tx.execute("UPDATE worker_send_counts SET seen_at = now()")
         for _ in range(2):  # A schedule runs once a day, however often workers look.
             await SettlementScheduler(database, self._settings, clock.now).step()
         if asks:

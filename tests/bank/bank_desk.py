@@ -45,6 +45,7 @@ from malipo_simulator.bank.statement_formats import FORMATS
 from tests.bank.samples import ACCOUNT
 from tests.conftest import Merchant, make_merchant
 from tests.operators.booking_steps import ASHA, JUMA
+from tests.restore.reporting_worker import note_worker
 from tests.settlement.settlement_steps import add_account
 
 WITHOUT_LIMIT = 10**12
@@ -108,6 +109,10 @@ class BankDesk:
         gathered = await self.gather()
         await self.approve(gathered.file.id)
         return await self.file(gathered.file.id), [await self.look(each) for each in found]
+
+    async def worker_looks(self, worker_id: str = "wrk_1") -> None:
+        async with self.database.begin() as tx:
+            await note_worker(tx, [], worker_id=worker_id)
 
     async def download(self, name: str, by: Actor = JUMA) -> bytes:
         async with self.database.begin() as tx:

@@ -264,3 +264,18 @@ async def test_a_return_of_what_was_adopted_gives_the_wallet_what_it_bore(restor
         desk.at = desk.now + 4 * DAY
         assert (await desk.bring(monday + DAY, monday + 4 * DAY)).found.returned == 1
         assert (await desk.balances())["wallet"] == 1_000_000
+
+
+async def test_a_file_is_not_downloaded_again_before_the_release(restorable: RestorableDesk) -> None:
+    """That it was handed in may be lost, and a bank pays a file twice that is handed in twice."""
+    async with restorable.opened() as desk:
+        file, [settlement] = await desk.approved(100_000)
+    await restorable.copy()
+    async with restorable.opened() as desk:
+        await desk.hand_in(file.id)
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        assert (await desk.file(file.id)).downloaded_at is None
+        with pytest.raises(Conflict, match="settlement_not_released"):
+            await desk.download(file.id)
+        assert await desk.statuses(settlement) == ["SENT"]

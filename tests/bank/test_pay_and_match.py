@@ -1,13 +1,16 @@
 """Settlements are paid by a file, and the bank's statement decides: on a real database, with the simulated bank."""
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 
+from malipo.bank import approve
 from malipo.errors import Conflict, Forbidden, Missing
 from tests.bank.bank_desk import BankDesk
+from tests.conftest import PATIENCE_SECONDS
+from tests.db.lock_waits import are_waiting
 from tests.operators.booking_steps import ASHA, JUMA, NEEMA
-from tests.restore.reporting_worker import note_worker
 
 DAY = timedelta(days=1)
 
@@ -53,17 +56,44 @@ async def test_nothing_is_downloaded_before_the_approval_nor_after_the_file_is_v
         await desk.download("pfl_none")
 
 
-async def test_nothing_is_downloaded_while_no_worker_looks_at_the_database(desk: BankDesk) -> None:
-    """A restore that loses the approval would not be noticed."""
+async def test_a_file_is_downloaded_once_the_mark_of_a_worker_certainly_has_its_approval(desk: BankDesk) -> None:
+    """A restore that loses the approval would not be noticed before."""
+    for _ in range(5):
+        await desk.worker_looks()
     file, _ = await desk.approved(100_000)
-    async with desk.database.begin() as tx:
-        await note_worker(tx, [])
-        await tx.execute("UPDATE worker_send_counts SET seen_at = now() - interval '4 seconds'")
-    with pytest.raises(Conflict, match="settlement_not_compared"):
+    for _ in range(2):  # Two loops of a worker may each have counted a look that its mark does not have yet.
+        with pytest.raises(Conflict, match="payout_file_not_marked"):
+            await desk.download(file.id)
+        await desk.worker_looks()
+    with pytest.raises(Conflict, match="payout_file_not_marked"):
         await desk.download(file.id)
-    async with desk.database.begin() as tx:
-        await note_worker(tx, [])
+    await desk.worker_looks()
     assert await desk.download(file.id)
+
+
+async def test_looks_of_a_worker_that_began_after_the_approval_count_too(desk: BankDesk) -> None:
+    await desk.worker_looks("wrk_first")
+    file, _ = await desk.approved(100_000)
+    for _ in range(3):
+        with pytest.raises(Conflict, match="payout_file_not_marked"):
+            await desk.download(file.id)
+        await desk.worker_looks("wrk_second")
+    assert await desk.download(file.id)
+
+
+async def test_no_look_is_counted_between_the_end_of_the_approval_and_its_commit(desk: BankDesk) -> None:
+    """Such a look would pass for one that has seen the approval."""
+    await desk.worker_looks()
+    await desk.requested()
+    gathered = await desk.gather()
+    async with desk.database.begin() as tx:
+        await approve.approve(tx, gathered.file.id, reference_prefix="MLP", actor=JUMA, now=desk.now)
+        look = asyncio.create_task(desk.worker_looks())
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await are_waiting(desk.database, of="worker_send_counts"):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    await look
+    assert await desk.database_rows("SELECT looks->>'wrk_1' FROM payout_files") == ["1"]
 
 
 async def test_the_gatherer_does_not_approve(desk: BankDesk) -> None:

@@ -95,21 +95,6 @@ async def test_nothing_is_sent_before_a_worker_has_compared_the_database_with_it
     await steps.send(settlement)
 
 
-async def test_nothing_is_sent_while_no_worker_looks_at_the_database(steps: SettlementSteps) -> None:
-    """Its mark stays behind: a restore to a moment after its last look would not be noticed, and pay again."""
-    settlement = await steps.requested()
-    await steps.gather(settlement)
-    async with steps.database.begin() as tx:
-        await note_worker(tx, [])
-        await tx.execute("UPDATE worker_send_counts SET seen_at = now() - interval '4 seconds'")
-    with pytest.raises(Conflict) as refused:
-        await steps.send(settlement)
-    assert refused.value.code == "settlement_not_compared"
-    async with steps.database.begin() as tx:
-        await tx.execute("UPDATE worker_send_counts SET seen_at = now() - interval '2 seconds'")
-    await steps.send(settlement)
-
-
 async def test_what_was_released_waits_for_the_end_of_the_fence(steps: SettlementSteps) -> None:
     settlement = await steps.requested()
     await steps.gather(settlement)

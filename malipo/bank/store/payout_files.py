@@ -93,6 +93,18 @@ async def approve(tx: Tx, file: PayoutFile, content: bytes) -> None:
     assert done == "UPDATE 1", "a payout file is approved once"
 
 
+async def note_looks(tx: Tx, file_id: str, looks: str) -> None:
+    """The looks of workers until the approval of the file (`restore.store.send_counts`)."""
+    await tx.execute("UPDATE payout_files SET looks = $2::jsonb WHERE id = $1", file_id, looks)
+
+
+async def get_looks(connection: Conn, file_id: str) -> str:
+    looks: str = await connection.fetchval(
+        "SELECT coalesce(looks, '{}')::text FROM payout_files WHERE id = $1", file_id
+    )
+    return looks
+
+
 async def note_download(tx: Tx, file_id: str, *, now: datetime) -> None:
     await tx.execute("UPDATE payout_files SET downloaded_at = $2 WHERE id = $1", file_id, now)
 

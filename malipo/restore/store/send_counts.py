@@ -29,15 +29,9 @@ IS_COMPARED = f"""
 _NEW = timedelta(days=1)
 # A worker looks once a second. A worker without a look for this long hangs, or is cut off.
 _AT_WORK = timedelta(seconds=3)
-
-
-# A condition: whether a worker looks at this server now, so that a mark soon has what is committed. While none looks,
-# the marks stay behind: a database that is put back to a moment after the last look seems whole.
-IS_WATCHED = f"""
-    (NOT EXISTS (SELECT FROM worker_send_counts)
-     OR EXISTS (SELECT FROM worker_send_counts
-                WHERE server_id = {_SERVER_ID} AND seen_at > now() - interval '{_AT_WORK.total_seconds():.0f} seconds'))
-"""
+# After so many looks of a worker, its mark certainly has one of them. A worker counts looks in two loops, each of which
+# flushes its count to the mark before it counts again: of three counts, two are of one loop.
+_LOOKS_UNTIL_MARKED = 3
 
 
 async def find_database_state(connection: Conn) -> DatabaseState:
@@ -166,3 +160,28 @@ async def find_counted(connection: Conn, worker_id: str) -> CountedBatch | None:
     counted = SendCount(standing.epoch, standing.total, standing.batches_of(worker_id))
     serves: int = await connection.fetchval(f"SELECT {SERVES}")
     return CountedBatch(counted, standing.server_id, serves) if worker_id in standing.workers else None
+
+
+async def hold_looks(tx: Tx) -> str:
+    """The number of looks of each worker, as JSON, for `is_marked`. None is counted before this transaction ends."""
+    found: str = await tx.fetchval(
+        """
+        SELECT coalesce(jsonb_object_agg(worker_id, look_count), '{}')::text
+        FROM (SELECT worker_id, look_count FROM worker_send_counts ORDER BY worker_id FOR SHARE) w
+        """
+    )
+    return found
+
+
+async def is_marked(connection: Conn, looks: str) -> bool:
+    """Whether the mark of a worker certainly has a look that was counted after these: then a restore to a moment before
+    them is noticed. Where no worker ever ran, nothing is compared."""
+    found: bool = await connection.fetchval(
+        f"""
+        SELECT NOT EXISTS (SELECT FROM worker_send_counts)
+            OR EXISTS (SELECT FROM worker_send_counts
+                       WHERE look_count >= coalesce(($1::jsonb ->> worker_id)::bigint, 0) + {_LOOKS_UNTIL_MARKED})
+        """,
+        looks,
+    )
+    return found

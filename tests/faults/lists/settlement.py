@@ -188,14 +188,6 @@ FAULTS = (
         _RESTORE,
     ),
     Fault(
-        "a file is sent while no worker looks",
-        "mark_sent",
-        "await release.require_watched(tx)",
-        "pass",
-        "A restore that loses the file is not noticed, and the bank pays its settlements again.",
-        _RESTORE,
-    ),
-    Fault(
         "a settlement is taken from one file into another",
         "mark_in_file",
         "elif each.is_in_file:",
