@@ -11,6 +11,7 @@ from malipo.api.auth import actor_of, header_of
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
 from malipo.api.responses import AnswerForm, pagination, replayed, success
+from malipo.api.shown_after_commit import read_after_commit, require_changed
 from malipo.api.urls import id_in
 from malipo.http.body_limit import MOST_BATCH_BYTES
 from malipo.merchants.authenticate import Caller
@@ -64,7 +65,7 @@ async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
 
 
 async def retrieve(parts: ApiParts, caller: Caller, request: Request) -> Response:
-    return await _shown(parts, caller, id_in(request, NoSuchBatch))
+    return _shown(await _find(parts, caller, id_in(request, NoSuchBatch)))
 
 
 async def list_items(parts: ApiParts, caller: Caller, request: Request) -> Response:
@@ -92,17 +93,23 @@ async def approve(parts: ApiParts, caller: Caller, request: Request) -> Response
     requester = replace(_requester(caller), actor=actor_of(parts, caller, request))
     approval = Approval(caller.merchant_id, id_in(request, NoSuchBatch), requester)
     approved = await parts.batches.approve(approval)
-    return await _shown(parts, caller, approved.id)
+    return await _shown_changed(parts, caller, approved.id)
 
 
 async def cancel(parts: ApiParts, caller: Caller, request: Request) -> Response:
     cancellation = BatchCancellation(caller.merchant_id, id_in(request, NoSuchBatch), _requester(caller))
     cancelled = await parts.batches.cancel(cancellation)
-    return await _shown(parts, caller, cancelled.id)
+    return await _shown_changed(parts, caller, cancelled.id)
 
 
-async def _shown(parts: ApiParts, caller: Caller, batch_id: str) -> Response:
-    found = await _find(parts, caller, batch_id)
+async def _shown_changed(parts: ApiParts, caller: Caller, batch_id: str) -> Response:
+    """A batch that was approved or cancelled."""
+    found = await read_after_commit(_find(parts, caller, batch_id))
+    require_changed(found.batch.status is not BatchStatus.AWAITING_APPROVAL)
+    return _shown(found)
+
+
+def _shown(found: BatchProgress) -> Response:
     return success({"batch": batch_json.retrieved(found.batch, found.counts)})
 
 

@@ -7,6 +7,7 @@ from malipo.api.auth import header_of
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
 from malipo.api.responses import pagination, replayed, success
+from malipo.api.shown_after_commit import read_after_commit, require_changed
 from malipo.api.urls import id_in
 from malipo.db import Conn
 from malipo.http.public_url import public_url
@@ -54,16 +55,18 @@ async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
 
 
 async def retrieve(parts: ApiParts, caller: Caller, request: Request) -> Response:
-    return await _shown(parts, caller, request, id_in(request, NoSuchLink))
+    return _shown(parts, request, *await _find(parts, caller, id_in(request, NoSuchLink)))
 
 
 async def cancel(parts: ApiParts, caller: Caller, request: Request) -> Response:
     cancellation = LinkCancellation(caller.merchant_id, id_in(request, NoSuchLink), caller.key_id)
     cancelled = await parts.links.cancel(cancellation)
-    return await _shown(parts, caller, request, cancelled.id)
+    link, late = await read_after_commit(_find(parts, caller, cancelled.id))
+    require_changed(link.status is not LinkStatus.ACTIVE)
+    return _shown(parts, request, link, late)
 
 
-async def _shown(parts: ApiParts, caller: Caller, request: Request, link_id: str) -> Response:
+async def _find(parts: ApiParts, caller: Caller, link_id: str) -> tuple[Link, list[LatePayment]]:
     key = (caller.merchant_id, link_id)
 
     async def find(connection: Conn) -> tuple[Link | None, list[LatePayment]]:
@@ -72,6 +75,10 @@ async def _shown(parts: ApiParts, caller: Caller, request: Request, link_id: str
     link, late = await parts.queries.read_snapshot(find)
     if link is None:
         raise NoSuchLink
+    return link, late
+
+
+def _shown(parts: ApiParts, request: Request, link: Link, late: list[LatePayment]) -> Response:
     return success({"link": link_json.shown(link, _url(parts, request, link), late)})
 
 

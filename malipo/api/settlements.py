@@ -13,6 +13,7 @@ from malipo.api.auth import header_of
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
 from malipo.api.responses import pagination, replayed, success
+from malipo.api.shown_after_commit import read_after_commit, require_changed
 from malipo.api.urls import id_in
 from malipo.db import Conn
 from malipo.merchants.authenticate import Caller
@@ -78,13 +79,15 @@ async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
 
 
 async def retrieve(parts: ApiParts, caller: Caller, request: Request) -> Response:
-    return await _shown(parts, caller, id_in(request, NoSuchSettlement))
+    return _shown(*await _find(parts, caller, id_in(request, NoSuchSettlement)))
 
 
 async def cancel(parts: ApiParts, caller: Caller, request: Request) -> Response:
     cancellation = SettlementCancellation(caller.merchant_id, id_in(request, NoSuchSettlement), caller.key_id)
     cancelled = await parts.settlements.cancel(cancellation)
-    return await _shown(parts, caller, cancelled.id)
+    found, accounts = await read_after_commit(_find(parts, caller, cancelled.id))
+    require_changed(found.status is SettlementStatus.CANCELLED)
+    return _shown(found, accounts)
 
 
 async def report(parts: ApiParts, caller: Caller, request: Request) -> Response:
@@ -141,7 +144,7 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
             yield chunk
 
 
-async def _shown(parts: ApiParts, caller: Caller, settlement_id: str) -> Response:
+async def _find(parts: ApiParts, caller: Caller, settlement_id: str) -> tuple[Settlement, Accounts]:
     async def find(connection: Conn) -> tuple[Settlement | None, Accounts]:
         found = await settlements.get(connection, caller.merchant_id, settlement_id)
         return found, await _accounts_of(connection, [] if found is None else [found])
@@ -149,6 +152,10 @@ async def _shown(parts: ApiParts, caller: Caller, settlement_id: str) -> Respons
     found, accounts = await parts.queries.read_snapshot(find)
     if found is None:
         raise NoSuchSettlement
+    return found, accounts
+
+
+def _shown(found: Settlement, accounts: Accounts) -> Response:
     return success({"settlement": settlement_json.shown(found, _account(found, accounts))})
 
 

@@ -10,6 +10,22 @@ _GROUP = ("db/test_group_commit.py", "db/test_group_commit_retries.py")
 
 FAULTS = (
     Fault(
+        "a committed approval that cannot be read is told as not done",
+        "read_after_commit",
+        "except (ConnectionLost, Contention, Unavailable, Missing) as error:",
+        "except () as error:",
+        "The merchant pays the payouts of the batch in another way, and they are paid twice.",
+        ("api/test_shown_after_commit.py",),
+    ),
+    Fault(
+        "an approval that a fail-over has lost is shown as it was before",
+        "require_changed",
+        "if not is_changed:",
+        "if False:",
+        "The merchant's program takes the batch for approved, and nobody is paid.",
+        ("api/test_shown_after_commit.py",),
+    ),
+    Fault(
         "a database with fewer batches is not a restored one",
         "why_restored",
         "if standing.total < counted.total:",

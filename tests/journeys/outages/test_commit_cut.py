@@ -12,6 +12,7 @@ import pytest
 
 from malipo.db import Database
 from malipo.restore.store import installation
+from tests.api.batches.batch_keys import PATH, key_of
 from tests.conftest import COLLECTION, PAYOUT, Merchant
 from tests.journeys import database_facts
 from tests.journeys.concurrency import at_once, create, tally
@@ -29,6 +30,7 @@ from tests.journeys.outages.database_proxy import impatient as impatient
 from tests.journeys.outages.database_proxy import line as line
 from tests.journeys.postgres_proxy import Fault
 
+PEOPLE = ("asha@duka.example", "juma@duka.example")
 Payments = Callable[[int], list[tuple[dict[str, Any], str | None]]]
 
 
@@ -190,3 +192,21 @@ async def test_a_database_that_goes_away_before_the_commit_has_done_nothing_and_
     again = await create(impatient.client, PAYOUT, key="order-1")
     assert (again.status, again.headers.get("Idempotency-Replayed")) == (201, None)
     await database_facts.assert_clean(database)
+
+
+async def test_an_approved_batch_that_cannot_be_read_for_its_answer_is_not_told_as_not_approved(
+    impatient: DatabaseProxy, database: Database, merchant: Merchant
+) -> None:
+    """ "Nothing was done; try again" would not be true: its payouts are made."""
+    maker, approver = [impatient.client.as_(await key_of(database, merchant, each)) for each in PEOPLE]
+    item = {"channel": "AIRTEL_MONEY", "amount": 1000, "recipientPhone": "+255684000001", "recipientName": "Juma"}
+    made = await maker("POST", PATH, {"items": [item]})
+    path = f"{PATH}/{made.body['batch']['id']}"
+    impatient.proxy.trap(Fault.CUT_BEFORE, after="GROUP BY status", at_commit=False, stays_away=True)
+
+    answer = await approver("POST", f"{path}/approve")
+    impatient.proxy.come_back()
+
+    assert (answer.status, answer.code) == (503, "outcome_unknown")
+    assert (await maker("GET", path)).body["batch"]["status"] == "RUNNING"
+    assert len(await database_facts.ids(database)) == 1
