@@ -15,19 +15,24 @@ def readers(browser: Browser, demo: dict[str, Any]) -> Windows:
     return Windows(browser, demo["baseUrl"])
 
 
-async def test_the_pages_are_for_everybody(readers: Windows) -> None:
+async def test_the_page_for_trying_is_for_everybody(readers: Windows) -> None:
+    await _assert_for_everybody(readers, "/docs/try")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "path", ["/docs/trying", "/docs/reference", "/docs/reference/collect", "/docs/reference/error-codes"]
+)
+async def test_the_other_pages_are_for_everybody(readers: Windows, path: str) -> None:
+    await _assert_for_everybody(readers, path)
+
+
+async def _assert_for_everybody(readers: Windows, path: str) -> None:
     async with readers.open(reduced_motion="reduce") as page:
         await axe.prepare(page)
-        for path in (
-            "/docs/trying",
-            "/docs/try",
-            "/docs/reference",
-            "/docs/reference/collect",
-            "/docs/reference/error-codes",
-        ):
-            await page.goto(path)
-            await expect(page.locator("html")).to_have_class("scripted")
-            assert await axe.faults(page) == [], path
+        await page.goto(path)
+        await expect(page.locator("html")).to_have_class("scripted")
+        assert await axe.faults(page) == []
 
 
 async def test_a_language_is_chosen_once_and_copied(readers: Windows) -> None:
