@@ -3,6 +3,7 @@
 from tests.faults.fault import Fault
 
 _SIGNING = ("receipts/test_sign_checkpoints.py",)
+_KEYS = ("receipts/test_key_changes.py",)
 _APPEND = ("receipts/test_append.py", "receipts/test_append_fails.py")
 
 FAULTS = (
@@ -53,6 +54,47 @@ FAULTS = (
         "moved = 0",
         "Receipts of the last minute before a restore are never proven.",
         _SIGNING,
+    ),
+    Fault(
+        "a restore forgets a changed key",
+        "CheckpointSigner._keep_keys",
+        "await asyncio.to_thread(self._file.write_keys, known)",
+        "pass",
+        "After a restore to before the change of a key, receipts that the changed key has proven are refused.",
+        _KEYS,
+    ),
+    Fault(
+        "the last known key hands over, whoever has signed",
+        "_find_giver",
+        "opened = open_checkpoint(note, _named(found, await logs.find_all(tx)))",
+        "from malipo.receipts.checkpoint import Checkpoint, head_of\n"
+        "        opened = Checkpoint(head_of(note), 0, _named(found, await logs.find_all(tx))[-1])",
+        "A retired key hands over what another has signed: honest receipts are refused, and a stolen key counts again.",
+        _KEYS,
+    ),
+    Fault(
+        "a key hands over twice",
+        "_find_giver",
+        "while key in handed:",
+        "while False:",
+        "A key has two handovers, and a verifier refuses every receipt.",
+        _KEYS,
+    ),
+    Fault(
+        "a lost key comes back beside the one that took its place",
+        "restore_lost",
+        "handed.get(taken.old, taken.new) != taken.new",
+        "False",
+        "A key has two handovers, and a verifier refuses every receipt.",
+        _KEYS,
+    ),
+    Fault(
+        "a key that came back does not sign its log",
+        "restore_key",
+        'None if retired == "UPDATE 1" else now,',
+        "now,",
+        "After a restore that nobody has noticed, nothing is signed any more.",
+        _KEYS,
     ),
     Fault(
         "events that were deleted while they were read are passed over",
