@@ -113,6 +113,14 @@ FAULTS = (
         _APPEND,
     ),
     Fault(
+        "a refund that was not paid is on the receipt",
+        "receipt_view",
+        "if refunded := sum(each.amount for each in payment.refunds if each.is_paid):",
+        "if refunded := sum(each.amount for each in payment.refunds):",
+        "A receipt says that money went back which the customer never got, and its proof is refused.",
+        ("receipts/test_refunds.py",),
+    ),
+    Fault(
         "two workers append at once",
         "lock_appending",
         'await tx.execute(f"SELECT pg_advisory_xact_lock({_APPENDER})")',
