@@ -13,7 +13,7 @@ from malipo import ids, randomness
 from malipo.db import Conn, Tx
 from malipo.encryption import CannotDecrypt, Encryption
 from malipo.receipts import handover
-from malipo.receipts.checkpoint import TreeHead, open_checkpoint
+from malipo.receipts.checkpoint import TreeHead, head_of, log_number, open_checkpoint
 from malipo.receipts.handover import Handover
 from malipo.receipts.merkle_tree import EMPTY_ROOT
 from malipo.receipts.signed_note import NoteRefused, VerifierKey
@@ -56,7 +56,8 @@ async def _find_giver(tx: Tx, encryption: Encryption, note: str) -> _Giver | Non
     """
     found = await logs.find_keys(tx)
     try:
-        opened = open_checkpoint(note, _named(found, await logs.find_all(tx)))
+        origins = [head_of(note).origin, *(each.origin for each in await logs.find_all(tx))]
+        opened = open_checkpoint(note, _named(found, origins))
         handed = {each.old: each.new for each in _handovers_of(found)}
     except NoteRefused:
         return None
@@ -111,16 +112,16 @@ def _kept(key: LogKey) -> KeptKey:
 
 async def find_verifier_keys(connection: Conn) -> list[VerifierKey]:
     """All keys that have ever signed, the oldest first."""
-    return _named(await logs.find_keys(connection), await logs.find_all(connection))
+    return _named(await logs.find_keys(connection), [each.origin for each in await logs.find_all(connection)])
 
 
-def _named(keys: Sequence[LogKey], all_logs: Iterable[Log]) -> list[VerifierKey]:
+def _named(keys: Sequence[LogKey], origins: Iterable[str]) -> list[VerifierKey]:
     """With the names of their logs. That of a log that a restore has lost is known from handovers."""
-    origins = {each.number: each.origin for each in all_logs}
-    if any(each.log not in origins for each in keys):
-        named = [each for handed in _handovers_of(keys) for each in (handed.old, handed.new)]
-        origins = {int(each.name.rpartition("/")[2]): each.name for each in named} | origins
-    names = [origins.get(each.log) for each in keys]
+    by_log = {log_number(each): each for each in origins}
+    if any(each.log not in by_log for each in keys):
+        named = [each.name for handed in _handovers_of(keys) for each in (handed.old, handed.new)]
+        by_log = {log_number(each): each for each in named} | by_log
+    names = [by_log.get(each.log) for each in keys]
     return [VerifierKey(name, each.public_key) for name, each in zip(names, keys, strict=True) if name is not None]
 
 

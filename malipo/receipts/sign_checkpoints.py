@@ -231,4 +231,4 @@ async def _has(tx: Tx, current: Log | None, head: TreeHead | None) -> bool:
 
 
 def _signed_head(head: TreeHead) -> SignedHead:
-    return SignedHead(int(head.origin.rpartition("/")[2]), head.size)
+    return SignedHead(checkpoint.log_number(head.origin), head.size)

@@ -108,6 +108,24 @@ async def test_a_restore_to_before_a_log_with_changed_keys_refuses_no_receipt(st
         assert {verified(receipt, key, now) for key in now["keys"]} == {"true"}
 
 
+async def test_a_restore_to_before_the_first_log_refuses_no_receipt(stack: LogStack) -> None:
+    first = await pay(stack)
+    then, lost = await stack.keys(), await stack.log()
+    for table in _TABLES:
+        await stack.execute(f"DELETE FROM {table}")
+    await stack.fence()
+    await stack.release()
+    async with stack.database.begin() as tx:
+        while await logs.make(tx, NAME, begun_by="asha") <= lost.number:
+            pass
+    second = await pay(stack)
+    now = await stack.keys()
+    assert now["keys"][:1] == then["keys"]
+    assert_one_chain(then, now)
+    for receipt in (first, second):
+        assert {verified(receipt, key, now) for key in now["keys"]} == {"true"}
+
+
 async def test_a_changed_key_that_has_signed_nothing_is_not_forgotten_either(stack: LogStack) -> None:
     """A restore to before the change, which nobody notices: the checkpoint is the same, and the key another one."""
     await pay(stack)

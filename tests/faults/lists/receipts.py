@@ -66,10 +66,18 @@ FAULTS = (
     Fault(
         "the last known key hands over, whoever has signed",
         "_find_giver",
-        "opened = open_checkpoint(note, _named(found, await logs.find_all(tx)))",
-        "from malipo.receipts.checkpoint import Checkpoint, head_of\n"
-        "        opened = Checkpoint(head_of(note), 0, _named(found, await logs.find_all(tx))[-1])",
+        "opened = open_checkpoint(note, _named(found, origins))",
+        "from malipo.receipts.checkpoint import Checkpoint\n"
+        "        opened = Checkpoint(head_of(note), 0, _named(found, origins)[-1])",
         "A retired key hands over what another has signed: honest receipts are refused, and a stolen key counts again.",
+        _KEYS,
+    ),
+    Fault(
+        "the key of a log that the database has lost hands over nothing",
+        "_find_giver",
+        "[head_of(note).origin, *(each.origin for each in await logs.find_all(tx))]",
+        "[each.origin for each in await logs.find_all(tx)]",
+        "After a restore to before the log began, its receipts are refused with the key of the next one.",
         _KEYS,
     ),
     Fault(
