@@ -3,6 +3,7 @@
 
     python3 verify_receipt.py receipt.json --key 'pay.example.com/log/1790000000+1a2b3c4d+AV…'
     python3 verify_receipt.py receipt.json --key … --keys keys.json             # after a change of keys, or a restore
+    python3 verify_receipt.py receipt.json --key … --older checkpoint.txt --tiles FOLDER
     python3 verify_receipt.py receipt.json --key … --older checkpoint.txt --consistency proof.txt
 
 receipt.json is what GET /v1/payments/ID/receipt answers, or the file that the receipt's page offers. Get the key from
@@ -14,6 +15,7 @@ import argparse
 import base64
 import hashlib
 import json
+import os
 import re
 import struct
 import sys
@@ -209,6 +211,42 @@ def consistent(old, old_root, new, new_root, path):
     require((last, first, second) == (0, old_root, new_root), "the newer checkpoint does not extend the older one")
 
 
+def root_of(hashes):
+    """The root of a tree with these hashes of leaves."""
+    row = []  # the roots of complete subtrees, the largest first, each with its number of leaves
+    for hashed in hashes:
+        count = 1
+        while row and row[-1][0] == count:
+            hashed, count = sha256(b"\1", row.pop()[1], hashed), count * 2
+        row.append((count, hashed))
+    root = row.pop()[1]
+    while row:
+        root = sha256(b"\1", row.pop()[1], root)
+    return root
+
+
+def tile_paths(size):
+    """The paths of the tiles with all hashes of leaves, as /log/NUMBER/tile/ has them."""
+    for number in range(-(-size // 256)):
+        digits = str(number).rjust(-(-len(str(number)) // 3) * 3, "0")
+        groups = [digits[at : at + 3] for at in range(0, len(digits), 3)]
+        width = min(256, size - number * 256)
+        yield (
+            "0/" + "/".join(["x" + each for each in groups[:-1]] + groups[-1:]) + (f".p/{width}" if width < 256 else "")
+        )
+
+
+def read_tiles(folder, size):
+    """The hashes of leaves, from a folder with the tiles of a log."""
+    hashes = []
+    for path in tile_paths(size):
+        with open(os.path.join(folder, *path.split("/")), "rb") as file:
+            tile = file.read()
+        require(len(tile) == 32 * min(256, size - len(hashes)), f"the tile {path} is wrong")
+        hashes += [tile[at : at + 32] for at in range(0, len(tile), 32)]
+    return hashes
+
+
 # Receipts.
 
 
@@ -280,11 +318,25 @@ def verify_receipt(receipt, trusted):
     return found
 
 
-def verify_consistency(found, older, proof, trusted):
-    """That the receipt's checkpoint of this log extends an older one. It has but one of each log."""
+def heads_of(found, older, trusted):
+    """An older checkpoint, and the receipt's of the same log. It has but one of each log."""
     old, heads = open_checkpoint(older, trusted), {head[0]: head for _, head, _ in found}
     require(old[0] in heads, "the two checkpoints are of two logs")
-    new = heads[old[0]]
+    return old, heads[old[0]]
+
+
+def verify_tiles(found, older, folder, trusted):
+    """That the receipt's checkpoint extends an older one: both are of the same leaves, which the folder has."""
+    old, new = heads_of(found, older, trusted)
+    require(0 < old[1] <= new[1], "the newer checkpoint is the smaller one")
+    hashes = read_tiles(folder, new[1])
+    require(root_of(hashes) == new[2], "the tiles are not those of the newer checkpoint")
+    require(root_of(hashes[: old[1]]) == old[2], "the newer checkpoint does not extend the older one")
+
+
+def verify_consistency(found, older, proof, trusted):
+    """That the receipt's checkpoint extends an older one."""
+    old, new = heads_of(found, older, trusted)
     consistent(old[1], old[2], new[1], new[2], [decode(each, 32) for each in proof])
 
 
@@ -294,8 +346,11 @@ def main():
     parser.add_argument("--key", action="append", required=True, help="a public key of the log that you trust")
     parser.add_argument("--keys", help="a file with the keys that it has handed over to: what /log/keys answers")
     parser.add_argument("--older", help="an earlier checkpoint, which the receipt's must extend")
-    parser.add_argument("--consistency", help="the proof of that, a hash a line")
+    parser.add_argument("--tiles", help="a folder with the log's tiles, which prove that (docs/receipt-log.md)")
+    parser.add_argument("--consistency", help="or a proof of that, a hash a line")
     given = parser.parse_args()
+    if bool(given.older) != bool(given.tiles or given.consistency):
+        parser.error("--older needs --tiles or --consistency, and they need --older")
     try:
         with open(given.receipt, encoding="utf-8") as file:
             receipt = load(file.read())
@@ -309,8 +364,13 @@ def main():
             return 2
         found = verify_receipt(receipt, trusted)
         if given.older:
-            with open(given.older, encoding="utf-8") as older, open(given.consistency, encoding="utf-8") as proof:
-                verify_consistency(found, older.read(), proof.read().split(), trusted)
+            with open(given.older, encoding="utf-8") as file:
+                older = file.read()
+            if given.tiles:
+                verify_tiles(found, older, given.tiles, trusted)
+            if given.consistency:
+                with open(given.consistency, encoding="utf-8") as file:
+                    verify_consistency(found, older, file.read().split(), trusted)
     except (*WRONG, OSError) as error:
         print(f"REFUSED: {error}")
         return 1

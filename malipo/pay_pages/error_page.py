@@ -33,7 +33,9 @@ _SENTENCES = {
     HTTPStatus.INTERNAL_SERVER_ERROR: "Something went wrong on our side. If your phone asks for the PIN, the payment "
     "goes on without this page.",
 }
-SENTENCES = (_TITLES, _SENTENCES)
+_NO_RECEIPT = "There is no such receipt"
+_ASK_FOR_RECEIPT = "Compare the address with the message that you got, or ask the shop for the receipt again."
+SENTENCES = (_TITLES, _SENTENCES, {_NO_RECEIPT: _NO_RECEIPT, _ASK_FOR_RECEIPT: _ASK_FOR_RECEIPT})
 
 
 def page_for(request: PayRequest, error: Exception) -> Response:
@@ -41,14 +43,17 @@ def page_for(request: PayRequest, error: Exception) -> Response:
     if status == HTTPStatus.INTERNAL_SERVER_ERROR:
         log.error("pay_pages.broke", error)
     seconds = error.retry_after_seconds if isinstance(error, TooMany | Unavailable) else None
+    title, sentence = _TITLES[status], _SENTENCES[status]
+    if status == HTTPStatus.NOT_FOUND and request.http.url.path.startswith("/receipt/"):
+        title, sentence = _NO_RECEIPT, _ASK_FOR_RECEIPT
     is_read = request.http.method in ("GET", "HEAD")
     response = render.page(
         request,
         "error.html",
         merchant=None,
         status=status,
-        title=words(_TITLES[status]),
-        sentence=words(_SENTENCES[status]),
+        title=words(title),
+        sentence=words(sentence),
         again_seconds=seconds if is_read else None,
     )
     if seconds is not None:

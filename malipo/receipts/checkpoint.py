@@ -34,6 +34,11 @@ class Checkpoint(NamedTuple):
     key: VerifierKey
 
 
+def log_number(origin: str) -> int:
+    """The number of the log in its origin."""
+    return int(origin.rpartition("/")[2])
+
+
 def parse_head(text: str) -> TreeHead:
     match = _TEXT.fullmatch(text)
     if match is None:

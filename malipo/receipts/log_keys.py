@@ -3,8 +3,9 @@
 They are stored encrypted under MALIPO_SECRET_KEY.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -12,8 +13,11 @@ from malipo import ids, randomness
 from malipo.db import Conn, Tx
 from malipo.encryption import CannotDecrypt, Encryption
 from malipo.receipts import handover
-from malipo.receipts.checkpoint import TreeHead
-from malipo.receipts.signed_note import VerifierKey
+from malipo.receipts.checkpoint import TreeHead, head_of, log_number, open_checkpoint
+from malipo.receipts.handover import Handover
+from malipo.receipts.merkle_tree import EMPTY_ROOT
+from malipo.receipts.signed_note import NoteRefused, VerifierKey
+from malipo.receipts.state_file import KeptKey
 from malipo.receipts.store import logs
 from malipo.receipts.store.logs import Log, LogKey
 
@@ -25,34 +29,104 @@ async def find_current(connection: Conn, encryption: Encryption, log: int) -> Ed
     return _decrypt(encryption, found)
 
 
-async def make_key(tx: Tx, encryption: Encryption, log: Log, last: TreeHead | None, *, now: datetime) -> None:
-    """Make a new key of this log. If the key that has signed `last` is known, it hands over to the new one."""
+async def make_key(tx: Tx, encryption: Encryption, log: Log, note: str | None, *, now: datetime) -> None:
+    """Make a new key of this log. If the key that has signed `note`, the last checkpoint, is known, it hands over to
+    the new one."""
     seed, key_id = randomness.token_bytes(32), ids.mint(_PREFIX, now)
     key = Ed25519PrivateKey.from_private_bytes(seed)
-    known = await logs.find_keys(tx)
-    old = None if last is None else await _find_old(tx, encryption, known, last)
-    note = None if old is None or last is None else handover.sign(last, old, key, new_name=log.origin)
+    giver = None if note is None else await _find_giver(tx, encryption, note)
+    handed = None if giver is None else handover.sign(giver.last, giver.key, key, new_name=log.origin)
     secret = encryption.encrypt(seed.hex(), owner=key_id)
     public = key.public_key().public_bytes_raw()
-    await logs.insert_key(tx, key_id, log.number, secret, public, handover=note, now=now)
+    await logs.insert_key(tx, key_id, log.number, secret, public, handover=handed, now=now)
 
 
-async def _find_old(
-    tx: Tx, encryption: Encryption, known: Sequence[LogKey], last: TreeHead
-) -> Ed25519PrivateKey | None:
-    """The latest key of the log of `last`; None if it was lost, as after a restore, or cannot be decrypted."""
-    numbers = {each.number for each in await logs.find_all(tx) if each.origin == last.origin}
-    of_log = [each for each in known if each.log in numbers]
+class _Giver(NamedTuple):
+    """A key that hands over, and the last head that it has signed."""
+
+    key: Ed25519PrivateKey
+    last: TreeHead
+
+
+async def _find_giver(tx: Tx, encryption: Encryption, note: str) -> _Giver | None:
+    """The key that has signed the last checkpoint, or whoever has taken over from it since and signed nothing.
+
+    A key hands over once. None if the key was lost, as by a restore, or cannot be decrypted: no other key may say up
+    to which size it counts.
+    """
+    found = await logs.find_keys(tx)
     try:
-        return _decrypt(encryption, of_log[-1]) if of_log else None
-    except CannotDecrypt:
+        origins = [head_of(note).origin, *(each.origin for each in await logs.find_all(tx))]
+        opened = open_checkpoint(note, _named(found, origins))
+        handed = {each.old: each.new for each in _handovers_of(found)}
+    except NoteRefused:
         return None
+    key, last = opened.key, opened.head
+    while key in handed:
+        key = handed[key]
+        last = last if key.name == last.origin else TreeHead(key.name, 0, EMPTY_ROOT)
+    try:
+        [stored] = [each for each in found if each.public_key == key.public_key]
+        return _Giver(_decrypt(encryption, stored), last)
+    except (ValueError, CannotDecrypt):
+        return None
+
+
+async def restore_lost(tx: Tx, encryption: Encryption, kept: Iterable[KeptKey], *, now: datetime) -> list[KeptKey]:
+    """Insert the keys from the state folder that the database has lost in a restore, so that they are published again
+    with their handovers. Returns all that are known now, as the state folder should keep them.
+
+    If the key before has handed over to another one since, a lost key stays away: a verifier would refuse both.
+    """
+    found = [_kept(each) for each in await logs.find_keys(tx)]
+    known = {each.id for each in found}
+    lost = [each for each in kept if each.id not in known]
+    if not lost:
+        return found
+    handed = {each.old: each.new for each in _handovers_of(found)}
+    away: set[VerifierKey] = set()
+    for each in lost:
+        taken = None if each.handover is None else handover.open_handover(each.handover)
+        if taken is not None and (taken.old in away or handed.get(taken.old, taken.new) != taken.new):
+            away.add(taken.new)
+            continue
+        restored = LogKey(
+            each.id, each.log, _readable(encryption, each), each.public_key, True, each.handover, each.created_at
+        )
+        await logs.restore_key(tx, restored, now=now)
+    return sorted([*found, *lost], key=lambda each: (each.log, each.created_at, each.id))
+
+
+def _readable(encryption: Encryption, key: KeptKey) -> bytes:
+    """Its secret; an empty one if it was kept under a secret key that is no more."""
+    try:
+        encryption.decrypt(key.secret, owner=key.id)
+    except CannotDecrypt:
+        return encryption.encrypt("", owner=key.id)
+    return key.secret
+
+
+def _kept(key: LogKey) -> KeptKey:
+    return KeptKey(key.id, key.log, key.secret, key.public_key, key.handover, key.created_at)
 
 
 async def find_verifier_keys(connection: Conn) -> list[VerifierKey]:
     """All keys that have ever signed, the oldest first."""
-    origins = {each.number: each.origin for each in await logs.find_all(connection)}
-    return [VerifierKey(origins[each.log], each.public_key) for each in await logs.find_keys(connection)]
+    return _named(await logs.find_keys(connection), [each.origin for each in await logs.find_all(connection)])
+
+
+def _named(keys: Sequence[LogKey], origins: Iterable[str]) -> list[VerifierKey]:
+    """With the names of their logs. That of a log that a restore has lost is known from handovers."""
+    by_log = {log_number(each): each for each in origins}
+    if any(each.log not in by_log for each in keys):
+        named = [each.name for handed in _handovers_of(keys) for each in (handed.old, handed.new)]
+        by_log = {log_number(each): each for each in named} | by_log
+    names = [by_log.get(each.log) for each in keys]
+    return [VerifierKey(name, each.public_key) for name, each in zip(names, keys, strict=True) if name is not None]
+
+
+def _handovers_of(keys: Iterable[LogKey | KeptKey]) -> list[Handover]:
+    return [handover.open_handover(each.handover) for each in keys if each.handover is not None]
 
 
 async def reencrypt(tx: Tx, encryption: Encryption) -> tuple[int, int]:
@@ -66,4 +140,7 @@ async def reencrypt(tx: Tx, encryption: Encryption) -> tuple[int, int]:
 
 
 def _decrypt(encryption: Encryption, key: LogKey) -> Ed25519PrivateKey:
-    return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(encryption.decrypt(key.secret, owner=key.id)))
+    seed = encryption.decrypt(key.secret, owner=key.id)
+    if not seed:
+        raise CannotDecrypt(f"The secret of {key.id} was lost in a restore: `malipo log begin` makes another key.")
+    return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(seed))

@@ -41,7 +41,8 @@ def receipt_view(receipt: Receipt, *, url: str) -> View:
 
 
 def merchant_of(receipt: Receipt) -> Merchant:
-    """The merchant by its name at that time, which is proven. It may have another name or TIN now."""
+    """The merchant by the name with which the log has recorded the payment, which is proven. Without such a fact, its
+    name of today."""
     text = next((each.kept.fact for each in receipt.facts if each.kept.fact is not None), None)
     if text is None:
         return receipt.merchant

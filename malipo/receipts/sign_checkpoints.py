@@ -1,4 +1,5 @@
-"""Signs the checkpoints of the receipt log: each is flushed in this host's state folder, then published.
+"""Signs the checkpoints of the receipt log: each is flushed in this host's state folder, then published. So are the
+keys, before they sign.
 
 One worker signs at a time. If it stops between two steps, the next turn continues: a checkpoint that was flushed and
 not published is followed by one that extends it.
@@ -89,6 +90,7 @@ class CheckpointSigner:
             if not await logs.try_lock_signer(tx):
                 return False
             state = await self._look(tx)
+            await self._keep_keys(tx)
             decision = decide(state.situation)
             await self._record_signer(tx, decision)
             is_more = await self._act(tx, decision.act, state)
@@ -138,6 +140,14 @@ class CheckpointSigner:
         )
         return _SignerState(current, published, note, situation)
 
+    async def _keep_keys(self, tx: Tx) -> None:
+        """Keep every key in the state folder before it signs, and put those that a restore has lost back."""
+        assert self._file is not None
+        kept = await asyncio.to_thread(self._file.read_keys)
+        known = await log_keys.restore_lost(tx, self._encryption, kept, now=await database_now(tx))
+        if known != kept:
+            await asyncio.to_thread(self._file.write_keys, known)
+
     async def _record_signer(self, tx: Tx, decision: Decision) -> None:
         """Store who signs, or why nobody does, so that operators see it on every host."""
         if decision.refusal is self._recorded:
@@ -172,10 +182,9 @@ class CheckpointSigner:
         assert state.log is not None
         await logs.lock_appending(tx)
         previous = state.last_note
-        last = None if previous is None else checkpoint.head_of(previous)
         await logs.begin(tx, state.log.number, genesis_of(previous))
         moved = await facts.take_over(tx, state.log.number)
-        await log_keys.make_key(tx, self._encryption, state.log, last, now=await database_now(tx))
+        await log_keys.make_key(tx, self._encryption, state.log, previous, now=await database_now(tx))
         log.info("receipt_log.begun", origin=state.log.origin, moved=moved)
 
     async def _change_key(self, tx: Tx, state: _SignerState) -> None:
@@ -183,8 +192,7 @@ class CheckpointSigner:
         not."""
         assert state.log is not None
         assert state.note is not None
-        last = checkpoint.head_of(state.note)
-        await log_keys.make_key(tx, self._encryption, state.log, last, now=await database_now(tx))
+        await log_keys.make_key(tx, self._encryption, state.log, state.note, now=await database_now(tx))
         await logs.set_key_to_change(tx, state.log.number, to_change=False)
         log.info("receipt_log.key_changed", origin=state.log.origin)
 
@@ -223,4 +231,4 @@ async def _has(tx: Tx, current: Log | None, head: TreeHead | None) -> bool:
 
 
 def _signed_head(head: TreeHead) -> SignedHead:
-    return SignedHead(int(head.origin.rpartition("/")[2]), head.size)
+    return SignedHead(checkpoint.log_number(head.origin), head.size)

@@ -1,7 +1,8 @@
 """What must be true of receipts when everything is quiet: each payment that was completed has its leaf once, each
 correction too, every leaf is covered by a checkpoint, and the proofs that the service hands out are those of the tree.
 
-The proofs are compared with `tree.py`, which has nothing from the service.
+The proofs are compared with `tree.py`, which has nothing from the service, and verified by the program that customers
+get.
 """
 
 import base64
@@ -17,11 +18,14 @@ import msgspec
 
 from malipo.db import Conn
 from malipo.receipts import check as receipt_check
-from malipo.receipts import tree_store
+from malipo.receipts import public_files, tree_store
+from malipo.receipts.find_receipt import NoReceipt, find_receipt
+from malipo.receipts.receipt_json import receipt_view
 from malipo.receipts.store import logs
 from simulation.database import SimulatedDatabase
 from simulation.merchants import call
 from simulation.receipts import tree
+from simulation.receipts.client import client
 from simulation.receipts.witness import Witness, find_leaves, head_of
 from simulation.template import SimulatedMerchant
 from simulation.world import API_PORTS
@@ -44,6 +48,7 @@ _FACTS = """
     FROM receipt_facts f JOIN receipt_logs l ON l.number = f.log_number
     LEFT JOIN transactions t ON t.merchant_id = f.merchant_id AND t.id = f.subject_id ORDER BY 1, 2, 3
 """
+_WITH_FACTS = "SELECT DISTINCT merchant_id, transaction_id FROM receipt_facts ORDER BY 1, 2"
 _UNCOVERED = """
     SELECT (SELECT count(*) FROM receipt_facts f WHERE f.leaf_index >= coalesce((
                 SELECT max(c.size) FROM receipt_checkpoints c WHERE c.log_number = f.log_number), 0))
@@ -111,6 +116,30 @@ class ReceiptOracle:
                     find("receipt", f"the proof that {log.origin} with {new} leaves extends {old} is wrong")
         for each in (await receipt_check.check(connection)).findings:
             find("receipt", f"malipo log check: {each}")
+        await self._check_with_the_client(connection, find)
+
+    async def _check_with_the_client(self, connection: Conn, find: Find) -> None:
+        """Somebody who has got the latest key accepts every receipt, and every checkpoint that was ever published."""
+        keys = await public_files.find_keys(connection)
+        if not keys["keys"]:
+            return
+        trusted = client.follow({client.key_of(keys["keys"][-1]): None}, keys["handovers"])
+        for note in sorted(self._witness.notes):
+            try:
+                client.open_checkpoint(note, trusted)
+            except client.WRONG as error:
+                find("receipt", f"verify_receipt.py refuses a checkpoint: {error}: {note!r}")
+        for merchant_id, id_ in self._database.look().ask(_WITH_FACTS):
+            try:
+                receipt = receipt_view(await find_receipt(connection, str(merchant_id), str(id_)), url="")
+            except NoReceipt:
+                continue  # It was only ever corrected to FAILED.
+            if any(each["proof"] is None for each in receipt["facts"]):
+                continue  # It tells of something that operators have not decided yet.
+            try:
+                client.verify_receipt(msgspec.json.decode(msgspec.json.encode(receipt)), trusted)
+            except client.WRONG as error:
+                find("receipt", f"verify_receipt.py refuses the receipt of {id_}: {error}", str(id_))
 
     async def check_proofs(self, find: Find) -> None:
         """Some receipts, as merchants get them."""

@@ -2,6 +2,7 @@
 page says the truth."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -227,3 +228,25 @@ async def test_the_keyboard_is_enough_and_nobody_is_kept_out(scripted: Story, ph
         await expect(page.get_by_role("heading", name="Haijalipwa")).to_be_visible()
         await page.goto(f"{link['url']}/poster")
         assert await axe.faults(page, is_dark_too=False) == []
+
+
+@pytest.mark.slow
+async def test_nobody_is_kept_out_of_the_receipt(scripted: Story, phone: str) -> None:
+    link = await scripted.link()
+    async with scripted.window() as page:
+        await axe.prepare(page)
+        await fill(page, link, phone)
+        await press(page)
+        await approve(scripted.demo, phone)
+        await until(page, "Paid. Thank you!")
+        await page.get_by_role("link", name="Receipt", exact=True).click()
+        await expect(page).to_have_url(re.compile(r"/receipt/"))
+        await until(page, "✓ Paid")
+        assert await axe.faults(page) == []
+        address = page.url
+        await page.goto(f"{address}?lang=sw")
+        await expect(page.locator("html")).to_have_attribute("lang", "sw")
+        assert await axe.faults(page) == []
+        await page.goto(f"{address}x")
+        await until(page, "There is no such receipt")
+        assert await axe.faults(page) == []

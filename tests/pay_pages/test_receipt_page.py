@@ -72,6 +72,8 @@ async def test_an_address_that_was_not_given_out_is_no_receipt(steps: LinkSteps,
     answers = [await customer.get(f"/receipt/{each}") for each in wrong]
     assert [each.status for each in answers] == [404] * len(wrong)
     assert all("TZS" not in each.words for each in answers)
+    assert all("There is no such receipt" in each.words and "link" not in each.words for each in answers)
+    assert "There is no such link" in (await customer.get("/pay/0000000000000000")).words
     assert (await customer.get(f"/receipt/{right[:-1]}x/receipt.json")).status == 404
 
 

@@ -5,6 +5,7 @@ import pytest
 from malipo.payments.transaction import Status, Type
 from malipo.receipts import check
 from malipo.receipts.check import CheckResult, LogFinding
+from tests.payments.refunds.refund_steps import RefundSteps
 from tests.receipts.log_stack import LogStack
 
 
@@ -14,13 +15,16 @@ async def checked(stack: LogStack) -> CheckResult:
 
 
 async def a_log(stack: LogStack) -> None:
-    """With payments, payouts, a correction, three checkpoints, and tiles of two levels."""
-    await stack.steps.ended(Type.COLLECTION, Status.COMPLETED)
+    """With payments, a payout, a correction, a refund, and three checkpoints."""
+    paid = await stack.steps.ended(Type.COLLECTION, Status.COMPLETED)
     await stack.steps.ended(Type.DISBURSEMENT, Status.COMPLETED)
     await stack.number()
     await stack.sign()
     await stack.steps.contradicted(Type.COLLECTION, Status.FAILED)
     await stack.steps.ended(Type.COLLECTION, Status.FAILED)
+    await stack.number()
+    await stack.sign()
+    await RefundSteps(stack.steps.service, stack.steps.merchant_id).refunded(paid)
     await stack.number()
     await stack.sign()
 
@@ -37,7 +41,7 @@ async def test_an_honest_log_is_clean_over_a_restore_too(stack: LogStack) -> Non
     await stack.number(is_on=False)
     result = await checked(stack)
     assert result.findings == []
-    assert (result.logs, result.facts, result.checkpoints, result.behind) == (2, 4, 3, 2)
+    assert (result.logs, result.facts, result.checkpoints, result.behind) == (2, 5, 4, 2)
 
 
 async def test_tiles_and_checkpoints_of_a_larger_log_follow_from_its_leaves(stack: LogStack) -> None:
@@ -62,6 +66,19 @@ DIFFERENCES: dict[str, tuple[LogFinding, str]] = {
     "a payment has another amount": (
         LogFinding.FACT,
         "UPDATE transactions SET amount = amount + 1 WHERE status = 'COMPLETED' AND type = 'COLLECTION'",
+    ),
+    "a refund has another amount": (
+        LogFinding.FACT,
+        "UPDATE transactions SET amount = amount - 1 WHERE refund_of IS NOT NULL",
+    ),
+    "a refund is of another payment": (
+        LogFinding.UNKNOWN,
+        """UPDATE transactions SET refund_of = (SELECT min(id) FROM transactions WHERE status = 'FAILED')
+           WHERE refund_of IS NOT NULL""",
+    ),
+    "a refund was not paid": (
+        LogFinding.UNKNOWN,
+        "UPDATE transactions SET status = 'FAILED', failure_code = 'declined' WHERE refund_of IS NOT NULL",
     ),
     "a payment has another receipt": (
         LogFinding.FACT,

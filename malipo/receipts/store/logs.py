@@ -210,9 +210,10 @@ class LogKey(NamedTuple):
     public_key: bytes
     is_retired: bool
     handover: str | None
+    created_at: datetime
 
 
-_KEY = "id, log_number, secret, public_key, retired_at IS NOT NULL, handover"
+_KEY = "id, log_number, secret, public_key, retired_at IS NOT NULL, handover, created_at"
 
 
 async def find_keys(connection: Conn) -> list[LogKey]:
@@ -239,6 +240,29 @@ async def insert_key(
         public_key,
         now,
         handover,
+    )
+
+
+async def restore_key(tx: Tx, key: LogKey, *, now: datetime) -> None:
+    """Insert a key that a restore has lost. If the database signs its log, this key signs it from now on."""
+    retired = await tx.execute(
+        "UPDATE receipt_log_keys SET retired_at = $2 WHERE retired_at IS NULL AND log_number = $1 AND created_at < $3",
+        key.log,
+        now,
+        key.created_at,
+    )
+    await tx.execute(
+        """
+        INSERT INTO receipt_log_keys (id, log_number, secret, public_key, created_at, retired_at, handover)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        """,
+        key.id,
+        key.log,
+        key.secret,
+        key.public_key,
+        key.created_at,
+        None if retired == "UPDATE 1" else now,
+        key.handover,
     )
 
 

@@ -7,6 +7,14 @@ _PAGES = ("pay_pages/test_scene.py", "pay_pages/test_pay_page.py")
 
 FAULTS = (
     Fault(
+        "a QR code is of another address",
+        "show_qr_code",
+        "_address(request, page.link.code)",
+        "_address(request, page.link.id)",
+        "Customers point their phones at a poster, and come to no page, or to a stranger's.",
+        _PAGES,
+    ),
+    Fault(
         "a number is not locked while its prompts are counted",
         "lock_numbers",
         "pg_advisory_xact_lock(hashtextextended('prompt ' || number, 0))",

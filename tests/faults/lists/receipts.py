@@ -3,6 +3,7 @@
 from tests.faults.fault import Fault
 
 _SIGNING = ("receipts/test_sign_checkpoints.py",)
+_KEYS = ("receipts/test_key_changes.py",)
 _APPEND = ("receipts/test_append.py", "receipts/test_append_fails.py")
 
 FAULTS = (
@@ -55,6 +56,55 @@ FAULTS = (
         _SIGNING,
     ),
     Fault(
+        "a restore forgets a changed key",
+        "CheckpointSigner._keep_keys",
+        "await asyncio.to_thread(self._file.write_keys, known)",
+        "pass",
+        "After a restore to before the change of a key, receipts that the changed key has proven are refused.",
+        _KEYS,
+    ),
+    Fault(
+        "the last known key hands over, whoever has signed",
+        "_find_giver",
+        "opened = open_checkpoint(note, _named(found, origins))",
+        "from malipo.receipts.checkpoint import Checkpoint\n"
+        "        opened = Checkpoint(head_of(note), 0, _named(found, origins)[-1])",
+        "A retired key hands over what another has signed: honest receipts are refused, and a stolen key counts again.",
+        _KEYS,
+    ),
+    Fault(
+        "the key of a log that the database has lost hands over nothing",
+        "_find_giver",
+        "[head_of(note).origin, *(each.origin for each in await logs.find_all(tx))]",
+        "[each.origin for each in await logs.find_all(tx)]",
+        "After a restore to before the log began, its receipts are refused with the key of the next one.",
+        _KEYS,
+    ),
+    Fault(
+        "a key hands over twice",
+        "_find_giver",
+        "while key in handed:",
+        "while False:",
+        "A key has two handovers, and a verifier refuses every receipt.",
+        _KEYS,
+    ),
+    Fault(
+        "a lost key comes back beside the one that took its place",
+        "restore_lost",
+        "handed.get(taken.old, taken.new) != taken.new",
+        "False",
+        "A key has two handovers, and a verifier refuses every receipt.",
+        _KEYS,
+    ),
+    Fault(
+        "a key that came back does not sign its log",
+        "restore_key",
+        'None if retired == "UPDATE 1" else now,',
+        "now,",
+        "After a restore that nobody has noticed, nothing is signed any more.",
+        _KEYS,
+    ),
+    Fault(
         "events that were deleted while they were read are passed over",
         "move_positions",
         "AND l.logged_to = w.logged_to AND l.pruned_to = w.pruned_to",
@@ -69,6 +119,14 @@ FAULTS = (
         "await logs.lock_appending(tx)\n        await tx.execute('SELECT FROM feeds FOR UPDATE')",
         "Webhooks wait for the receipt log.",
         _APPEND,
+    ),
+    Fault(
+        "a refund that was not paid is on the receipt",
+        "receipt_view",
+        "if refunded := sum(each.amount for each in payment.refunds if each.is_paid):",
+        "if refunded := sum(each.amount for each in payment.refunds):",
+        "A receipt says that money went back which the customer never got, and its proof is refused.",
+        ("receipts/test_refunds.py",),
     ),
     Fault(
         "two workers append at once",
