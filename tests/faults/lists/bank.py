@@ -373,7 +373,7 @@ FAULTS = (
     Fault(
         "what a lost file has perhaps paid as a sum is cancelled",
         "CancelSettlements._cancel",
-        "if (await installation.get(tx)).epoch > 1 and await release.count_unknown_debits(tx):",
+        "if await release.count_lost_debits(tx):",
         "if False:",
         "The merchant has the money at its bank, and in its wallet.",
         _RESTORE,
@@ -449,5 +449,21 @@ FAULTS = (
         "if False:",
         "The wallet gets it twice.",
         _PAID,
+    ),
+    Fault(
+        "a transfer is noted as refused before the release",
+        "_require_open",
+        "await release.require_released(tx)",
+        "pass",
+        "A lost file has paid it, and the wallet gets it back.",
+        _RESTORE,
+    ),
+    Fault(
+        "a transfer is noted as refused while nobody knows a debit of the lost time",
+        "_require_open",
+        "if lost := await release.count_lost_debits(tx):",
+        "if lost := 0:",
+        "That debit is the lost file that has paid it, and the wallet gets it back.",
+        _RESTORE,
     ),
 )
