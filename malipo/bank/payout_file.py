@@ -60,6 +60,7 @@ class FileRefusal(Code):
     NO_LINE = "payout_file_no_line"
     LINE_ENDED = "payout_file_line_ended"
     NOT_MARKED = "payout_file_not_marked"
+    HANDED_IN = "payout_file_handed_in"
 
 
 IS_NOW = {

@@ -117,9 +117,10 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
 async def _require_unpaid(tx: Tx, file: PayoutFile, *, is_refused: bool, reason: str) -> None:
     gather_payout_file.require_allowed(file, FileAct.VOID)
     assert file.approved_at is not None
-    of_file = await settlements.find_of_file(tx, file.id)
-    is_paid = any(each.completed_at is not None for each in of_file) or is_perhaps_paid(
-        file, await store.find_lines(tx, file.id), await store.find_traces(tx, file)
+    lines = await store.find_lines(tx, file.id)  # without those that the approval has dropped
+    in_it = await settlements.find(tx, [each.settlement_id for each in lines])
+    is_paid = any(each.completed_at is not None for each in in_it) or is_perhaps_paid(
+        file, lines, await store.find_traces(tx, file)
     )
     counting = await statements.find_counting(tx, file.payer_account_id)
     refused = why_not_void(

@@ -377,3 +377,99 @@ async def test_what_a_voided_file_had_sent_waits_for_the_release_and_is_not_paid
         await desk.reject(gathered.file.id)
         with pytest.raises(SettlementNotCancellable):
             await desk.service.settlements.cancel(cancellation)
+
+
+async def handed_in_in_the_lost_time(restorable: RestorableDesk, *amounts: int) -> tuple[str, list[Settlement]]:
+    """A file that was handed in. The restored database says that nobody has downloaded it."""
+    async with restorable.opened() as desk:
+        file, found = await desk.approved(*amounts)
+    await restorable.copy()
+    async with restorable.opened() as desk:
+        await desk.hand_in(file.id)
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        assert (await desk.file(file.id)).downloaded_at is None
+    return file.id, found
+
+
+async def test_a_file_that_the_bank_has_paid_is_not_downloaded_for_the_first_time(restorable: RestorableDesk) -> None:
+    """After the release, too: the bank pays it again."""
+    file, [settlement] = await handed_in_in_the_lost_time(restorable, 100_000)
+    async with restorable.opened() as desk:
+        monday = desk.today
+        desk.at = desk.now + 4 * DAY
+        await desk.bring(monday, monday + 3 * DAY)
+        await release_settlements(desk)
+        with pytest.raises(Conflict, match="payout_file_handed_in"):
+            await desk.download(file)
+        assert await desk.statuses(settlement) == ["COMPLETED"]
+
+
+async def test_a_file_is_not_downloaded_for_the_first_time_while_a_statement_has_its_sum(
+    restorable: RestorableDesk,
+) -> None:
+    """The bank has refused a part of it at once, and the sum differs until operators have noted that."""
+    refused = "0150000WKYA09"
+    restorable.bank.change({"booksOneSum": True, "listsParts": False, "refuseAccounts": {refused: "AC04 closed"}})
+    async with restorable.opened() as desk:
+        monday = desk.today
+        other = await desk.another_merchant(refused)
+        closed = await desk.requested(20_000, merchant_id=other)
+        file, [settlement] = await desk.approved(100_000)
+    await restorable.copy()
+    async with restorable.opened() as desk:
+        await desk.hand_in(file.id)
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        desk.at = desk.now + 4 * DAY
+        await desk.bring(monday, monday + 3 * DAY)
+        await release_settlements(desk)
+        assert await desk.kinds() == ["sum_differs"]
+        with pytest.raises(Conflict, match="payout_file_handed_in"):
+            await desk.download(file.id)
+        await desk.refuse(file.id, closed.key)
+        await desk.approve(file.id)
+        assert await desk.statuses(settlement, closed) == ["COMPLETED", "RETURNED"]
+        with pytest.raises(Conflict, match="payout_file_handed_in"):
+            await desk.download(file.id)
+
+
+async def test_a_file_is_not_downloaded_for_the_first_time_while_nobody_knows_a_debit_of_the_lost_time(
+    restorable: RestorableDesk,
+) -> None:
+    """Not every bank's table has keys: the debit is perhaps the file."""
+    async with restorable.opened() as desk:
+        monday = desk.today
+        file, [settlement] = await desk.approved(100_000)
+    await restorable.copy()
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        desk.at = desk.now + 4 * DAY
+        desk.move(-100_000, "FT1", "OUTWARD TRANSFERS", day=monday)
+        await desk.bring(monday, monday + 3 * DAY)
+        await release_settlements(desk)
+        with pytest.raises(Conflict, match="payout_file_unknown_debits"):
+            await desk.download(file.id)
+        [exception] = await desk.exceptions()
+        await desk.decide(exception, "match", settlement_ids=(settlement.id,))
+        await desk.approve(exception.id)
+        with pytest.raises(Conflict, match="payout_file_handed_in"):
+            await desk.download(file.id)
+
+
+async def test_a_file_that_was_really_not_handed_in_is_downloaded_after_the_release(
+    restorable: RestorableDesk,
+) -> None:
+    async with restorable.opened() as desk:
+        monday = desk.today
+        file, [settlement] = await desk.approved(100_000)
+    await restorable.copy()
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        desk.at = desk.now + 4 * DAY
+        await desk.bring(monday, monday + 3 * DAY)
+        await release_settlements(desk)
+        await desk.hand_in(file.id)
+        await desk.bring(desk.today)
+        assert await desk.statuses(settlement) == ["COMPLETED"]
+        assert await desk.download(file.id), "it was downloaded by our books, and each download has the same bytes"

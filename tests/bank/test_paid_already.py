@@ -176,6 +176,12 @@ async def test_what_was_adopted_while_it_was_in_a_gathered_file_is_not_in_its_by
     assert await desk.statuses(settlement, other) == ["COMPLETED", "SENT"]
     await desk.balances()
 
+    # The debit is not of the file, which the bank refuses.
+    message_id = (await desk.file(gathered.file.id)).message_id
+    await desk.void(gathered.file.id, refused=f"NMB has refused {message_id}")
+    await desk.approve(gathered.file.id)
+    assert await desk.statuses(settlement, other) == ["COMPLETED", "REQUESTED"]
+
 
 @pytest.mark.parametrize("amount", [100_000, 20_000, 120_000])
 async def test_a_debit_without_a_key_is_perhaps_the_file_that_the_bank_has_lost(desk: BankDesk, amount: int) -> None:
