@@ -27,6 +27,10 @@ class SettlementStatus(StrEnum):
     CANCELLED = "CANCELLED"
 
 
+# The money is in the wallet again.
+ENDED_IN_WALLET = (SettlementStatus.RETURNED, SettlementStatus.CANCELLED)
+
+
 class SettlementCause(StrEnum):
     """What happens to a settlement."""
 
@@ -115,7 +119,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     status: SettlementStatus
     amount: int  # out of the wallet, with the fee
     fee: int
-    bank_account_id: str | None  # None: adopted from a bank's statement
+    bank_account_id: str | None  # None: adopted from a bank's statement after a restore
     order_reference: str | None = None
     scheduled_on: date | None = None
     created_at: datetime

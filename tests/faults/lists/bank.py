@@ -333,8 +333,8 @@ FAULTS = (
     Fault(
         "the second debit of a settlement is adopted",
         "_require_adoptable",
-        "if line.cents >= 0 or exception.kind is BankExceptionKind.TWICE:",
-        "if line.cents >= 0:",
+        "is_twice = exception.kind is BankExceptionKind.TWICE",
+        "is_twice = False",
         "The merchant pays for a file that was handed in twice.",
         ("bank/test_statements_and_files.py",),
     ),
@@ -496,6 +496,14 @@ FAULTS = (
         "WHERE file_id = $1 AND left_at IS NULL)",
         "WHERE file_id = $1)",
         "A file that the bank has refused cannot be voided, and its settlements wait for ever.",
+        _PAID,
+    ),
+    Fault(
+        "a debit of a settlement that is in the wallet again cannot be adopted",
+        "adopt",
+        "if known.status in ENDED_IN_WALLET:",
+        "if False:",
+        "The merchant has the money at its bank and in the wallet.",
         _PAID,
     ),
 )
