@@ -244,7 +244,7 @@ async def rejected(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -
 async def download(tx: Tx, name: str, *, actor: Actor, now: datetime) -> Download:
     """The bytes of an approved file, the same each time. Who had them is in the audit log."""
     # A restore may have lost that it was handed in, and a bank pays a file that is handed in twice, twice.
-    await release.require_released(tx)
+    await release.require_may_leave(tx)
     await payer_accounts.lock(tx)  # It is not voided meanwhile.
     file = await get_file(tx, name)
     require_allowed(file, FileAct.DOWNLOAD)

@@ -35,6 +35,15 @@ async def require_released(tx: Tx) -> None:
         raise Conflict(code=SettlementRefusal.NOT_COMPARED)
 
 
+async def require_may_leave(tx: Tx) -> None:
+    """Refuse what lets money leave for banks: also while operators hold everything. The installation's row is locked
+    until the commit, so a hold that begins meanwhile waits for it."""
+    await require_released(tx)
+    standing = await installation.get(tx)
+    if standing.held_at is not None:
+        raise Conflict(code=SettlementRefusal.HELD, by=standing.held_by, reason=standing.hold_reason)
+
+
 async def find_lost_time(connection: Conn) -> tuple[date, date]:
     """The days that statements must cover: from the last thing that is known of settlements, to the day on which the
     bank has booked a file that was handed in just before the restore.

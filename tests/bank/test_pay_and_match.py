@@ -7,6 +7,7 @@ import pytest
 
 from malipo.bank import approve
 from malipo.errors import Conflict, Forbidden, Missing
+from malipo.restore.hold import end, hold
 from tests.bank.bank_desk import BankDesk
 from tests.conftest import PATIENCE_SECONDS
 from tests.db.lock_waits import are_waiting
@@ -94,6 +95,22 @@ async def test_no_look_is_counted_between_the_end_of_the_approval_and_its_commit
                 await asyncio.sleep(0.01)
     await look
     assert await desk.database_rows("SELECT looks->>'wrk_1' FROM payout_files") == ["1"]
+
+
+async def test_no_file_is_approved_or_downloaded_while_everything_is_held(desk: BankDesk) -> None:
+    approved, _ = await desk.approved(100_000)
+    await desk.requested(20_000)
+    gathered = await desk.gather()
+    async with desk.database.begin() as tx:
+        await hold(tx, (), "money might be lost", actor=ASHA, now=desk.now)
+    with pytest.raises(Conflict, match="settlement_held"):
+        await desk.approve(gathered.file.id)
+    with pytest.raises(Conflict, match="settlement_held"):
+        await desk.download(approved.id)
+    async with desk.database.begin() as tx:
+        await end(tx, (), actor=ASHA, now=desk.now)
+    await desk.approve(gathered.file.id)
+    assert await desk.download(approved.id)
 
 
 async def test_the_gatherer_does_not_approve(desk: BankDesk) -> None:

@@ -221,7 +221,7 @@ FAULTS = (
     Fault(
         "a file is downloaded again after a restore",
         "download",
-        "await release.require_released(tx)",
+        "await release.require_may_leave(tx)",
         "pass",
         "That it was handed in is lost, and the bank pays it again.",
         _RESTORE,
@@ -505,5 +505,13 @@ FAULTS = (
         "if False:",
         "The merchant has the money at its bank and in the wallet.",
         _PAID,
+    ),
+    Fault(
+        "files are approved and downloaded while everything is held",
+        "require_may_leave",
+        "if standing.held_at is not None:",
+        "if False:",
+        "Operators hold everything because money might be lost, and money leaves for the bank.",
+        _STEPS,
     ),
 )

@@ -182,7 +182,7 @@ FAULTS = (
     Fault(
         "a file is sent before operators have released settlements",
         "mark_sent",
-        "await release.require_released(tx)",
+        "await release.require_may_leave(tx)",
         "pass",
         "After a restore the bank is asked to pay again what it has paid.",
         _RESTORE,
