@@ -12,7 +12,7 @@ from malipo.db import Tx
 from malipo.restore.store import installation
 from malipo.settlement.run_schedules import RunSchedules, find_due
 from malipo.settlement.schedule import Every, RunOutcome, Schedule
-from malipo.settlement.settlement import Settlement, SettlementStatus
+from malipo.settlement.settlement import NothingToSettle, Settlement, SettlementStatus
 from malipo.settlement.store import releases, schedules, settlements
 from malipo.worker.settlement_scheduler import SettlementScheduler
 from tests.settlement.settlement_steps import SettlementSteps
@@ -133,3 +133,13 @@ async def test_the_worker_runs_what_is_due_and_nothing_twice(steps: SettlementSt
         assert await find_due(connection, now=NINE) == []
         [ran] = await schedules.find_runs(connection, steps.merchant_id, limit=9)
     assert (ran.outcome, ran.settlement_id) == (RunOutcome.SETTLED, (await made(steps))[0].id)
+
+
+async def test_what_stays_by_the_schedule_stays_when_no_amount_is_named(steps: SettlementSteps) -> None:
+    await save(steps, keep=300_000)
+    assert (await steps.requested(None)).amount == 700_000
+    with pytest.raises(NothingToSettle):
+        await steps.requested(None)
+    assert (await steps.requested(100_000)).amount == 100_000, "an amount that is named may take it"
+    await save(steps, keep=150_000, every=Every.OFF)
+    assert (await steps.requested(None)).amount == 200_000, "a schedule that is off keeps nothing"

@@ -565,4 +565,12 @@ FAULTS = (
         "What has changed since the page was opened is decided unseen.",
         ("dashboard/operator/test_operator_settlements.py",),
     ),
+    Fault(
+        "a settlement without an amount takes what the schedule keeps",
+        "CreateSettlements._amount_of",
+        "kept if draft.amount is None else 0",
+        "0",
+        "The wallet that pays out tomorrow's wages is empty.",
+        _RUNS,
+    ),
 )
