@@ -150,7 +150,7 @@ class BankDays:
             await self._add_account(database)
         await self._treasury.verify_accounts(database)
         for _ in range(2):  # A schedule runs once a day, however often workers look.
-            await SettlementScheduler(database, self._settings, clock.now).step()
+            await SettlementScheduler(database, self._settings).step()
         if asks:
             await self._ask_all(database, number)
         await self._treasury.send_due(database)

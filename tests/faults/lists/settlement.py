@@ -573,4 +573,12 @@ FAULTS = (
         "The wallet that pays out tomorrow's wages is empty.",
         _RUNS,
     ),
+    Fault(
+        "an error about one merchant ends the look at the schedules",
+        "SettlementScheduler.step",
+        "                continue\n",
+        "                raise\n",
+        "No merchant after that one is settled by schedule, on any day.",
+        _RUNS,
+    ),
 )
