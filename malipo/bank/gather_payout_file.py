@@ -252,13 +252,12 @@ async def download(tx: Tx, name: str, *, actor: Actor, now: datetime) -> Downloa
         # A restore that loses the approval would not be noticed, and its settlements would go into another file.
         raise Conflict(code=FileRefusal.NOT_MARKED)
     await _require_not_handed_in(tx, file)
-    account = await add_payer_account.find(tx, file.payer_account_id)
     content = await store.get_content(tx, file.id)
     sha256 = hashlib.sha256(content).digest()
     assert sha256 == file.sha256, "the bytes of a payout file have changed since its approval"
     await store.note_download(tx, file.id, now=now)
     await audit_log.append(tx, actor, "bank.file_downloaded", now=now, file=file.id, message=file.message_id)
-    return Download(name_of(file, account), content, sha256)
+    return Download(name_of(file, content), content, sha256)
 
 
 async def _require_not_handed_in(tx: Tx, file: PayoutFile) -> None:

@@ -3,12 +3,15 @@
 import asyncio
 from datetime import timedelta
 
+import msgspec
 import pytest
 
-from malipo.bank import approve
+from malipo.bank import add_payer_account, approve, gather_payout_file
+from malipo.bank.payer_account import FileFormat
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.restore.hold import end, hold
 from tests.bank.bank_desk import BankDesk
+from tests.bank.samples import ACCOUNT
 from tests.conftest import PATIENCE_SECONDS
 from tests.db.lock_waits import are_waiting
 from tests.operators.booking_steps import ASHA, JUMA, NEEMA
@@ -95,6 +98,22 @@ async def test_no_look_is_counted_between_the_end_of_the_approval_and_its_commit
                 await asyncio.sleep(0.01)
     await look
     assert await desk.database_rows("SELECT looks->>'wrk_1' FROM payout_files") == ["1"]
+
+
+async def test_a_file_keeps_its_name_when_the_account_takes_another_format(desk: BankDesk) -> None:
+    file, _ = await desk.approved(100_000)
+    table = msgspec.structs.replace(ACCOUNT, format=FileFormat.CSV)
+    async with desk.database.begin() as tx:
+        proposal = await add_payer_account.propose(tx, table, actor=ASHA, now=desk.now)
+    await desk.approve(proposal.id)
+    await desk.requested(20_000)
+    gathered = await desk.gather()
+    await desk.approve(gathered.file.id)
+    names = []
+    for name in (file.id, gathered.file.id):
+        async with desk.database.begin() as tx:
+            names.append((await gather_payout_file.download(tx, name, actor=JUMA, now=desk.now)).name)
+    assert [each.rpartition(".")[2] for each in names] == ["xml", "csv"]
 
 
 async def test_no_file_is_approved_or_downloaded_while_everything_is_held(desk: BankDesk) -> None:

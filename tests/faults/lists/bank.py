@@ -514,4 +514,12 @@ FAULTS = (
         "Operators hold everything because money might be lost, and money leaves for the bank.",
         _STEPS,
     ),
+    Fault(
+        "a file is named for what its account takes now",
+        "name_of",
+        "content.startswith(b'<?xml')",
+        "False",
+        "The bank refuses a file of pain.001 that is called a table.",
+        _STEPS,
+    ),
 )
