@@ -19,7 +19,7 @@ from tests.operators.booking_steps import ASHA, JUMA, NEEMA
 DAY = timedelta(days=1)
 
 
-@pytest.mark.parametrize("format_", ["camt053", "mt940", "csv"])
+@pytest.mark.parametrize("format_", ["camt053", "mt940", "csv", "xlsx"])
 @pytest.mark.parametrize("one_sum", [False, True])
 async def test_a_file_is_paid_and_the_statement_completes_its_settlements(
     desk: BankDesk, format_: str, one_sum: bool
