@@ -2,7 +2,8 @@
 
 `book`     it is money of the house: a charge, or money whose owner is not known yet
 `match`    it is this settlement, or this booking, although the bank names none or another reference
-`adopt`    a restored database does not know that it sent it: the settlement is paid, out of the wallet or as a debt
+`adopt`    a restored database does not know that it sent it, or it was cancelled or had come back: the bank has paid it
+           all the same, out of the wallet or as a debt
 
 All need the exact amount. Settlements are matched and adopted by two operators; a booking takes two above an amount.
 """
@@ -36,7 +37,7 @@ from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.ledger.store import closed_days
 from malipo.settlement import adopt, bank_outcomes
 from malipo.settlement.bank_outcomes import Debit
-from malipo.settlement.settlement import Settlement, SettlementStatus
+from malipo.settlement.settlement import ENDED_IN_WALLET, Settlement, SettlementStatus
 from malipo.settlement.store import settlements
 
 BOOKED_TO = (
@@ -320,17 +321,24 @@ async def _require_booking(tx: Tx, line: Line, booking_id: str) -> None:
 
 async def _require_adoptable(tx: Tx, exception: BankException, terms: LineTerms) -> None:
     line = exception.line
-    if line.cents >= 0 or exception.kind is BankExceptionKind.TWICE:
+    if line.cents >= 0:
         raise Conflict(code=BankDecisionRefusal.NOT_A_DEBIT, name=exception.id)
     if line.cents % 100:
         raise Conflict(code=BankDecisionRefusal.CENTS, name=exception.id)
+    if terms.settlement_ids:
+        found = await _get_settlements(tx, terms)
+    elif key := terms.key or line.key:
+        found = [*(await settlements.find_by_keys(tx, [key])).values()]
+    else:
+        raise Invalid(code=BankDecisionRefusal.TERMS, action=terms.action)
+    is_twice = exception.kind is BankExceptionKind.TWICE
+    if is_twice and not (found and all(each.status in ENDED_IN_WALLET for each in found)):
+        # The merchant has it twice at its bank, which is asked to send one of them back.
+        raise Conflict(code=BankDecisionRefusal.NOT_A_DEBIT, name=exception.id)
     if not terms.settlement_ids:
-        if not (terms.key or line.key):
-            raise Invalid(code=BankDecisionRefusal.TERMS, action=terms.action)
         return
-    found = await _get_settlements(tx, terms)
     for each in found:
-        if each.status not in (SettlementStatus.REQUESTED, SettlementStatus.SENT):
+        if each.status is SettlementStatus.COMPLETED:
             raise Conflict(code=BankDecisionRefusal.NOT_OPEN, name=each.reference, status=each.status)
     _require_amount(line, sum(each.net_amount for each in found))
 

@@ -42,7 +42,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
 from malipo.restore.store import send_counts
 from malipo.settlement import payout_files, release
-from malipo.settlement.settlement import Settlement
+from malipo.settlement.settlement import Settlement, SettlementStatus
 from malipo.settlement.store import bank_accounts, settlements
 
 MOST_LINES = 1_000  # in one file
@@ -244,20 +244,45 @@ async def rejected(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -
 async def download(tx: Tx, name: str, *, actor: Actor, now: datetime) -> Download:
     """The bytes of an approved file, the same each time. Who had them is in the audit log."""
     # A restore may have lost that it was handed in, and a bank pays a file that is handed in twice, twice.
-    await release.require_released(tx)
+    await release.require_may_leave(tx)
     await payer_accounts.lock(tx)  # It is not voided meanwhile.
     file = await get_file(tx, name)
     require_allowed(file, FileAct.DOWNLOAD)
     if not await send_counts.is_marked(tx, await store.get_looks(tx, file.id)):
         # A restore that loses the approval would not be noticed, and its settlements would go into another file.
         raise Conflict(code=FileRefusal.NOT_MARKED)
-    account = await add_payer_account.find(tx, file.payer_account_id)
+    await _require_not_handed_in(tx, file)
     content = await store.get_content(tx, file.id)
     sha256 = hashlib.sha256(content).digest()
     assert sha256 == file.sha256, "the bytes of a payout file have changed since its approval"
     await store.note_download(tx, file.id, now=now)
     await audit_log.append(tx, actor, "bank.file_downloaded", now=now, file=file.id, message=file.message_id)
-    return Download(name_of(file, account), content, sha256)
+    return Download(name_of(file, content), content, sha256)
+
+
+async def _require_not_handed_in(tx: Tx, file: PayoutFile) -> None:
+    """Refuse a file that by our books nobody has downloaded, and that the bank has perhaps paid from: a restore has
+    lost that it was handed in, or another file that paid its settlements."""
+    if file.downloaded_at is not None:
+        return
+    ended = await find_ended_unseen(tx, file)
+    if ended is not None:
+        raise Conflict(code=FileRefusal.HANDED_IN, file=file.id, name=ended)
+    if lost := await release.count_lost_debits(tx):
+        raise Conflict(code=FileRefusal.UNKNOWN_DEBITS, count=lost)
+
+
+async def find_ended_unseen(connection: Conn, file: PayoutFile) -> str | None:
+    """Of an approved file that by our books nobody has downloaded, what says that the bank knows it all the same: a
+    settlement that has ended, or the file itself if a statement has its MsgId or a key of it. Else None."""
+    if file.status is not FileStatus.APPROVED or file.downloaded_at is not None:
+        return None
+    lines = await store.find_lines(connection, file.id)
+    for each in await settlements.find(connection, [line.settlement_id for line in lines]):
+        if each.status is not SettlementStatus.SENT:
+            return each.reference
+    is_named = any(each.names_file for each in await store.find_traces(connection, file))
+    return file.message_id if is_named else None
 
 
 async def get_file(connection: Conn, name: str) -> PayoutFile:

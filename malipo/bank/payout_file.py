@@ -60,6 +60,7 @@ class FileRefusal(Code):
     NO_LINE = "payout_file_no_line"
     LINE_ENDED = "payout_file_line_ended"
     NOT_MARKED = "payout_file_not_marked"
+    HANDED_IN = "payout_file_handed_in"
 
 
 IS_NOW = {
@@ -134,9 +135,9 @@ def bytes_of(account: PayerAccount, order: FileOrder) -> bytes:
     return pain001.write(order) if account.format is FileFormat.PAIN001 else payout_csv.write(order, account.csv_layout)
 
 
-def name_of(file: PayoutFile, account: PayerAccount) -> str:
-    """The name under which it is downloaded."""
-    return f"{file.message_id}.{'xml' if account.format is FileFormat.PAIN001 else 'csv'}"
+def name_of(file: PayoutFile, content: bytes) -> str:
+    """The name under which it is downloaded. The account may take another format by now."""
+    return f"{file.message_id}.{'xml' if content.startswith(b'<?xml') else 'csv'}"
 
 
 class FileTrace(NamedTuple):

@@ -1,6 +1,8 @@
 """Voids an approved file that the bank has certainly not paid, and notes which of its transfers the bank has refused.
 
 Both take two operators, and both look again at the approval: a statement may have been imported since the proposal.
+After a restore, transfers are noted as refused only once settlements are released, because the money goes back to the
+wallet. A file can be voided before that: its settlements wait, and are neither sent nor cancelled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +25,7 @@ from malipo.bank_evidence.coverage import days_of
 from malipo.bank_evidence.store import debits
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
-from malipo.settlement import bank_outcomes, payout_files
+from malipo.settlement import bank_outcomes, payout_files, release
 from malipo.settlement.bank_outcomes import BankReturn
 from malipo.settlement.settlement import Settlement, SettlementStatus
 from malipo.settlement.store import settlements
@@ -115,9 +117,10 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
 async def _require_unpaid(tx: Tx, file: PayoutFile, *, is_refused: bool, reason: str) -> None:
     gather_payout_file.require_allowed(file, FileAct.VOID)
     assert file.approved_at is not None
-    of_file = await settlements.find_of_file(tx, file.id)
-    is_paid = any(each.completed_at is not None for each in of_file) or is_perhaps_paid(
-        file, await store.find_lines(tx, file.id), await store.find_traces(tx, file)
+    lines = await store.find_lines(tx, file.id)  # without those that the approval has dropped
+    in_it = await settlements.find(tx, [each.settlement_id for each in lines])
+    is_paid = any(each.completed_at is not None for each in in_it) or is_perhaps_paid(
+        file, lines, await store.find_traces(tx, file)
     )
     counting = await statements.find_counting(tx, file.payer_account_id)
     refused = why_not_void(
@@ -199,8 +202,12 @@ async def _lines_named(tx: Tx, file: PayoutFile, names: Sequence[str]) -> list[F
 
 
 async def _require_open(tx: Tx, file: PayoutFile, lines: Sequence[FileLine]) -> None:
-    """Refuse if one of these has ended, or if a line of the bank is perhaps of it."""
+    """Refuse if one of these has ended, or if a line of the bank is perhaps of it. What the bank has refused may have
+    gone into another file, which a restore has lost, and which was paid."""
+    await release.require_released(tx)
     gather_payout_file.require_allowed(file, FileAct.REFUSE)
+    if lost := await release.count_lost_debits(tx):
+        raise Conflict(code=FileRefusal.UNKNOWN_DEBITS, count=lost)
     open_ = {each.id for each in await _open(tx, file)}
     known = await settlements.find(tx, [each.settlement_id for each in lines])
     paid = await debits.find_perhaps_paid(tx, [each.at_bank for each in known])

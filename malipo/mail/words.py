@@ -207,9 +207,9 @@ KIND_WORDS: dict[Kind, KindWords] = {
         ),
     ),
     Kind.SETTLEMENT_COMPLETED: KindWords(
-        title="Money has reached our bank account",
-        subject="{amount} has reached your bank account",
-        says=("The bank has booked a settlement to your account.",),
+        title="The bank has paid a settlement",
+        subject="The bank has sent {amount} to your bank account",
+        says=("The bank has paid a settlement. Your own bank may need some days to book it.",),
         shown=("reference", "amount", "account"),
         button="See the settlement",
     ),

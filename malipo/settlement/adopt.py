@@ -2,7 +2,8 @@
 wallet could not bear.
 
 The bank's account follows the statement at once, against suspense, as a network's float follows a contradiction. The
-wallet bears what it holds, and owes the rest. If the settlement is here and its file is lost, it is completed.
+wallet bears what it holds, and owes the rest. If the settlement is here and its file is lost, it is completed. If its
+money is in the wallet again, because it was cancelled or has come back, the debit is a settlement of its own.
 """
 
 from datetime import date, datetime
@@ -15,6 +16,7 @@ from malipo.errors import Conflict, Missing
 from malipo.ledger.accounts import Account, Move, Posting, Step
 from malipo.ledger.store import wallets
 from malipo.settlement.settlement import (
+    ENDED_IN_WALLET,
     ID_PREFIX,
     Settlement,
     SettlementCause,
@@ -47,24 +49,37 @@ async def adopt(
         )
     if known.merchant_id != merchant_id or known.net_amount != amount:
         raise Conflict(code=SettlementRefusal.KEY_USED, id=known.id)
+    if known.status in ENDED_IN_WALLET:
+        # The key is used; nobody asks for this one again.
+        own_key = ids.suffix(now)
+        facts = (bank_reference, booked_on, by, f"{reference_prefix}-{own_key}")
+        return await _adopt_new(tx, merchant_id, own_key, amount, facts, ended=known, now=now)
     if known.completed_at is not None:
         if (known.bank_reference, known.booked_on) != (bank_reference, booked_on):
             raise Conflict(code=SettlementRefusal.KEY_USED, id=known.id)
         return known
     cause = SettlementCause.ADOPTED if known.status is SettlementStatus.REQUESTED else SettlementCause.DEBITED
-    facts = {
+    changes = {
         "bank_reference": bank_reference,
         "booked_on": booked_on,
         "completed_at": now,
         "sent_at": known.sent_at or now,
     }
-    [done] = await write_changes(tx, [SettlementChange(known, cause, facts)], now=now)
+    [done] = await write_changes(tx, [SettlementChange(known, cause, changes)], now=now)
     return done
 
 
 async def _adopt_new(
-    tx: Tx, merchant_id: str, key: str, amount: int, facts: tuple[str, date, str, str], *, now: datetime
+    tx: Tx,
+    merchant_id: str,
+    key: str,
+    amount: int,
+    facts: tuple[str, date, str, str],
+    *,
+    ended: Settlement | None = None,
+    now: datetime,
 ) -> Settlement:
+    """`ended`: the settlement that the bank has paid although its money is in the wallet again."""
     bank_reference, booked_on, by, reference = facts
     locked = await wallets.lock(tx, [merchant_id])
     if merchant_id not in locked:
@@ -79,7 +94,8 @@ async def _adopt_new(
         status=SettlementStatus.COMPLETED,
         amount=amount,
         fee=0,
-        bank_account_id=None,
+        bank_account_id=None if ended is None else ended.bank_account_id,
+        order_reference=None if ended is None else ended.order_reference,
         created_at=now,
         created_by=by,
         statement_line=wallet.statement_lines + 1 if borne_now else None,

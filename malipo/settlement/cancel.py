@@ -61,7 +61,7 @@ class CancelSettlements:
             return SettlementNotCancellable(before.status)
         if not await release.is_released(tx):
             return DatabaseRestored()  # A file with it may have been lost, and the bank has paid it.
-        if (await installation.get(tx)).epoch > 1 and await release.count_unknown_debits(tx):
+        if await release.count_lost_debits(tx):
             return DatabaseRestored()  # Perhaps that debit is of the lost file.
         # A debit that operators could only book, because it has another amount, keeps no money of the merchant.
         if await debits.find_perhaps_paid(tx, [before.at_bank], also_booked=False):

@@ -31,7 +31,7 @@ from malipo.settlement.settlement import (
     opening_moves,
 )
 from malipo.settlement.settlement_request import SettlementDraft, SettlementRequest
-from malipo.settlement.store import bank_accounts, settlements
+from malipo.settlement.store import bank_accounts, schedules, settlements
 
 
 class MadeSettlement(msgspec.Struct, frozen=True):
@@ -53,6 +53,7 @@ class CreateSettlements:
         lost = await settlements.lock_by_keys(tx, keys.values())
         accounts = await bank_accounts.lock_shared_of(tx, merchants)
         await wallets.lock(tx, merchants)
+        kept = await schedules.find_kept(tx, merchants)
         answers = []
         for request in requests:
             answer = await _find_made(tx, request)
@@ -60,11 +61,12 @@ class CreateSettlements:
                 answer = standing.refusal
             if answer is None and (known := lost.get(keys[request.id])) is not None:
                 answer = request.problem or await _replay_lost(tx, request, known)
-            answers.append(answer or await self._make(tx, request, keys[request.id], accounts[request.merchant_id]))
+            its_own = (accounts[request.merchant_id], kept.get(request.merchant_id, 0))
+            answers.append(answer or await self._make(tx, request, keys[request.id], *its_own))
         return answers
 
     async def _make(
-        self, tx: Tx, request: SettlementRequest, key: str, accounts: list[BankAccount]
+        self, tx: Tx, request: SettlementRequest, key: str, accounts: list[BankAccount], kept: int
     ) -> MadeSettlement | Refusal:
         if request.draft is None:
             assert request.problem is not None
@@ -74,16 +76,18 @@ class CreateSettlements:
             return account
         # Requests before this one in the same commit have used it.
         wallet = (await wallets.lock(tx, [request.merchant_id]))[request.merchant_id]
-        amount = self._amount_of(request.draft, wallet)
+        amount = self._amount_of(request.draft, wallet, kept)
         if isinstance(amount, Refusal):
             return amount
         return MadeSettlement(await self._write(tx, request, request.draft, (key, account, amount), wallet))
 
-    def _amount_of(self, draft: SettlementDraft, wallet: Wallet) -> int | Refusal:
-        amount = whole_amount(wallet, draft.keep) if draft.amount is None else draft.amount
+    def _amount_of(self, draft: SettlementDraft, wallet: Wallet, kept: int) -> int | Refusal:
+        """Whoever names an amount may take what is to stay, too."""
+        whole = whole_amount(wallet, kept if draft.amount is None else 0)
+        amount = whole if draft.amount is None else draft.amount
         least = max(self._terms.least, draft.minimum)
         if amount < least:
-            return NothingToSettle(whole_amount(wallet, draft.keep), least)
+            return NothingToSettle(whole, least)
         return amount if amount <= wallet.spendable else InsufficientBalance(amount, wallet, subject="settlement")
 
     async def _write(

@@ -117,8 +117,9 @@ async def leave_file(tx: Tx, ids: Collection[str], file_id: str) -> Written:
 
 async def mark_sent(tx: Tx, ids: Collection[str], file_id: str, *, now: datetime) -> Written:
     """The file is approved: money can leave. After a restore this is refused until operators have released settlements,
-    because the bank may have paid some of these already, and pays a repeated EndToEndId again."""
-    await release.require_released(tx)
+    because the bank may have paid some of these already, and pays a repeated EndToEndId again; and while operators hold
+    everything."""
+    await release.require_may_leave(tx)
     changes, unchanged = [], []
     for each in await _lock_all(tx, ids):
         if each.payout_file_id != file_id:

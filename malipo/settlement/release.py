@@ -1,8 +1,9 @@
 """The release of settlements: after a restore of the database, nothing more goes to banks before operators allow it.
 
 Files to the bank may have been lost, and the bank has paid them: it pays a repeated EndToEndId again. So no schedule
-runs, no file is approved and no settlement is cancelled, until statements of our bank accounts cover the lost time and
-the days on which a lost file may still be booked, and two operators have released settlements.
+runs, no file is approved or downloaded, no settlement is cancelled and no transfer is noted as refused, until
+statements of our bank accounts cover the lost time and the days on which a lost file may still be booked, and two
+operators have released settlements.
 """
 
 from datetime import date, datetime, timedelta
@@ -32,6 +33,15 @@ async def require_released(tx: Tx) -> None:
         raise Conflict(code=SettlementRefusal.NOT_RELEASED)
     if await installation.why_not_cancel(tx) is not None:
         raise Conflict(code=SettlementRefusal.NOT_COMPARED)
+
+
+async def require_may_leave(tx: Tx) -> None:
+    """Refuse what lets money leave for banks: also while operators hold everything. The installation's row is locked
+    until the commit, so a hold that begins meanwhile waits for it."""
+    await require_released(tx)
+    standing = await installation.get(tx)
+    if standing.held_at is not None:
+        raise Conflict(code=SettlementRefusal.HELD, by=standing.held_by, reason=standing.hold_reason)
 
 
 async def find_lost_time(connection: Conn) -> tuple[date, date]:
@@ -67,6 +77,12 @@ async def count_unknown_debits(connection: Conn) -> int:
     else:
         found = [each for each in found if each.has_key]
     return len(found)
+
+
+async def count_lost_debits(connection: Conn) -> int:
+    """The same, if the database was restored; else nothing was lost."""
+    is_restored = (await installation.get(connection)).epoch > 1
+    return await count_unknown_debits(connection) if is_restored else 0
 
 
 async def release(tx: Tx, *, now: datetime) -> None:

@@ -63,7 +63,7 @@ class RunSchedules:
         return outcome
 
     async def _settle(self, tx: Tx, schedule: Schedule, day: date, *, now: datetime) -> tuple[RunOutcome, str | None]:
-        draft = SettlementDraft(amount=None, keep=schedule.keep, minimum=schedule.minimum, scheduled_on=day)
+        draft = SettlementDraft(amount=None, minimum=schedule.minimum, scheduled_on=day)
         request = SettlementRequest(
             merchant_id=schedule.merchant_id,
             id=ids.mint(ID_PREFIX, now),

@@ -27,6 +27,10 @@ class SettlementStatus(StrEnum):
     CANCELLED = "CANCELLED"
 
 
+# The money is in the wallet again.
+ENDED_IN_WALLET = (SettlementStatus.RETURNED, SettlementStatus.CANCELLED)
+
+
 class SettlementCause(StrEnum):
     """What happens to a settlement."""
 
@@ -64,6 +68,7 @@ class SettlementRefusal(Code):
     NOT_RELEASED = "settlement_not_released"
     NOT_COMPARED = "settlement_not_compared"
     NOT_COVERED = "settlement_not_covered"
+    HELD = "settlement_held"
     NOTHING_TO_RELEASE = "settlement_nothing_to_release"
     NOTHING_OWED = "settlement_nothing_owed"
     EVIDENCE = "settlement_evidence"
@@ -115,7 +120,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True):
     status: SettlementStatus
     amount: int  # out of the wallet, with the fee
     fee: int
-    bank_account_id: str | None  # None: adopted from a bank's statement
+    bank_account_id: str | None  # None: adopted from a bank's statement after a restore
     order_reference: str | None = None
     scheduled_on: date | None = None
     created_at: datetime

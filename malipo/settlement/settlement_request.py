@@ -15,8 +15,7 @@ _FIELDS = ("amount", "bankAccountId", "orderReference", "currency")
 
 
 class SettlementDraft(msgspec.Struct, frozen=True):
-    amount: int | None  # None: all that can be settled, less what stays
-    keep: int = 0  # stays in the wallet
+    amount: int | None  # None: all that can be settled, less what the schedule keeps
     minimum: int = 0  # of a schedule: less is not settled
     bank_account_id: str | None = None
     order_reference: str | None = None

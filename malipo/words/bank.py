@@ -35,6 +35,9 @@ FILES = {
     "payout_file_nothing_due": "No settlement waits that could be sent now. Not fit: {left_out}.",
     "payout_file_not_marked": "The file was approved a moment ago, or no worker runs. It can be downloaded once a "
     "worker has noted the approval outside of the database, about three seconds after it.",
+    "payout_file_handed_in": "By our books nobody has downloaded the file {file}, and {name} has ended, or a statement "
+    "has a debit of it: the bank has the file, or has paid it by another one. Do not hand it in. What complete "
+    "statements do not have of it, note as refused.",
     "payout_file_nothing_left": "None of its settlements can be sent now. Reject the file.",
     "payout_file_unknown_debits": "The bank shows debits with keys like ours that nobody knows: {count}. Decide "
     "about them first: they may be settlements that are paid already.",

@@ -15,9 +15,11 @@ SETTLEMENTS = {
     "settlement_known_otherwise": "The bank's statement has said something else about the settlement {id} before.",
     "settlement_key_used": "Another settlement has this key: {id}.",
     "settlement_not_released": "The database was restored. Until statements of our bank accounts cover the lost time "
-    "and two operators have released settlements, no file is approved.",
+    "and two operators have released settlements, no file is approved or downloaded, and no transfer is noted as "
+    "refused.",
     "settlement_not_compared": "The database was restarted or restored, and no worker has compared it with its mark "
     "yet. Until one has, no file is approved; try again in some seconds, while workers run.",
+    "settlement_held": "Everything is held by {by}: {reason}. Until the hold ends, no file is approved or downloaded.",
     "settlement_not_covered": "Statements do not cover the days from {first} to {last} yet, of every bank account of "
     "ours.",
     "settlement_nothing_to_release": "Settlements are released already, or the installation is still fenced.",

@@ -90,7 +90,7 @@ async def serve(
         collector = Collector(database, metrics.money, settings, clock, schema)
         checker = LedgerChecker(slow_database, settings)
         fetcher = StatementFetcher(slow_database, service.networks, settings, clock)
-        scheduler = SettlementScheduler(slow_database, settings, clock)
+        scheduler = SettlementScheduler(slow_database, settings)
         readers = float_readers(service.networks, service.queries, settings, clock)
         process_tuning.collect_rarely()
         noting = asyncio.ensure_future(operator_limits.note_at_start(database, settings, schema, clock=clock))

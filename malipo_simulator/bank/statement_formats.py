@@ -1,10 +1,12 @@
-"""The bank's statements of some days: camt.053.001.08, MT940 and CSV. Pure."""
+"""The bank's statements of some days: camt.053.001.08, MT940, and the same table as CSV and XLSX. Pure."""
 
 import csv
 import io
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import date, datetime
 from xml.sax.saxutils import escape
+
+from openpyxl import Workbook
 
 from malipo_simulator.bank.bank import Bank, BankEntry
 
@@ -122,22 +124,36 @@ def _balance(cents: int, day: date) -> str:
 
 def table(bank: Bank, first: date, last: date) -> bytes:
     out = io.StringIO(newline="")
-    writer = csv.writer(out)
-    writer.writerow(["Account Number", bank.account])
-    writer.writerow(["From", first.isoformat()])
-    writer.writerow(["To", last.isoformat()])
+    csv.writer(out).writerows(_rows(bank, first, last))
+    return out.getvalue().encode()
+
+
+def workbook(bank: Bank, first: date, last: date) -> bytes:
+    book = Workbook(write_only=True)
+    book.properties.created = book.properties.modified = datetime(last.year, last.month, last.day)
+    sheet = book.create_sheet("Statement")
+    for row in _rows(bank, first, last):
+        sheet.append(row)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def _rows(bank: Bank, first: date, last: date) -> Iterator[list[str]]:
+    yield ["Account Number", bank.account]
+    yield ["From", first.isoformat()]
+    yield ["To", last.isoformat()]
     balance = opening_cents(bank, first)
-    writer.writerow(["Opening Balance", _signed(balance)])
-    writer.writerow(["Closing Balance", _signed(bank.balance_cents(last))])
-    writer.writerow([])
-    writer.writerow(["Date", "Reference", "Narration", "Customer Reference", "Debit", "Credit", "Balance"])
+    yield ["Opening Balance", _signed(balance)]
+    yield ["Closing Balance", _signed(bank.balance_cents(last))]
+    yield []
+    yield ["Date", "Reference", "Narration", "Customer Reference", "Debit", "Credit", "Balance"]
     for entry in entries_between(bank, first, last):
         balance += entry.cents
         debit, credit = (_decimal(entry.cents), "") if entry.cents < 0 else ("", _decimal(entry.cents))
         words = f"{entry.text} {entry.reason}".strip()
         ours = entry.end_to_end or entry.message_id
-        writer.writerow([entry.day.isoformat(), entry.reference, words, ours, debit, credit, _signed(balance)])
-    return out.getvalue().encode()
+        yield [entry.day.isoformat(), entry.reference, words, ours, debit, credit, _signed(balance)]
 
 
 def _signed(cents: int) -> str:
@@ -148,4 +164,5 @@ FORMATS: dict[str, tuple[str, Callable[[Bank, date, date], bytes]]] = {
     "camt053": ("application/xml", camt053),
     "mt940": ("text/plain", mt940),
     "csv": ("text/csv", table),
+    "xlsx": ("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", workbook),
 }

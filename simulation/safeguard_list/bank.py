@@ -237,4 +237,25 @@ SAFEGUARDS = (
             ),
         ),
     ),
+    Safeguard(
+        "downloaded-when-released",
+        "After a restore no file is downloaded before operators have released settlements: it may have been handed in.",
+        (InFunction(gather_payout_file.download, "await release.require_may_leave(tx)", "pass"),),
+    ),
+    Safeguard(
+        "paid-file-not-downloaded",
+        "After the release no file is downloaded for the first time that the bank knows already.",
+        (InFunction(gather_payout_file.download, "await _require_not_handed_in(tx, file)", "pass"),),
+    ),
+    Safeguard(
+        "refused-when-released",
+        "After a restore no transfer is noted as refused before operators have released settlements.",
+        (
+            InFunction(void_payout_file._require_open, "await release.require_released(tx)", "pass"),
+            InFunction(
+                void_payout_file._require_open, "if lost := await release.count_lost_debits(tx):", "if lost := 0:"
+            ),
+        ),
+        note="not simulated: the bank refuses transfers by their account, in each file; a test holds it",
+    ),
 )

@@ -52,7 +52,7 @@ def transfers_of(bank: Bank) -> Iterator[BankEntry]:
 
 def paid_by_two_files(bank: Bank) -> dict[str, set[str]]:
     """Keys that were paid from more than one file of ours. A file that is handed in twice by mistake is one: that is
-    the mistake of people, which every bank pays."""
+    looked for apart, by `times_handed_in`."""
     return {key: each.files for key, each in by_key(bank).items() if len(each.files) > 1}
 
 

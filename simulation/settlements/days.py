@@ -87,6 +87,7 @@ class BankDays:
             self._planned.requests,
             self._told,
             until=self._imported_to,
+            twice_by_mistake=self._treasury.twice_by_mistake,
             is_in_lost_time=lambda at: any(begin - 1 <= at <= end + 1 for begin, end in self._lost),
             is_kept=lambda asked, told: all(told < begin or asked > end for begin, end in self._lost),
             find=self._find,
@@ -150,7 +151,7 @@ class BankDays:
             await self._add_account(database)
         await self._treasury.verify_accounts(database)
         for _ in range(2):  # A schedule runs once a day, however often workers look.
-            await SettlementScheduler(database, self._settings, clock.now).step()
+            await SettlementScheduler(database, self._settings).step()
         if asks:
             await self._ask_all(database, number)
         await self._treasury.send_due(database)

@@ -60,6 +60,7 @@ class PlannedDays(msgspec.Struct, frozen=True):
 
     count: int
     handed_in_twice: tuple[int, ...]  # the how manieth files are handed in twice by mistake
+    is_handed_in_late: bool  # what is approved on a day is handed in on the next
     restore_on: int | None  # the database is put back on this day
     backup_on: int | None  # to a backup of this morning
     restore_before_statement: bool
@@ -83,7 +84,10 @@ def draw(seed: int) -> PlannedSettlements | None:
     chance = random.Random(f"settlements {seed}")
     if chance.random() >= _HAS_ANY:
         return None
-    days = _days(chance, random.Random(f"after a restore of settlements {seed}"))
+    days = msgspec.structs.replace(
+        _days(chance, random.Random(f"after a restore of settlements {seed}")),
+        is_handed_in_late=random.Random(f"files that are handed in late {seed}").random() < 0.4,
+    )
     requests = [_request(chance, number, days.count) for number in range(chance.choice(_HOW_MANY))]
     if days.restore_on is not None:  # It loses something.
         requests[0] = msgspec.structs.replace(requests[0], day=days.restore_on, cancelled_after=None)
@@ -131,6 +135,7 @@ def _days(chance: random.Random, afterwards: random.Random) -> PlannedDays:
     return PlannedDays(
         count=_DAYS,
         handed_in_twice=handed_in_twice,
+        is_handed_in_late=False,
         restore_on=restore_on,
         backup_on=None if restore_on is None else max(1, restore_on - afterwards.choice((0, 0, 1, 2))),
         restore_before_statement=chance.random() < 0.7,

@@ -2,7 +2,8 @@
 told, and by the ledger.
 
 The bank pays a file that is handed in twice, twice: that is the mistake of people, and must be shown to them. But no
-key may be paid from two files of ours, whatever was restored meanwhile.
+key may be paid from two files of ours, whatever was restored meanwhile; and no file may be handed in again because a
+restored database says that nobody has downloaded it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -11,7 +12,7 @@ from datetime import date
 
 from malipo_simulator.bank.bank import Bank
 from simulation.blocking_connection import BlockingConnection
-from simulation.settlements.bank_book import KeysBook, by_key, paid_by_two_files, refused_keys
+from simulation.settlements.bank_book import KeysBook, by_key, paid_by_two_files, refused_keys, times_handed_in
 from simulation.settlements.merchant_settlements import SettlementReplies
 from simulation.settlements.planned import PlannedSettlement
 
@@ -91,15 +92,20 @@ def check(
     told: Mapping[int, SettlementReplies],
     *,
     until: date,
+    twice_by_mistake: Collection[str],
     is_in_lost_time: Callable[[float], bool],
     is_kept: Callable[[float, float], bool],
     find: Find,
 ) -> None:
-    """`until`: the last day of the bank that was imported."""
+    """`until`: the last day of the bank that was imported. `twice_by_mistake`: MsgIds of files that the seed has people
+    hand in twice."""
     rows, open_ = find_rows(look), find_open_lines(look)
     book = by_key(bank, until)
     for key, files in sorted(paid_by_two_files(bank).items()):
         find("settled-twice", f"{key} was paid from {len(files)} files: {sorted(files)}")
+    for message_id, times in sorted(times_handed_in(bank).items()):
+        if times > (2 if message_id in twice_by_mistake else 1):
+            find("settled-twice", f"the bank has booked the file {message_id} {times} times")
     for wanted in requests:
         check_wish(wanted, told[wanted.number], rows, book, is_in_lost_time=is_in_lost_time, is_kept=is_kept, find=find)
     for row in rows:

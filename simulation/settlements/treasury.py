@@ -1,7 +1,8 @@
 """Two operators who pay settlements: they gather and approve files, hand them in, import the bank's statements, and
 decide what these leave open. Now and then one hands a file in twice by mistake.
 
-What they have handed in they remember, whatever a restored database says.
+What the bank has answered they remember. Which file is still to be handed in, the database tells them: one that it says
+nobody has downloaded they hand in, although they may have before a restore.
 """
 
 import asyncio
@@ -79,6 +80,7 @@ class Treasury:
         self.bank = bank
         self._folder = folder
         self.handed_in: list[HandedIn] = []
+        self.twice_by_mistake: set[str] = set()  # MsgIds
         self.acts: list[tuple[datetime, str]] = []
         self._exported = 0
         self._usable_from = {number_of(merchant): _LONG_AGO for merchant in range(len(accounts))}
@@ -120,13 +122,19 @@ class Treasury:
     # Files to the bank.
 
     async def send_due(self, database: Database) -> None:
-        """Gather what is due, approve it, and hand it in. What an earlier try has approved is handed in too."""
+        """Gather what is due, approve it, and hand it in. What an earlier try has approved is handed in too. On the
+        days after the run some wait a day with it: a backup of the morning has the file, and not that it was handed in.
+        """
+        is_late = self.is_closed and self._planned.days.is_handed_in_late
+        if is_late:
+            await self.hand_in_approved(database)
         gathered = await self._try(
             database, "gathers", lambda tx: gather_payout_file.gather(tx, actor=_HAWA, now=clock.now())
         )
         if gathered is not None:
             await self._approve(database, gathered.proposal.id)
-        await self.hand_in_approved(database)
+        if not is_late:
+            await self.hand_in_approved(database)
 
     async def hand_in_approved(self, database: Database) -> None:
         known = {each.file_id for each in self.handed_in}
@@ -138,7 +146,7 @@ class Treasury:
         async with database.read() as connection:
             files = await payout_files.find(connection)
         for file in reversed(files):
-            if file.status is FileStatus.APPROVED and file.id not in known:
+            if file.status is FileStatus.APPROVED and (file.id not in known or file.downloaded_at is None):
                 await self._hand_in(database, file.id)
 
     async def _reject_empty(self, database: Database, file_id: str) -> None:
@@ -155,8 +163,10 @@ class Treasury:
         )
         if download is None:
             return
-        number = len({each.message_id for each in self.handed_in})
-        times = 2 if number in self._planned.days.handed_in_twice else 1
+        in_order = list(dict.fromkeys(each.file_id for each in self.handed_in))
+        is_first = file_id not in in_order
+        number = len(in_order) if is_first else in_order.index(file_id)
+        times = 2 if is_first and number in self._planned.days.handed_in_twice else 1
         bank = self._planned.bank
         self.bank.change(
             {
@@ -172,6 +182,8 @@ class Treasury:
         names = {each.end_to_end: each.name for each in transfers}
         for _ in range(times):
             taken = self.bank.take(download.content, clock.day_of(clock.now()))
+            if times > 1:
+                self.twice_by_mistake.add(taken.message_id)
             self.handed_in.append(HandedIn(file_id, taken.message_id, taken, names))
             self._note(f"hands in {taken.message_id}: {taken.status} {taken.reason}".rstrip())
 

@@ -1,5 +1,5 @@
-"""Two weeks of five merchants: files each business day, returns, a voided file, a restore. At the end the bank's book and
-ours agree line by line, and every shilling is accounted for."""
+"""Two weeks of five merchants, two of them with a schedule: files each business day, returns, a voided file, a restore.
+At the end the bank's book and ours agree line by line, and every shilling is accounted for."""
 
 import random
 from datetime import date, timedelta
@@ -7,8 +7,10 @@ from itertools import pairwise
 
 from malipo.bank.balance import BankBalance, find_balance
 from malipo.ledger.bookings import BookingKind, book
+from malipo.settlement.run_schedules import RunSchedules
+from malipo.settlement.schedule import Every, Schedule
 from malipo.settlement.settlement import Settlement
-from malipo.settlement.store import report_lines, settlements
+from malipo.settlement.store import report_lines, schedules, settlements
 from tests.bank.bank_desk import BankDesk
 from tests.bank.test_after_a_restore import RestorableDesk, release_settlements, restorable
 from tests.operators.booking_steps import ASHA, JUMA
@@ -16,8 +18,9 @@ from tests.operators.booking_steps import ASHA, JUMA
 __all__ = ["restorable"]
 
 DAY = timedelta(days=1)
-FORMATS = ("camt053", "mt940", "csv")
+FORMATS = ("camt053", "mt940", "csv", "xlsx")
 DAYS = 10  # business days
+KEPT, EARNED = 700_000, 90_000  # by the two merchants with a schedule, in the wallet and on a day
 RETURNED_LATER, RETURNED_AT_ONCE, VOIDED, SUMMED, RESTORED, LAST = 1, 3, 4, 5, 6, DAYS - 1
 
 
@@ -26,7 +29,7 @@ class Fortnight:
         self.random = random.Random(seed)
         self.merchants: dict[str, str] = {}  # their bank accounts, by id
         self.asked: list[Settlement] = []
-        self.topped_up = 0
+        self.schedules: list[Schedule] = []
         self.unseen: list[date] = []  # days whose statements nobody has imported
 
     async def begin(self, desk: BankDesk) -> None:
@@ -35,6 +38,18 @@ class Fortnight:
             account = f"0150000WKYB{number}"
             self.merchants[await desk.another_merchant(account, wallet=1_000_000)] = account
         await self.forget_initial_wallets(desk)
+        for merchant_id in (desk.merchant.id, list(self.merchants)[-1]):
+            schedule = Schedule(
+                merchant_id=merchant_id,
+                every=Every.DAY,
+                minimum=500,
+                keep=KEPT,
+                changed_at=desk.now - DAY,
+                changed_by="asha",
+            )
+            self.schedules.append(schedule)
+            async with desk.database.begin() as tx:
+                await schedules.save(tx, schedule)
 
     async def forget_initial_wallets(self, desk: BankDesk) -> None:
         """The bank got the money with which the wallets began."""
@@ -49,6 +64,24 @@ class Fortnight:
         desk.move(amount, reference, "TOP UP")
         async with desk.database.begin() as tx:
             await book(tx, BookingKind.TOP_UP, merchant_id, amount, reference=reference, now=desk.now)
+
+    async def earn(self, desk: BankDesk) -> None:
+        for number, schedule in enumerate(self.schedules):
+            reference = f"CR{number}-{desk.today}"
+            desk.move(EARNED, reference, "TOP UP")
+            async with desk.database.begin() as tx:
+                await book(tx, BookingKind.TOP_UP, schedule.merchant_id, EARNED, reference=reference, now=desk.now)
+
+    async def run_schedules(self, desk: BankDesk) -> None:
+        """As often as workers look: each runs once a day."""
+        runs = RunSchedules(desk.service.settlements.terms)
+        for schedule in self.schedules * 2:
+            async with desk.database.begin() as tx:
+                await runs(tx, schedule, now=desk.now)
+        made = await desk.database_rows(f"SELECT id FROM settlements WHERE scheduled_on = '{desk.today}'")
+        assert len(made) == len(self.schedules)
+        async with desk.database.read() as connection:
+            self.asked += await settlements.find(connection, made)
 
     async def ask(self, desk: BankDesk) -> None:
         for merchant_id in self.merchants:
@@ -133,6 +166,8 @@ async def day(fortnight: Fortnight, desk: BankDesk, number: int) -> None:
     await fortnight.look(desk)
     await fortnight.top_up(desk)
     await fortnight.ask(desk)
+    await fortnight.earn(desk)
+    await fortnight.run_schedules(desk)
     await fortnight.pay(desk, number)
     fortnight.next_day(desk)
 

@@ -11,6 +11,7 @@ from malipo.errors import Conflict
 from malipo.ledger.bookings import BookingKind, book
 from malipo.settlement.cancel import SettlementCancellation
 from malipo.settlement.settlement import Settlement, SettlementNotCancellable
+from malipo.settlement.store import settlements
 from tests.bank.bank_desk import BankDesk
 from tests.operators.booking_steps import NEEMA
 
@@ -176,6 +177,12 @@ async def test_what_was_adopted_while_it_was_in_a_gathered_file_is_not_in_its_by
     assert await desk.statuses(settlement, other) == ["COMPLETED", "SENT"]
     await desk.balances()
 
+    # The debit is not of the file, which the bank refuses.
+    message_id = (await desk.file(gathered.file.id)).message_id
+    await desk.void(gathered.file.id, refused=f"NMB has refused {message_id}")
+    await desk.approve(gathered.file.id)
+    assert await desk.statuses(settlement, other) == ["COMPLETED", "REQUESTED"]
+
 
 @pytest.mark.parametrize("amount", [100_000, 20_000, 120_000])
 async def test_a_debit_without_a_key_is_perhaps_the_file_that_the_bank_has_lost(desk: BankDesk, amount: int) -> None:
@@ -234,3 +241,103 @@ async def test_money_that_came_back_and_that_somebody_has_booked_as_a_top_up_is_
     await desk.approve(exception.id)
     assert (await desk.statuses(settlement), await desk.kinds()) == (["COMPLETED"], [])
     assert (await desk.balances())["wallet"] == 1_000_000
+
+
+@pytest.mark.parametrize("names", ["settlement", "merchant"])
+async def test_a_debit_of_a_cancelled_settlement_is_borne_by_its_wallet_and_the_rest_is_owed(
+    desk: BankDesk, names: str
+) -> None:
+    """Somebody has handed in the bytes of a voided file."""
+    _, content, [settlement] = await voided(desk, 100_000)
+    await cancel(desk, settlement)
+    await desk.approved(970_000)
+    desk.bank.take(content, desk.today)
+    await desk.bring(desk.today)
+    assert await desk.kinds() == ["not_sent"]
+    [exception] = await desk.exceptions()
+    whose = {"settlement_ids": (settlement.id,)} if names == "settlement" else {"merchant_id": settlement.merchant_id}
+    await desk.decide(exception, "adopt", **whose)
+    await desk.approve(exception.id)
+    assert await desk.kinds() == []
+    assert await desk.statuses(settlement) == ["CANCELLED"]
+    [adopted] = await adopted_of(desk)
+    assert (adopted.status, adopted.amount, adopted.owed) == ("COMPLETED", 100_000, 70_000)
+    assert adopted.bank_account_id == settlement.bank_account_id
+    balances = await desk.balances()
+    assert (balances["wallet"], balances["bank"], balances["suspense"]) == (0, -900_000, -70_000)
+
+    # The same debit is not adopted twice, and what comes back of it is matched with what was adopted.
+    await desk.bring(desk.today)
+    assert await desk.kinds() == []
+    desk.at = desk.now + DAY
+    desk.move(100_000, "RETURN", key=settlement.key)
+    await desk.bring(desk.today)
+    [exception] = await desk.exceptions()
+    assert exception.kind == "return_without_debit"
+    await desk.decide(exception, "match", settlement_ids=(adopted.id,))
+    await desk.approve(exception.id)
+    assert await desk.statuses(adopted) == ["RETURNED"]
+    balances = await desk.balances()
+    assert (balances["wallet"], balances["suspense"]) == (30_000, 0)
+
+
+async def adopted_of(desk: BankDesk) -> list[Settlement]:
+    ids = await desk.database_rows("SELECT id FROM settlements WHERE is_adopted ORDER BY id")
+    async with desk.database.read() as connection:
+        return await settlements.find(connection, ids)
+
+
+async def test_a_sum_of_a_voided_file_with_cancelled_settlements_is_borne_by_their_wallet(desk: BankDesk) -> None:
+    desk.bank.change({"booksOneSum": True, "listsParts": False})
+    _, content, found = await voided(desk, 100_000, 20_000)
+    await cancel(desk, found[0])
+    desk.bank.take(content, desk.today)
+    await desk.bring(desk.today)
+    [exception] = await desk.exceptions()
+    await desk.decide(exception, "adopt", settlement_ids=tuple(each.id for each in found))
+    await desk.approve(exception.id)
+    assert (await desk.statuses(*found), await desk.kinds()) == (["CANCELLED", "COMPLETED"], [])
+    assert [each.amount for each in await adopted_of(desk)] == [100_000]
+    assert (await desk.balances())["wallet"] == 880_000
+
+
+async def test_a_debit_of_a_settlement_that_was_refused_is_borne_by_its_wallet(desk: BankDesk) -> None:
+    """The bank has listed it as refused, and pays it all the same."""
+    file, [settlement] = await desk.approved(100_000)
+    content = await desk.download(file.id)
+    await desk.refuse(file.id, settlement.key)
+    await desk.approve(file.id)
+    desk.bank.take(content, desk.today)
+    await desk.bring(desk.today)
+    [exception] = await desk.exceptions()
+    await desk.decide(exception, "adopt", settlement_ids=(settlement.id,))
+    await desk.approve(exception.id)
+    assert (await desk.statuses(settlement), await desk.kinds()) == (["RETURNED"], [])
+    assert (await desk.balances())["wallet"] == 900_000
+
+
+async def test_a_second_debit_is_borne_by_the_wallet_only_if_the_first_has_come_back(desk: BankDesk) -> None:
+    desk.bank.change({"returnAccounts": {desk.account.account_number: 1}})
+    monday = desk.today
+    file, [settlement] = await desk.approved(100_000)
+    content = await desk.download(file.id)
+    desk.bank.take(content, monday)
+    await desk.bring(monday)
+    desk.at = desk.now + DAY
+    desk.bank.change({"returnAccounts": {}})
+    await desk.bring(desk.today)
+    assert await desk.statuses(settlement) == ["RETURNED"]
+    desk.at = desk.now + DAY
+    for _ in range(2):
+        desk.bank.take(content, desk.today)
+    await desk.bring(desk.today)
+    first, second = await desk.exceptions()
+    assert await desk.kinds() == ["twice", "twice"]
+    await desk.decide(first, "adopt", settlement_ids=(settlement.id,))
+    await desk.approve(first.id)
+    assert (await desk.balances())["wallet"] == 900_000
+    [adopted] = await adopted_of(desk)
+    with pytest.raises(Conflict, match="bank_decision_not_a_debit"):
+        await desk.decide(second, "adopt", settlement_ids=(adopted.id,))
+    await desk.decide(second, "book", account="suspense")
+    await desk.balances()

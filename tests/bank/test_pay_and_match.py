@@ -3,11 +3,15 @@
 import asyncio
 from datetime import timedelta
 
+import msgspec
 import pytest
 
-from malipo.bank import approve
+from malipo.bank import add_payer_account, approve, gather_payout_file
+from malipo.bank.payer_account import FileFormat
 from malipo.errors import Conflict, Forbidden, Missing
+from malipo.restore.hold import end, hold
 from tests.bank.bank_desk import BankDesk
+from tests.bank.samples import ACCOUNT
 from tests.conftest import PATIENCE_SECONDS
 from tests.db.lock_waits import are_waiting
 from tests.operators.booking_steps import ASHA, JUMA, NEEMA
@@ -15,7 +19,7 @@ from tests.operators.booking_steps import ASHA, JUMA, NEEMA
 DAY = timedelta(days=1)
 
 
-@pytest.mark.parametrize("format_", ["camt053", "mt940", "csv"])
+@pytest.mark.parametrize("format_", ["camt053", "mt940", "csv", "xlsx"])
 @pytest.mark.parametrize("one_sum", [False, True])
 async def test_a_file_is_paid_and_the_statement_completes_its_settlements(
     desk: BankDesk, format_: str, one_sum: bool
@@ -94,6 +98,38 @@ async def test_no_look_is_counted_between_the_end_of_the_approval_and_its_commit
                 await asyncio.sleep(0.01)
     await look
     assert await desk.database_rows("SELECT looks->>'wrk_1' FROM payout_files") == ["1"]
+
+
+async def test_a_file_keeps_its_name_when_the_account_takes_another_format(desk: BankDesk) -> None:
+    file, _ = await desk.approved(100_000)
+    table = msgspec.structs.replace(ACCOUNT, format=FileFormat.CSV)
+    async with desk.database.begin() as tx:
+        proposal = await add_payer_account.propose(tx, table, actor=ASHA, now=desk.now)
+    await desk.approve(proposal.id)
+    await desk.requested(20_000)
+    gathered = await desk.gather()
+    await desk.approve(gathered.file.id)
+    names = []
+    for name in (file.id, gathered.file.id):
+        async with desk.database.begin() as tx:
+            names.append((await gather_payout_file.download(tx, name, actor=JUMA, now=desk.now)).name)
+    assert [each.rpartition(".")[2] for each in names] == ["xml", "csv"]
+
+
+async def test_no_file_is_approved_or_downloaded_while_everything_is_held(desk: BankDesk) -> None:
+    approved, _ = await desk.approved(100_000)
+    await desk.requested(20_000)
+    gathered = await desk.gather()
+    async with desk.database.begin() as tx:
+        await hold(tx, (), "money might be lost", actor=ASHA, now=desk.now)
+    with pytest.raises(Conflict, match="settlement_held"):
+        await desk.approve(gathered.file.id)
+    with pytest.raises(Conflict, match="settlement_held"):
+        await desk.download(approved.id)
+    async with desk.database.begin() as tx:
+        await end(tx, (), actor=ASHA, now=desk.now)
+    await desk.approve(gathered.file.id)
+    assert await desk.download(approved.id)
 
 
 async def test_the_gatherer_does_not_approve(desk: BankDesk) -> None:

@@ -67,7 +67,12 @@ async def test_a_settlement_is_paid_end_to_end(
 
     [file] = await terminal.told("bank", "files")
     whole = await terminal.told("bank", "file", file["message"])
-    assert (whole["status"], whole["lines"][0]["amount"]) == ("APPROVED", 90_000)
+    assert (whole["status"], whole["lines"][0]["amount"], whole["handedIn"]) == ("APPROVED", 90_000, False)
+    assert "Do not hand it in" not in (await terminal("bank", "file", file["message"])).out
+    async with database.begin() as tx:
+        await tx.execute("UPDATE payout_files SET downloaded_at = NULL")
+    assert (await terminal.told("bank", "file", file["message"]))["handedIn"]
+    assert "Do not hand it in" in (await terminal("bank", "file", file["message"])).out
     assert sorted(each["is"] for each in await terminal.told("bank", "lines")) == ["debit", "house"]
     [imported] = await terminal.told("bank", "statements")
     refused = await terminal("bank", "withdraw", imported["id"], "--reason", "It was the wrong one", by="asha")

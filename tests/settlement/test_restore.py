@@ -273,9 +273,11 @@ async def test_one_whose_file_was_lost_is_completed_by_its_adoption(steps: Settl
     assert (balances["wallet"], balances["in_settlement"], balances["bank"]) == (900_000, 0, -900_000)
 
 
-async def test_one_that_was_cancelled_is_not_adopted(steps: SettlementSteps) -> None:
+async def test_the_debit_of_one_that_was_cancelled_is_a_settlement_of_its_own(steps: SettlementSteps) -> None:
     settlement = await steps.requested()
     await steps.cancel(settlement)
-    with pytest.raises(Conflict) as refused:
-        await adopted(steps, settlement.key, 100_000)
-    assert refused.value.code == "settlement_wrong_status"
+    found = await adopted(steps, settlement.key, 100_000)
+    assert found.id != settlement.id
+    assert (found.status, found.bank_account_id) == (SettlementStatus.COMPLETED, settlement.bank_account_id)
+    balances = await steps.balances()
+    assert (balances["wallet"], balances["in_settlement"], balances["bank"]) == (900_000, 0, -900_000)

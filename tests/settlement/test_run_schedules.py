@@ -4,18 +4,20 @@ import asyncio
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from malipo import clock
 from malipo.bank_evidence.store import coverage
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.restore.store import installation
 from malipo.settlement.run_schedules import RunSchedules, find_due
 from malipo.settlement.schedule import Every, RunOutcome, Schedule
-from malipo.settlement.settlement import Settlement, SettlementStatus
+from malipo.settlement.settlement import NothingToSettle, Settlement, SettlementStatus
 from malipo.settlement.store import releases, schedules, settlements
 from malipo.worker.settlement_scheduler import SettlementScheduler
-from tests.settlement.settlement_steps import SettlementSteps
+from tests.conftest import make_merchant
+from tests.settlement.settlement_steps import SettlementSteps, add_account
 from tests.settlement.test_restore import adopted, restore
 
 NINE = datetime.now(clock.ZONE).replace(hour=9, minute=0, second=0, microsecond=0)
@@ -33,6 +35,10 @@ async def run(steps: SettlementSteps, schedule: Schedule, now: datetime = NINE) 
     runs = RunSchedules(steps.service.settlements.terms)
     async with steps.database.begin() as tx:
         return await runs(tx, schedule, now=now)
+
+
+async def nine(connection: Conn) -> datetime:
+    return NINE
 
 
 async def made(steps: SettlementSteps) -> list[Settlement]:
@@ -123,7 +129,7 @@ async def test_after_a_restore_the_day_that_the_bank_has_paid_is_not_settled_aga
 
 async def test_the_worker_runs_what_is_due_and_nothing_twice(steps: SettlementSteps) -> None:
     await save(steps)
-    scheduler = SettlementScheduler(steps.database, steps.service.settings, lambda: NINE)
+    scheduler = SettlementScheduler(steps.database, steps.service.settings, nine)
     async with steps.database.read() as connection:
         assert len(await find_due(connection, now=NINE)) == 1
     await scheduler.step()
@@ -133,3 +139,40 @@ async def test_the_worker_runs_what_is_due_and_nothing_twice(steps: SettlementSt
         assert await find_due(connection, now=NINE) == []
         [ran] = await schedules.find_runs(connection, steps.merchant_id, limit=9)
     assert (ran.outcome, ran.settlement_id) == (RunOutcome.SETTLED, (await made(steps))[0].id)
+
+
+async def test_what_stays_by_the_schedule_stays_when_no_amount_is_named(steps: SettlementSteps) -> None:
+    await save(steps, keep=300_000)
+    assert (await steps.requested(None)).amount == 700_000
+    with pytest.raises(NothingToSettle):
+        await steps.requested(None)
+    assert (await steps.requested(100_000)).amount == 100_000, "an amount that is named may take it"
+    await save(steps, keep=150_000, every=Every.OFF)
+    assert (await steps.requested(None)).amount == 200_000, "a schedule that is off keeps nothing"
+
+
+async def test_an_error_about_one_merchant_does_not_end_the_look_at_those_after_it(steps: SettlementSteps) -> None:
+    other = await make_merchant(steps.database, wallet=500_000)
+    await add_account(steps.database, other.id, now=NINE - timedelta(days=30))
+    first, last = sorted([steps.merchant_id, other.id])
+    schedule = await save(steps)
+    async with steps.database.begin() as tx:
+        await schedules.save(tx, msgspec.structs.replace(schedule, merchant_id=other.id))
+        await tx.execute("DELETE FROM wallets WHERE merchant_id = $1", first)  # a damage
+    await SettlementScheduler(steps.database, steps.service.settings, nine).step()
+    async with steps.database.read() as connection:
+        assert len(await schedules.find_runs(connection, last, limit=9)) == 1
+        assert await schedules.find_runs(connection, first, limit=9) == [], "it is tried again"
+
+
+async def test_the_worker_asks_the_database_which_day_it_is(steps: SettlementSteps) -> None:
+    """A host whose clock is a day ahead would settle twice."""
+    await save(steps)
+    scheduler = SettlementScheduler(steps.database, steps.service.settings)
+    async with steps.database.read() as connection:
+        day = clock.day_of(await settlements.find_now(connection))
+    await scheduler.step()
+    async with steps.database.read() as connection:
+        ran = await schedules.find_runs(connection, steps.merchant_id, limit=9)
+        ends = clock.day_of(await settlements.find_now(connection))
+    assert day <= ran[0].day <= ends

@@ -169,7 +169,7 @@ async def test_scripts_hand_in_files_and_fetch_statements(sim: Sim, http: aiohtt
         assert (await answer.json())["status"] == "ACCP"
     async with http.patch(f"{sim.url}/api/bank/control", json={"nonsense": 1}) as answer:
         assert answer.status == 400
-    for name, beginning in (("camt053", b"<?xml"), ("mt940", b":20:"), ("csv", b"Account Number")):
+    for name, beginning in (("camt053", b"<?xml"), ("mt940", b":20:"), ("csv", b"Account Number"), ("xlsx", b"PK")):
         url = f"{sim.url}/api/bank/statement?from=2026-11-16&to=2026-11-17&format={name}"
         async with http.get(url) as answer:
             assert (await answer.read()).startswith(beginning)

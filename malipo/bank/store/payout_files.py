@@ -183,7 +183,8 @@ async def find_traces(connection: Conn, file: PayoutFile) -> list[FileTrace]:
         f"""
         WITH named AS (
             SELECT b.*, coalesce(b.message_id = $2 OR b.key = $2, false)
-                        OR b.key IN (SELECT key FROM payout_file_lines WHERE file_id = $1) AS names_file
+                        OR b.key IN (SELECT key FROM payout_file_lines WHERE file_id = $1 AND left_at IS NULL)
+                        AS names_file
             FROM bank_lines b
             WHERE EXISTS (SELECT FROM bank_statement_lines s JOIN bank_statements f ON f.id = s.statement_id
                           WHERE s.line_id = b.id AND {MAY_COUNT})

@@ -10,7 +10,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.bank import gather_payout_file, void_payout_file
 from malipo.bank.gather_payout_file import MOST_LINES, Download, GatheredFile
-from malipo.bank.payout_file import FileLine, PayoutFile
+from malipo.bank.payout_file import FileLine, FileRefusal, PayoutFile
 from malipo.bank.store import payout_files as store
 from malipo.cli.bank.words import APPROVE_AT
 from malipo.cli.database import with_database, write
@@ -18,6 +18,7 @@ from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.settings import Settings
+from malipo.words.bank import FILES
 
 _OWNER_ONLY = 0o600
 _MOST = 100
@@ -92,6 +93,7 @@ def _row(file: PayoutFile) -> dict[str, Any]:
         "gathered by": file.gathered_by,
         "approved by": file.approved_by,
         "pays on": None if file.pays_on is None else file.pays_on.isoformat(),
+        "downloaded": None if file.downloaded_at is None else file.downloaded_at.isoformat(),
     }
 
 
@@ -105,12 +107,13 @@ def _files(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> tuple[PayoutFile, list[FileLine]]:
+    async def act(database: Database) -> tuple[PayoutFile, list[FileLine], str | None]:
         async with database.snapshot() as connection:
             file = await gather_payout_file.get_file(connection, arguments.file)
-            return file, await store.find_lines(connection, file.id, all_=True)
+            ended = await gather_payout_file.find_ended_unseen(connection, file)
+            return file, await store.find_lines(connection, file.id, all_=True), ended
 
-    file, lines = with_database(settings, act)
+    file, lines, ended = with_database(settings, act)
     rows = [
         {
             "settlement": each.settlement_id,
@@ -126,9 +129,12 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
         for each in lines
     ]
     if arguments.json:
-        return tell(arguments, {**_row(file), "voided": file.why_voided, "lines": rows}, "")
+        shown = {**_row(file), "voided": file.why_voided, "handedIn": ended is not None, "lines": rows}
+        return tell(arguments, shown, "")
     for name, value in _row(file).items():
         print(f"{name + ':':<20} {'-' if value is None else value}")
+    if ended is not None:
+        print(FILES[FileRefusal.HANDED_IN].format(file=file.id, name=ended))
     return tell_table(arguments, rows, empty="Nothing is in it.", right=("amount",))
 
 

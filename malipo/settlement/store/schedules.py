@@ -1,5 +1,6 @@
 """Schedules of settlements, and their runs."""
 
+from collections.abc import Collection
 from datetime import date, datetime
 from typing import NamedTuple
 
@@ -51,6 +52,15 @@ async def find(connection: Conn, merchant_id: str) -> Schedule | None:
         f"SELECT {_COLUMNS} FROM settlement_schedules s WHERE s.merchant_id = $1", merchant_id
     )
     return None if row is None else _schedule_of(row)
+
+
+async def find_kept(connection: Conn, merchant_ids: Collection[str]) -> dict[str, int]:
+    """What stays in the wallets of merchants whose schedule is on."""
+    rows = await connection.fetch(
+        "SELECT merchant_id, keep FROM settlement_schedules WHERE merchant_id = ANY($1) AND every <> 'off'",
+        list(merchant_ids),
+    )
+    return {row["merchant_id"]: row["keep"] for row in rows}
 
 
 async def find_running(connection: Conn, *, day: date) -> list[tuple[Schedule, date | None]]:

@@ -100,6 +100,25 @@ async def pages(service: Service, running: Running, database: Database, tmp_path
         yield BankPages(asha, juma, BankDesk(service, database, merchant, account, tmp_path, Bank()))
 
 
+async def test_a_file_that_the_bank_knows_and_nobody_has_downloaded_is_shown_as_such(pages: BankPages) -> None:
+    """A restore has lost that it was handed in."""
+    await pages.with_account()
+    page, settlement = await pages.paid()
+    assert (await pages.imported()).status == 303
+    assert await pages.status(settlement) == "COMPLETED"
+    assert "Download the file" in (await pages.juma.surfer.get(page)).words
+    async with pages.desk.database.begin() as tx:
+        await tx.execute("UPDATE payout_files SET downloaded_at = NULL")
+    seen = await pages.juma.surfer.get(page)
+    assert (
+        f"By our books nobody has downloaded the file {page.rpartition('/')[2]}, and {settlement.reference}"
+        in seen.words
+    )
+    assert "Download the file" not in seen.words
+    refused = await pages.juma.surfer.post(f"{page}/download")
+    assert (refused.status, "Do not hand it in." in refused.words) == (409, True)
+
+
 async def test_a_settlement_is_paid_from_the_account_to_the_statement(pages: BankPages) -> None:
     await pages.with_account()
     settlement = await pages.desk.requested(100_000)

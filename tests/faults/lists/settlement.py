@@ -182,7 +182,7 @@ FAULTS = (
     Fault(
         "a file is sent before operators have released settlements",
         "mark_sent",
-        "await release.require_released(tx)",
+        "await release.require_may_leave(tx)",
         "pass",
         "After a restore the bank is asked to pay again what it has paid.",
         _RESTORE,
@@ -564,5 +564,21 @@ FAULTS = (
         "if False:",
         "What has changed since the page was opened is decided unseen.",
         ("dashboard/operator/test_operator_settlements.py",),
+    ),
+    Fault(
+        "a settlement without an amount takes what the schedule keeps",
+        "CreateSettlements._amount_of",
+        "kept if draft.amount is None else 0",
+        "0",
+        "The wallet that pays out tomorrow's wages is empty.",
+        _RUNS,
+    ),
+    Fault(
+        "an error about one merchant ends the look at the schedules",
+        "SettlementScheduler.step",
+        "                continue\n",
+        "                raise\n",
+        "No merchant after that one is settled by schedule, on any day.",
+        _RUNS,
     ),
 )

@@ -28,7 +28,7 @@ from malipo.restore.installation import IntakeClosed
 from malipo.settlement.bank_account import BankAccount, default_account
 from malipo.settlement.fee_and_minimum import LARGEST_AMOUNT, whole_amount
 from malipo.settlement.settlement_request import SettlementRequest, settlement_request_of
-from malipo.settlement.store import bank_accounts, settlements
+from malipo.settlement.store import bank_accounts, schedules, settlements
 from malipo.settlement.store.settlements import UsedKey
 from malipo.validation.fields import Fields
 from malipo.validation.typed_values import amount_of
@@ -45,7 +45,13 @@ SENTENCES = (_TOO_LITTLE, _TOO_MUCH, _NOT_USABLE)
 class WithdrawalFacts(NamedTuple):
     wallet: Wallet
     accounts: list[BankAccount]
+    kept: int  # what stays in the wallet by the schedule
     made: UsedKey | None  # what this form has made already
+
+    @property
+    def whole(self) -> int:
+        """What is withdrawn without an amount."""
+        return whole_amount(self.wallet, self.kept)
 
     def account(self, wanted: str | None, now: datetime) -> BankAccount | None:
         """Where it would go; None if it cannot."""
@@ -81,8 +87,8 @@ async def take(request: MerchantRequest) -> Response:
     account = facts.account(wanted.draft.bank_account_id, request.parts.clock())
     if account is None:
         return _form(request, facts, typed, key, problems={"bankAccountId": request.words(_NOT_USABLE)}, status=409)
-    amount = whole_amount(facts.wallet, 0) if wanted.draft.amount is None else wanted.draft.amount
-    if (problem := _problem_with(request, facts, amount)) is not None:
+    amount = wanted.draft.amount or facts.whole
+    if (problem := _problem_with(request, facts, wanted.draft.amount)) is not None:
         return _form(request, facts, typed, key, problems={"amount": problem})
     if step != "pay":
         return _confirm(request, facts, wanted, account, amount)
@@ -116,10 +122,12 @@ async def _make(
     return request.go(f"{PATH}/{made.settlement.id}", "settlement-once" if made.is_replay else "settlement-requested")
 
 
-def _problem_with(request: MerchantRequest, facts: WithdrawalFacts, amount: int) -> str | None:
-    spendable, least = facts.wallet.spendable, request.parts.settlements.terms.least
+def _problem_with(request: MerchantRequest, facts: WithdrawalFacts, amount: int | None) -> str | None:
+    spendable, least = facts.whole if amount is None else facts.wallet.spendable, request.parts.settlements.terms.least
     if spendable < least:
         return request.words(_TOO_LITTLE, spendable=money.display(spendable), least=money.display(least))
+    if amount is None:
+        return None
     if amount < least:
         return form_errors.sentence(request.words, "amount_too_small", {"least": least})
     return request.words(_TOO_MUCH, spendable=money.display(spendable)) if amount > spendable else None
@@ -148,7 +156,8 @@ async def _look(request: MerchantRequest, *, key: str | None) -> WithdrawalFacts
     async def find(connection: Conn) -> WithdrawalFacts:
         wallet, _ = await wallets.get(connection, merchant_id)
         made = await settlements.find_by_idempotency_key(connection, merchant_id, key) if key else None
-        return WithdrawalFacts(wallet, await bank_accounts.find_of(connection, merchant_id), made)
+        kept = (await schedules.find_kept(connection, [merchant_id])).get(merchant_id, 0)
+        return WithdrawalFacts(wallet, await bank_accounts.find_of(connection, merchant_id), kept, made)
 
     return await request.parts.queries.read_snapshot(find)
 
@@ -171,6 +180,8 @@ def _form(
         "merchant/settlements/new.html",
         status=status if problems else 200,
         wallet=facts.wallet,
+        whole=facts.whole,
+        kept=facts.kept,
         destinations=destinations,
         typed=shown | {"bankAccountId": shown["bankAccountId"] or ("" if first is None else first.id)},
         key=key,

@@ -11,7 +11,7 @@ from malipo.approvals.act_rules import Act
 from malipo.bank import add_payer_account, gather_payout_file, void_payout_file
 from malipo.bank.gather_payout_file import MOST_LINES, Download
 from malipo.bank.payer_account import PayerAccount
-from malipo.bank.payout_file import FileLine, PayoutFile
+from malipo.bank.payout_file import FileLine, FileRefusal, PayoutFile
 from malipo.bank.store import payer_accounts
 from malipo.bank.store import payout_files as store
 from malipo.dashboard import form_errors, render
@@ -22,7 +22,7 @@ from malipo.dashboard.operator.waiting_acts import WaitingAct, find_waiting
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.dashboard.urls import id_in
 from malipo.db import Conn
-from malipo.errors import Refusal
+from malipo.errors import Conflict, Refusal
 from malipo.merchants.store import merchants
 from malipo.settlement.settlement import Settlement, SettlementStatus
 from malipo.settlement.store import settlements
@@ -46,6 +46,7 @@ class _Page(NamedTuple):
     lines: list[FileLine]
     statuses: dict[str, SettlementStatus]
     names: dict[str, str]
+    ended_unseen: str | None  # the bank knows the file, and by our books nobody has downloaded it
     waiting: list[WaitingAct]
 
 
@@ -175,6 +176,7 @@ async def page(
             lines,
             {each.id: each.status for each in of_lines},
             {each.id: each.name for each in await merchants.find_all(connection)},
+            await gather_payout_file.find_ended_unseen(connection, file),
             await find_waiting(connection, request, _ACTS, file.id),
         )
 
@@ -191,6 +193,11 @@ async def page(
         lines=found.lines,
         statuses=found.statuses,
         names=found.names,
+        handed_in=None if found.ended_unseen is None else _say_handed_in(request, found.file, found.ended_unseen),
         waiting=found.waiting,
         open_lines=[each for each in found.lines if each.settlement_id in is_open and each.left_at is None],
     )
+
+
+def _say_handed_in(request: OperatorRequest, file: PayoutFile, name: str) -> str:
+    return form_errors.of_refusal(request.words, Conflict(code=FileRefusal.HANDED_IN, file=file.id, name=name))

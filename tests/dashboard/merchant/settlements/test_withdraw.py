@@ -4,11 +4,15 @@ import asyncio
 import csv
 import io
 
+import msgspec
 import pytest
 from openpyxl import load_workbook
 
+from malipo import clock
 from malipo.merchants.roles import Role
+from malipo.settlement.schedule import Every, Schedule
 from malipo.settlement.settlement import SettlementStatus
+from malipo.settlement.store import schedules
 from tests.dashboard.merchant.settlements.settlement_pages import NEW, PATH, SettlementPages
 from tests.dashboard.merchant.settlements.settlement_pages import desk as desk
 from tests.dashboard.merchant.settlements.settlement_pages import merchant_of_others as merchant_of_others
@@ -38,6 +42,21 @@ async def test_without_an_amount_all_is_withdrawn_and_the_page_says_how_much_tha
 
     assert "You withdraw TZS 500,000" in asked.words
     assert 'name="amount" value="500000"' in asked.text
+
+
+async def test_what_stays_by_the_schedule_is_not_withdrawn_without_an_amount(desk: SettlementPages) -> None:
+    schedule = Schedule(
+        merchant_id=desk.merchant_id, every=Every.DAY, minimum=500, keep=300_000, changed_at=clock.now(), changed_by="a"
+    )
+    async with desk.database.begin() as tx:
+        await schedules.save(tx, schedule)
+    assert "Empty: TZS 200,000. TZS 300,000 stays in the wallet" in (await desk.surfer.get(NEW)).words
+    asked = await desk.press("review", await desk.key(), amount="")
+    assert 'name="amount" value="200000"' in asked.text
+    assert 'name="amount" value="500000"' in (await desk.press("review", await desk.key(), amount="500,000")).text
+    async with desk.database.begin() as tx:
+        await schedules.save(tx, msgspec.structs.replace(schedule, keep=500_000))
+    assert "The wallet can spare TZS 0 now" in (await desk.press("review", await desk.key(), amount="")).words
 
 
 async def test_pressing_twice_and_at_once_makes_one_settlement(desk: SettlementPages) -> None:
