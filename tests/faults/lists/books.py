@@ -114,6 +114,14 @@ FAULTS = (
         _SUSPENSE,
     ),
     Fault(
+        "matching stops at a sweep of which a merchant has something",
+        "_unbook",
+        "even_if_released=True,",
+        "even_if_released=False,",
+        "One shilling released out of suspense stops the matching of all statements for good.",
+        ("reconciliation/test_released_suspense.py",),
+    ),
+    Fault(
         "what moved is on the wrong side",
         "_balances",
         "(VALUES (target, amount), (source, -amount))",
