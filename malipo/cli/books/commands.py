@@ -228,6 +228,7 @@ def _safeguarding(arguments: argparse.Namespace, settings: Settings) -> int:
         "difference": found.difference,
         "own": found.own,
         "explained": found.explained,
+        "missing": found.missing,
         "unexplained": found.unexplained,
     }
     tell(

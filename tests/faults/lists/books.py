@@ -90,6 +90,22 @@ FAULTS = (
         _SAFEGUARDING,
     ),
     Fault(
+        "a debt makes the other merchants own less",
+        "safeguarding_of",
+        'missing = max(close.owed, -close.balances.get("suspense", 0), 0)',
+        "missing = 0",
+        "Money of merchants is gone, and the verdict is that all of it is there.",
+        _SAFEGUARDING,
+    ),
+    Fault(
+        "other people's money in suspense hides a debt",
+        "safeguarding_of",
+        'missing = max(close.owed, -close.balances.get("suspense", 0), 0)',
+        'missing = max(-close.balances.get("suspense", 0), 0)',
+        "Money of merchants is gone, and the verdict is that all of it is there.",
+        _SAFEGUARDING,
+    ),
+    Fault(
         "more is released than is in suspense",
         "require_left",
         "if amount > left:",

@@ -86,6 +86,39 @@ GRID: list[tuple[int | None, dict[OpenReason, int], dict[str, int], tuple[int, i
     (350, {}, {"losses": -101, "wallet": 801, "bank": -500, "equity": 100}, (99, 99, 0, 0, Cover.COVERED)),
 ]
 
+# Suspense below zero, and debts, by hand: what suspense counts as merchants' own, what is missing, the difference, what
+# of it is unexplained, and the verdict. Networks, bank and wallets are as above, but M-Pesa has paid out what is missing.
+MISSING: list[tuple[int, int, int, tuple[int, int, int, int, Cover]]] = [
+    # suspense, owed, M-Pesa's balance
+    (60, 0, 350, (60, 0, 100, 0, Cover.COVERED)),
+    # A payout that was told FAILED was paid, and its merchant has spent the money.
+    (-200, 200, 90, (0, 200, -100, 0, Cover.SHORT)),
+    # A payout that the network paid twice: nobody owes it.
+    (-200, 0, 90, (0, 200, -100, 0, Cover.SHORT)),
+    # The house has earned enough to bear it.
+    (-90, 90, 200, (0, 90, 10, 0, Cover.COVERED)),
+    # A debt and other people's money in suspense: the one does not make the other less.
+    (0, 200, 290, (200, 200, -100, 0, Cover.SHORT)),
+    (-140, 200, 150, (60, 200, -100, 0, Cover.SHORT)),
+    # More is missing than merchants owe.
+    (-250, 200, 40, (0, 250, -150, 0, Cover.SHORT)),
+]
+
+
+@pytest.mark.parametrize(("suspense", "owed", "mpesa", "expected"), MISSING)
+def test_a_debt_does_not_make_merchants_own_less(
+    suspense: int, owed: int, mpesa: int, expected: tuple[int, int, int, int, Cover]
+) -> None:
+    close = replace(close_of(mpesa, {}, **{"suspense": suspense, "float MPESA": -mpesa}), owed=owed)
+    assert sum(close.balances.values()) == 0
+    found = safeguarding_of(close)
+    owned = dict(found.owned)["suspense"]
+    assert (owned, found.missing, found.difference, found.unexplained, found.cover) == expected
+    assert found.merchants == 700 + 100 + 40 + owned
+    assert found.difference == found.own + found.explained + found.unexplained - found.missing
+    lines = "\n".join(lines_of(close))
+    assert ("missing in suspense" in lines) == bool(found.missing)
+
 
 @pytest.mark.parametrize(("mpesa", "why", "balances", "expected"), GRID)
 def test_the_difference_is_the_houses_own_or_is_explained(
