@@ -3,8 +3,9 @@
 All of it follows from the signed content of the close, also of closes of earlier versions. The balance at a network is
 that of its statement or, where the day was closed without one, that of the ledger. The bank is as in the ledger.
 
-Suspense is what may be merchants' less what is missing there: debts of merchants, and amounts that were paid out without
-being there. A debt is nobody's property, so it does not make the other merchants own less: it is shown as missing.
+Suspense is what may be merchants' less what is missing there: debts of merchants, and amounts that were paid out
+without being there. A debt is nobody's property, so it does not make the other merchants own less: it is shown as
+missing.
 """
 
 from collections.abc import Sequence
