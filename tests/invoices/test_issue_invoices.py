@@ -257,6 +257,22 @@ async def test_a_month_with_a_restore_in_it_is_invoiced_once_and_corrects_the_ol
     assert await findings(books) == []
 
 
+async def test_a_fee_that_comes_back_at_a_higher_rate_stops_nobodys_invoices(books: Books) -> None:
+    """September has no invoice: its fee of 10 comes back at 18 %, and October's are charged at 0 %."""
+    async with books.database.begin() as tx:
+        await change_invoice_data.set_rate(tx, 0, OCTOBER, actor=ASHA, now=NOW)
+        await tx.execute("UPDATE moves SET amount = 500 WHERE cause_id = $1 AND target = 'fees'", books.payments["S1"])
+    back = [Move(Account.FEES, Account.SUSPENSE, 500)]
+    await books.post(books.payments["S1"], Step.CONTRADICTION, back, at(date(2026, 10, 7)))
+    await close_october(books)
+    invoice, note = await issue(books)
+    assert (invoice.gross, invoice.vat, invoice.booking_id) == (1180, 0, None)
+    assert (note.kind, note.gross, note.vat, note.corrects) == (InvoiceKind.CREDIT_NOTE, 500, 76, None)
+    assert await balance(books, "vat") == -76
+    assert await issue(books) == []
+    assert await findings(books) == []
+
+
 async def test_only_closed_months_are_invoiced_by_a_seller_with_a_name_and_a_rate(books: Books) -> None:
     with pytest.raises(Conflict) as refused:
         await issue(books)

@@ -56,6 +56,22 @@ FAULTS = (
         (*_PURE, *_ISSUE),
     ),
     Fault(
+        "a document has VAT below zero",
+        "_own_documents",
+        "if whole.gross > 0 and whole.vat >= 0:",
+        "if whole.gross > 0:",
+        "One fee that comes back at a higher rate stops the invoices of all merchants.",
+        (*_PURE, *_ISSUE),
+    ),
+    Fault(
+        "VAT of fees that cancel out is lost",
+        "_own_documents",
+        "if whole.gross == whole.vat == 0:",
+        "if whole.gross == 0:",
+        "The house owes less VAT than it has taken.",
+        _PURE,
+    ),
+    Fault(
         "invoices are issued while the database may have lost fees",
         "issue",
         "if standing.is_fenced:",
