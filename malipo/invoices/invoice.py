@@ -38,6 +38,7 @@ class InvoiceRefusal(Code):
     NO_SELLER = "invoice_no_seller"
     NO_RATE = "invoice_no_rate"
     FENCED = "invoice_fenced"
+    NOT_COMPARED = "invoice_not_compared"
     HAS_FISCAL_NUMBER = "invoice_has_fiscal_number"
     RATE_TOO_EARLY = "invoice_rate_too_early"
     RATE_INVALID = "invoice_rate_invalid"
