@@ -249,7 +249,23 @@ async def wrong_invoices(connection: Conn) -> list[LedgerFinding]:
         ORDER BY 1 LIMIT 100
         """
     )
-    return [LedgerFinding("invoice", row["id"], row["stored"], row["computed"]) for row in rows]
+    found = [LedgerFinding("invoice", row["id"], row["stored"], row["computed"]) for row in rows]
+    return found + await _gaps_in_invoices(connection)
+
+
+async def _gaps_in_invoices(connection: Conn) -> list[LedgerFinding]:
+    """Series of a year in which a number is missing: how many documents there are, and the last number that was
+    given."""
+    rows = await connection.fetch(
+        """
+        SELECT coalesce(i.series, c.series) || '-' || coalesce(i.year, c.year) AS id, coalesce(i.documents, 0) AS stored,
+               greatest(i.last, c.last) AS computed
+        FROM (SELECT series, year, count(*) AS documents, max(ordinal) AS last FROM invoices GROUP BY 1, 2) i
+        FULL JOIN invoice_counters c ON (c.series, c.year) = (i.series, i.year)
+        WHERE (i.documents, i.last) IS DISTINCT FROM (c.last::bigint, c.last) ORDER BY 1 LIMIT 100
+        """
+    )
+    return [LedgerFinding("numbers of invoices", row["id"], row["stored"], row["computed"]) for row in rows]
 
 
 async def wrong_releases(connection: Conn) -> list[LedgerFinding]:

@@ -368,6 +368,22 @@ async def test_the_vat_of_an_invoice_cannot_be_undone_and_a_wrong_one_is_found(b
     assert [(each.what, each.where) for each in await findings(books)] == [("invoice", invoice.number)]
 
 
+async def test_the_ledger_check_finds_a_gap_in_the_numbers(books: Books) -> None:
+    for month in range(2):
+        books.merchant_id = (await make_merchant(books.database)).id
+        await books.paid(f"N{month}", 5000, at(date(2026, 10, 5)))
+    await close_october(books)
+    assert (len(await issue(books)), await findings(books)) == (3, [])
+    async with books.database.begin() as tx:  # Somebody changes the database.
+        await tx.execute("DELETE FROM invoices WHERE ordinal = 2")
+    found = [each for each in await findings(books) if each.what == "numbers of invoices"]
+    assert [(each.where, each.stored, each.computed) for each in found] == [("A-2026", 2, 3)]
+    async with books.database.begin() as tx:
+        await tx.execute("DELETE FROM invoices; UPDATE invoice_counters SET last = 4")
+    found = [each for each in await findings(books) if each.what == "numbers of invoices"]
+    assert [(each.where, each.stored, each.computed) for each in found] == [("A-2026", 0, 4)]
+
+
 async def test_a_fiscal_number_is_added_once(books: Books) -> None:
     [invoice] = await issue(books, SEPTEMBER)
 

@@ -112,6 +112,14 @@ FAULTS = (
         _ISSUE,
     ),
     Fault(
+        "the ledger check sees no gap in the numbers of invoices",
+        "_gaps_in_invoices",
+        "WHERE (i.documents, i.last) IS DISTINCT FROM (c.last::bigint, c.last)",
+        "WHERE i.last IS DISTINCT FROM c.last",
+        "An invoice is gone, and nobody can tell the tax authority why.",
+        _ISSUE,
+    ),
+    Fault(
         "a restored database goes on with the numbers of before",
         "series_of",
         'return "A" if epoch == 1 else',
