@@ -258,8 +258,8 @@ async def _gaps_in_invoices(connection: Conn) -> list[LedgerFinding]:
     given."""
     rows = await connection.fetch(
         """
-        SELECT coalesce(i.series, c.series) || '-' || coalesce(i.year, c.year) AS id, coalesce(i.documents, 0) AS stored,
-               greatest(i.last, c.last) AS computed
+        SELECT coalesce(i.series, c.series) || '-' || coalesce(i.year, c.year) AS id,
+               coalesce(i.documents, 0) AS stored, greatest(i.last, c.last) AS computed
         FROM (SELECT series, year, count(*) AS documents, max(ordinal) AS last FROM invoices GROUP BY 1, 2) i
         FULL JOIN invoice_counters c ON (c.series, c.year) = (i.series, i.year)
         WHERE (i.documents, i.last) IS DISTINCT FROM (c.last::bigint, c.last) ORDER BY 1 LIMIT 100

@@ -9,7 +9,7 @@ from malipo.db import Database
 from malipo.ledger.house_bookings import HouseBookingKind
 from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.plain_text import lines_of
-from malipo.reconciliation.close.safeguarding import Cover, Place, safeguarding_of
+from malipo.reconciliation.close.safeguarding import BankSeen, Cover, Place, safeguarding_of, with_bank
 from malipo.reconciliation.close.signed_content import (
     ChannelClose,
     CloseColumn,
@@ -153,6 +153,28 @@ def test_a_close_of_an_earlier_version_has_it_too() -> None:
     earlier = {name: amount for name, amount in BALANCES.items() if name != "in_settlement"} | {"wallet": 740}
     found = safeguarding_of(decode(encode(replace(close, balances=earlier))))
     assert (found.merchants, found.difference, found.cover) == (900, 100, Cover.COVERED)
+
+
+# The gap between the bank's statements and the ledger, what of it nothing explains, and by hand: the bank's balance, the
+# difference, what of it is explained and unexplained, and the verdict. The house's own are 100.
+BANK: list[tuple[BankSeen | None, tuple[int, int, int, int, Cover]]] = [
+    (None, (400, 100, 0, 0, Cover.COVERED)),
+    (BankSeen(gap=0, unexplained=0), (400, 100, 0, 0, Cover.COVERED)),
+    (BankSeen(gap=30, unexplained=0), (430, 130, 30, 0, Cover.COVERED)),
+    (BankSeen(gap=-70, unexplained=-70), (330, 30, 0, -70, Cover.UNEXPLAINED)),
+    (BankSeen(gap=-70, unexplained=0), (330, 30, -70, 0, Cover.COVERED)),
+    (BankSeen(gap=-101, unexplained=0), (299, -1, -101, 0, Cover.SHORT)),
+    (BankSeen(gap=0, unexplained=-20), (400, 100, 20, -20, Cover.UNEXPLAINED)),
+]
+
+
+@pytest.mark.parametrize(("seen", "expected"), BANK)
+def test_the_bank_is_believed_and_not_the_ledger(
+    seen: BankSeen | None, expected: tuple[int, int, int, int, Cover]
+) -> None:
+    found = with_bank(safeguarding_of(close_of(350, {})), seen)
+    [bank] = [each.there for each in found.places if each.name == "bank"]
+    assert (bank, found.difference, found.explained, found.unexplained, found.cover) == expected
 
 
 async def test_a_real_close_says_it_on_paper_and_in_its_spreadsheet(database: Database, tmp_path: Path) -> None:
