@@ -13,6 +13,7 @@ from malipo.payments.transaction import Type
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.statement_days import ASHA, JUMA, Entry, Statements
 from tests.reconciliation.statement_days import statements as statements
+from tests.reconciliation.test_withdraw_statement import approve, propose
 
 
 async def sweep_of(statements: Statements) -> str:
@@ -27,7 +28,15 @@ async def sweep_of(statements: Statements) -> str:
 
 
 async def release(statements: Statements, booking: str, amount: int, reference: str = "OURS-1") -> None:
-    wanted = Booking(BookingKind.SUSPENSE_RELEASE, statements.steps.merchant_id, amount, reference, booking)
+    await by_two(statements, BookingKind.SUSPENSE_RELEASE, booking, amount, reference)
+
+
+async def take_back(statements: Statements, booking: str, amount: int, reference: str = "BACK-1") -> None:
+    await by_two(statements, BookingKind.SUSPENSE_TAKE_BACK, booking, amount, reference)
+
+
+async def by_two(statements: Statements, kind: BookingKind, booking: str, amount: int, reference: str) -> None:
+    wanted = Booking(kind, statements.steps.merchant_id, amount, reference, booking)
     async with statements.database.begin() as tx:
         await booking_approval.request(tx, wanted, approval_amount=10**9, actor=ASHA, now=clock.now())
     async with statements.database.begin() as tx:
@@ -70,6 +79,10 @@ async def test_matching_goes_on_and_what_the_merchant_has_of_the_sweep_is_missin
     with pytest.raises(Conflict, match="suspense_too_much"):
         await release(statements, booking, 1, "OURS-2")
     await statements.check_ledger()
+    held = await wallet(statements)
+    await take_back(statements, booking, amount)
+    assert (await in_suspense(statements), await wallet(statements)) == ([], held - amount)
+    await statements.check_ledger()
 
 
 async def test_the_other_lines_of_a_released_sweep_stay_in_suspense(statements: Statements) -> None:
@@ -83,4 +96,21 @@ async def test_the_other_lines_of_a_released_sweep_stay_in_suspense(statements: 
     again = await sweep_of(statements)
     assert sorted(await in_suspense(statements)) == sorted([(booking, -600), (again, 500)])
     assert await statements.float_change() == await statements.statement_change() == 1400
+    await statements.check_ledger()
+
+
+async def test_a_statement_of_which_a_merchant_has_something_is_withdrawn_once_that_is_taken_back(
+    statements: Statements,
+) -> None:
+    file = (await statements.load(statements.write(Entry("S", 40, clock.now(), "Sweep between accounts")))).file
+    await statements.match()
+    booking = await sweep_of(statements)
+    await release(statements, booking, 30)
+    await propose(statements, file.id)
+    with pytest.raises(Conflict, match="suspense_released"):
+        await approve(statements, file.id)
+    assert await in_suspense(statements) == [(booking, 10)]
+    await take_back(statements, booking, 30)
+    await approve(statements, file.id)
+    assert (await in_suspense(statements), await statements.float_change()) == ([], 0)
     await statements.check_ledger()
