@@ -28,6 +28,7 @@ class Act(StrEnum):
     SETTLEMENT = "settlement"
     TRANSFER = "transfer"  # between a network and the bank
     SUSPENSE_RELEASE = "suspense_release"  # money in suspense turned out to be a merchant's
+    SUSPENSE_TAKE_BACK = "suspense_take_back"  # it was not the merchant's
     BOOK_AT_BANK = "book_at_bank"  # interest, charges, taxes, other income
     BOOK_EQUITY = "book_equity"  # opening balances, and what the owners put in or take out
     BOOK_LINE = "book_line"  # of an exception, to an account of the house
@@ -111,6 +112,7 @@ ACTS: dict[Act, ActRule] = {
     Act.SETTLEMENT: ActRule("the amount", Two.ABOVE, may_be_alone=True),
     Act.TRANSFER: ActRule("the amount", Two.ABOVE, may_be_alone=True),
     Act.SUSPENSE_RELEASE: ActRule("the amount", Two.ALWAYS),
+    Act.SUSPENSE_TAKE_BACK: ActRule("the amount", Two.ALWAYS),
     Act.BOOK_AT_BANK: ActRule("the amount", Two.ABOVE, may_be_alone=True),
     Act.BOOK_EQUITY: ActRule("the amount", Two.ALWAYS, may_be_alone=True),
     Act.BOOK_LINE: ActRule("what is booked; all of a line that becomes a payment's", Two.ABOVE, may_be_alone=True),
@@ -187,7 +189,15 @@ EXCEPTION_ACTIONS = (Act.BOOK_LINE, Act.BOOK_PAYOUT_LINE, Act.MATCH_LINE, Act.AD
 EXCEPTION_UNDOS = (Act.UNDO, Act.UNDO_OF_TWO)
 WITHDRAWALS = (Act.WITHDRAW_STATEMENT, Act.WITHDRAW_DOUBTED)
 STATEMENT_UNDOS = (*WITHDRAWALS, Act.UNDO_STATEMENT_BOOKING)
-BOOKINGS = (Act.TOP_UP, Act.SETTLEMENT, Act.SUSPENSE_RELEASE, Act.TRANSFER, Act.BOOK_AT_BANK, Act.BOOK_EQUITY)
+BOOKINGS = (
+    Act.TOP_UP,
+    Act.SETTLEMENT,
+    Act.SUSPENSE_RELEASE,
+    Act.SUSPENSE_TAKE_BACK,
+    Act.TRANSFER,
+    Act.BOOK_AT_BANK,
+    Act.BOOK_EQUITY,
+)
 BANK_LINES = (Act.BOOK_BANK_LINE, Act.MATCH_BANK_LINE, Act.ADOPT_SETTLEMENT)
 BANK = (
     Act.ADD_PAYER_ACCOUNT,

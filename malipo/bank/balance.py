@@ -3,10 +3,16 @@
 In cents: banks charge them, and the ledger has whole shillings.
 """
 
+from datetime import date, timedelta
+
 import msgspec
 
+from malipo import money
 from malipo.bank.store import balances
+from malipo.bank_evidence import banking_days
+from malipo.bank_evidence.store import coverage
 from malipo.db import Conn
+from malipo.reconciliation.close.safeguarding import BankSeen
 
 
 class BankBalance(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,12 +33,37 @@ class BankBalance(msgspec.Struct, frozen=True, kw_only=True):
         return self.difference - self.before - self.not_placed - self.not_on_statements - self.cents
 
 
+async def find_seen(connection: Conn) -> BankSeen | None:
+    """What the statements say beside the ledger, for safeguarding; None if an account of ours has no complete
+    statement. A booking that the bank may still book counts as there. It is cheap: pages and gauges read it."""
+    spans = await coverage.find(connection)
+    if not spans or not all(spans.values()):
+        return None
+    last = min(max(ends for _, ends in days) for days in spans.values())
+    found = await _find(connection, ledger=await balances.find_ledger_by_causes(connection))
+    gap, _ = money.split(found.difference + await balances.sum_bookings_without_line(connection, after=_shown(last)))
+    unexplained, _ = money.split(found.unexplained)
+    return BankSeen(gap=gap, unexplained=unexplained)
+
+
+def _shown(last: date) -> date:
+    """The last day of which everything is on statements until this day."""
+    day = last
+    while banking_days.after(day, banking_days.BOOKED_WITHIN) > last:
+        day -= timedelta(days=1)
+    return day
+
+
 async def find_balance(connection: Conn) -> BankBalance:
+    return await _find(connection, ledger=await balances.find_ledger(connection))
+
+
+async def _find(connection: Conn, *, ledger: int) -> BankBalance:
     opening = await balances.sum_openings(connection)
     lines = await balances.sum_lines(connection)
     return BankBalance(
         bank=opening + lines,
-        ledger=await balances.find_ledger(connection),
+        ledger=ledger,
         before=opening - await balances.sum_opening_balances(connection),
         not_placed=await balances.sum_unmatched(connection),
         not_on_statements=-await balances.sum_bookings_without_line(connection),

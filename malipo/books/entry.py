@@ -31,6 +31,7 @@ class EntryKind(StrEnum):
     LINE = "line"
     BANK_LINE = "bank_line"
     SUSPENSE_RELEASE = "suspense_release"
+    SUSPENSE_TAKE_BACK = "suspense_take_back"
     ROUNDING = "rounding"
     OPENING_BALANCE = "opening_balance"
     CAPITAL = "capital"
@@ -100,6 +101,7 @@ _ROUTES = {
     ("bank", "wallet"): EntryKind.TOP_UP,
     ("wallet", "bank"): EntryKind.SETTLEMENT,
     ("suspense", "wallet"): EntryKind.SUSPENSE_RELEASE,
+    ("wallet", "suspense"): EntryKind.SUSPENSE_TAKE_BACK,
     ("wallet", "in_settlement"): EntryKind.SETTLEMENT_RESERVED,
     ("in_settlement", "bank"): EntryKind.SETTLEMENT_PAID,
     ("in_settlement", "fees"): EntryKind.SETTLEMENT_PAID,

@@ -11,6 +11,7 @@ from malipo import log
 from malipo.api.http.connection_limits import ConnectionLimits, most_connections
 from malipo.app.assemble import Service, assemble
 from malipo.approvals import operator_limits
+from malipo.bank.balance import find_seen
 from malipo.db import Database
 from malipo.db.standby import Standby
 from malipo.db.wait_for_database import wait_for_database
@@ -71,7 +72,7 @@ async def _serve(
 ) -> None:
     """Serve with at most so many connections, beside the tasks that watch the database and the installation."""
     settings, database, schema = service.settings, service.queries.database, service.health.monitor.schema
-    collector = Collector(database, service.metrics.money, settings, service.clock, schema)
+    collector = Collector(database, service.metrics.money, settings, service.clock, schema, find_seen)
     server = Server(
         config_of(WebApplication(service, most_pages=most // 2)),
         service.long_polls,

@@ -38,6 +38,7 @@ class InvoiceRefusal(Code):
     NO_SELLER = "invoice_no_seller"
     NO_RATE = "invoice_no_rate"
     FENCED = "invoice_fenced"
+    NOT_COMPARED = "invoice_not_compared"
     HAS_FISCAL_NUMBER = "invoice_has_fiscal_number"
     RATE_TOO_EARLY = "invoice_rate_too_early"
     RATE_INVALID = "invoice_rate_invalid"
@@ -183,16 +184,34 @@ def drafts_of(
             _add(own, (each.fee, charged_on is not None, rate), each.count, amount)
         else:
             _add(credited.setdefault(charged_in, {}), (each.fee, True, rate), each.count, each.amount)
-    drafts = []
-    lines = _lines(own)
-    if (gross := sum(each.gross for each in lines)) > 0:
-        drafts.append(_draft(InvoiceKind.INVOICE, merchant_id, month, None, lines))
-    elif gross < 0:  # fees of months for which there is no invoice
-        lines = [msgspec.structs.replace(each, gross=-each.gross) for each in lines]
-        drafts.append(_draft(InvoiceKind.CREDIT_NOTE, merchant_id, month, None, lines))
+    drafts = _own_documents(_draft(InvoiceKind.INVOICE, merchant_id, month, None, _lines(own)))
     for charged_in, amounts in sorted(credited.items()):
         drafts.append(_draft(InvoiceKind.CREDIT_NOTE, merchant_id, month, issued[charged_in].number, _lines(amounts)))
     return drafts
+
+
+def _own_documents(whole: Draft) -> list[Draft]:
+    """One document, unless the fees and their VAT have different signs, which no document can say: fees of a month
+    without an invoice came back at another rate. Then an invoice of the rates of which more was charged, and a credit
+    note of the others."""
+    if whole.gross == whole.vat == 0:
+        return []
+    if whole.gross > 0 and whole.vat >= 0:
+        return [whole]
+    if whole.gross < 0 and whole.vat <= 0:
+        return [_as_credit_note(whole)]
+    sums: dict[int, int] = {}
+    for each in whole.lines:
+        sums[each.rate] = sums.get(each.rate, 0) + each.gross
+    charged = [each for each in whole.lines if sums[each.rate] >= 0]
+    back = [each for each in whole.lines if sums[each.rate] < 0]
+    invoice = msgspec.structs.replace(whole, lines=tuple(charged))
+    return [invoice, _as_credit_note(msgspec.structs.replace(whole, lines=tuple(back)))]
+
+
+def _as_credit_note(draft: Draft) -> Draft:
+    lines = [msgspec.structs.replace(each, gross=-each.gross) for each in draft.lines]
+    return _draft(InvoiceKind.CREDIT_NOTE, draft.merchant_id, draft.month, None, lines)
 
 
 def _rate(rates: Sequence[TaxRate], fee: FeeSum) -> int:

@@ -1,6 +1,8 @@
 """Issues the invoices of a closed month, and credit notes to those of earlier months, in one commit.
 
 A number is taken from a counter in the commit of its document, so numbers have no gaps. What is issued never changes.
+Nobody can read a document, and no e-mail tells its number, before the high-water mark of a worker has its issue: a
+restore that loses the document is noticed then, and its number is not given again.
 The same command again issues what is missing, and nothing twice.
 """
 
@@ -37,7 +39,7 @@ from malipo.ledger.store.closed_days import first_open_day
 from malipo.messages import write
 from malipo.messages.kinds import Kind
 from malipo.reconciliation.close.store import closes
-from malipo.restore.store import installation
+from malipo.restore.store import installation, send_counts
 
 PATH = "/dashboard/invoices"
 _MOST_FISCAL_NUMBER = 100
@@ -47,9 +49,12 @@ async def issue(
     tx: Tx, month: date, *, seller: Party, merchant_id: str | None = None, actor: Actor, now: datetime
 ) -> list[Invoice]:
     """Issue the documents of a month that are missing: of all merchants, or of one."""
-    standing = await installation.get(tx)
+    standing = await installation.hold(tx)
     if standing.is_fenced:  # Fees of the lost time may be unknown still.
         raise Conflict(code=InvoiceRefusal.FENCED)
+    if await installation.why_not_cancel(tx) is not None:
+        # Perhaps it was restored, and the next numbers were given in the lost time.
+        raise Conflict(code=InvoiceRefusal.NOT_COMPARED)
     last = last_day_of(month)
     if await closes.find(tx, last) is None:
         raise Conflict(code=InvoiceRefusal.NOT_CLOSED, day=last)
@@ -63,6 +68,8 @@ async def issue(
             issued += await issue_one(
                 tx, sums, month, seller=seller, rates=rates, series=series, opened=opened, actor=actor, now=now
             )
+    # The last: workers wait for this commit.
+    await store.note_looks(tx, [each.number for each in issued], await send_counts.hold_looks(tx))
     return issued
 
 

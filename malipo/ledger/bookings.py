@@ -20,12 +20,14 @@ class BookingKind(StrEnum):
     TOP_UP = "top_up"  # the merchant's money arrived at the bank
     SETTLEMENT = "settlement"  # we sent the merchant their money from the bank
     SUSPENSE_RELEASE = "suspense_release"  # money of a house booking in suspense turned out to be the merchant's
+    SUSPENSE_TAKE_BACK = "suspense_take_back"  # it was not the merchant's: the way back of a release
 
 
 _BETWEEN = {
     BookingKind.TOP_UP: (Account.BANK, Account.WALLET),
     BookingKind.SETTLEMENT: (Account.WALLET, Account.BANK),
     BookingKind.SUSPENSE_RELEASE: (Account.SUSPENSE, Account.WALLET),
+    BookingKind.SUSPENSE_TAKE_BACK: (Account.WALLET, Account.SUSPENSE),
 }
 
 
@@ -37,7 +39,7 @@ class Booking:
     merchant_id: str
     amount: int
     bank_reference: str
-    releases: str | None = None  # of a release: the house booking whose money it takes
+    releases: str | None = None  # of a release, or of its way back: the house booking whose money it is
 
     # Only transfers of the house have these.
     channel: None = None
@@ -96,14 +98,22 @@ async def is_booked(tx: Tx, booking: Booking) -> bool:
 async def require_funds(tx: Tx, booking: Booking) -> None:
     """Refuse early a booking that the wallet, or what is in suspense, cannot pay now. This is checked again when it is
     booked."""
-    if booking.releases is not None:
-        await suspense.require_left(tx, booking.releases, booking.amount)
+    await _require_in_suspense(tx, booking)
     await _lock_wallet(tx, booking)
+
+
+async def _require_in_suspense(tx: Tx, booking: Booking) -> None:
+    if booking.releases is None:
+        return
+    if booking.kind is BookingKind.SUSPENSE_TAKE_BACK:
+        await suspense.require_released(tx, booking.releases, booking.merchant_id, booking.amount)
+    else:
+        await suspense.require_left(tx, booking.releases, booking.amount)
 
 
 async def _book(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> bool:
     if booking.releases is not None and not await is_booked(tx, booking):
-        await suspense.require_left(tx, booking.releases, booking.amount)
+        await _require_in_suspense(tx, booking)
     is_new = await stored_bookings.insert(
         tx,
         booking_id=booking_id,
@@ -123,9 +133,10 @@ async def _book(tx: Tx, booking_id: str, booking: Booking, *, now: datetime) -> 
 
 async def _lock_wallet(tx: Tx, booking: Booking) -> dict[str, Wallet]:
     """Lock the wallet; refuse the booking if it cannot pay. A debt after corrections cannot be settled to the
-    merchant."""
+    merchant, nor taken back into suspense."""
     wallets = await store.lock(tx, [booking.merchant_id])
-    if booking.kind is BookingKind.SETTLEMENT and not wallets[booking.merchant_id].can_spend(booking.moves):
+    is_out = booking.kind in (BookingKind.SETTLEMENT, BookingKind.SUSPENSE_TAKE_BACK)
+    if is_out and not wallets[booking.merchant_id].can_spend(booking.moves):
         raise _too_low(wallets[booking.merchant_id])
     return wallets
 

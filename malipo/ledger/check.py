@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from malipo import clock
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn
 from malipo.db.key_range import EVERYTHING, KeyRange
 from malipo.ledger.accounts import HOUSE
@@ -168,7 +169,8 @@ async def wrong_bookings(connection: Conn, within: KeyRange = EVERYTHING) -> lis
             SELECT merchant_id, id, amount,
                    CASE kind WHEN 'top_up' THEN 'bank' WHEN 'suspense_release' THEN 'suspense' ELSE 'wallet' END
                        AS source,
-                   CASE kind WHEN 'settlement' THEN 'bank' ELSE 'wallet' END AS target, NULL AS channel
+                   CASE kind WHEN 'settlement' THEN 'bank' WHEN 'suspense_take_back' THEN 'suspense' ELSE 'wallet' END
+                       AS target, NULL AS channel
             FROM bookings WHERE {within.holds("merchant_id", "id")}
             UNION ALL
             SELECT {_HOUSE}, id, amount, source, target, CASE WHEN 'float' IN (source, target) THEN channel END
@@ -213,7 +215,8 @@ async def wrong_proposals(connection: Conn) -> list[LedgerFinding]:
                    CASE WHEN action IN ('book_at_bank', 'book_equity')
                         THEN (terms ->> 'is_back')::boolean END AS is_back
             FROM proposals
-            WHERE action IN ('top_up', 'settlement', 'suspense_release', 'transfer', 'book_at_bank', 'book_equity')
+            WHERE action IN ('top_up', 'settlement', 'suspense_release', 'suspense_take_back', 'transfer',
+                             'book_at_bank', 'book_equity')
         )
         SELECT p.id, b.amount AS stored, CASE WHEN p.is_approved THEN p.amount END AS computed
         FROM proposed p LEFT JOIN booked b USING (id)
@@ -248,20 +251,39 @@ async def wrong_invoices(connection: Conn) -> list[LedgerFinding]:
         ORDER BY 1 LIMIT 100
         """
     )
-    return [LedgerFinding("invoice", row["id"], row["stored"], row["computed"]) for row in rows]
+    found = [LedgerFinding("invoice", row["id"], row["stored"], row["computed"]) for row in rows]
+    return found + await _gaps_in_invoices(connection)
+
+
+async def _gaps_in_invoices(connection: Conn) -> list[LedgerFinding]:
+    """Series of a year in which a number is missing: how many documents there are, and the last number that was
+    given."""
+    rows = await connection.fetch(
+        """
+        SELECT coalesce(i.series, c.series) || '-' || coalesce(i.year, c.year) AS id,
+               coalesce(i.documents, 0) AS stored, greatest(i.last, c.last) AS computed
+        FROM (SELECT series, year, count(*) AS documents, max(ordinal) AS last FROM invoices GROUP BY 1, 2) i
+        FULL JOIN invoice_counters c ON (c.series, c.year) = (i.series, i.year)
+        WHERE (i.documents, i.last) IS DISTINCT FROM (c.last::bigint, c.last) ORDER BY 1 LIMIT 100
+        """
+    )
+    return [LedgerFinding("numbers of invoices", row["id"], row["stored"], row["computed"]) for row in rows]
 
 
 async def wrong_releases(connection: Conn) -> list[LedgerFinding]:
-    """House bookings of which merchants were credited more out of suspense than they have put there."""
+    """House bookings of which merchants were credited more out of suspense than they have put there. Matching may undo
+    one afterwards, and only matching: that shows in the list of suspense."""
     rows = await connection.fetch(
-        """
+        f"""
         SELECT r.releases AS id, r.amount AS stored, coalesce(h.amount, 0) AS computed
-        FROM (SELECT releases, sum(amount)::bigint AS amount FROM bookings WHERE releases IS NOT NULL GROUP BY 1) r
+        FROM (SELECT releases, sum(CASE kind WHEN 'suspense_release' THEN amount ELSE -amount END)::bigint AS amount
+              FROM bookings WHERE releases IS NOT NULL GROUP BY 1) r
         LEFT JOIN LATERAL (
             SELECT sum(CASE 'suspense' WHEN target THEN amount WHEN source THEN -amount ELSE 0 END)::bigint AS amount
-            FROM house_bookings b WHERE r.releases IN (b.id, b.reverses)
+            FROM house_bookings b
+            WHERE r.releases = b.id OR r.releases = b.reverses AND b.booked_by <> '{SYSTEM_NAME}'
         ) h ON true
-        WHERE r.amount > coalesce(h.amount, 0) ORDER BY 1 LIMIT 100
+        WHERE r.amount > coalesce(h.amount, 0) OR r.amount < 0 ORDER BY 1 LIMIT 100
         """
     )
     return [LedgerFinding("released from suspense", row["id"], row["stored"], row["computed"]) for row in rows]

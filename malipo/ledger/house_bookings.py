@@ -22,6 +22,7 @@ from malipo.errors import Code, Conflict, Missing
 from malipo.ledger import suspense
 from malipo.ledger.accounts import Account, Move
 from malipo.ledger.store import house_bookings as store
+from malipo.ledger.store import suspense as stored_suspense
 from malipo.ledger.store.closed_days import first_open_day as find_first_open_day
 
 ID_PREFIX = "hbk_"
@@ -180,9 +181,14 @@ async def undo(
     booked_by: str,
     approved_by: str | None = None,
     first_open_day: date | None = None,
+    even_if_released: bool = False,
     now: datetime,
 ) -> HouseBooking:
-    """Undo a booking by one in the other direction, of the same day if it is open, as if the booking had never been."""
+    """Undo a booking by one in the other direction, of the same day if it is open, as if the booking had never been.
+
+    What a merchant has of it out of suspense is then missing there, under the booking's name: only evidence may cause
+    that, not an operator.
+    """
     booking = await find(tx, booking_id)
     if booking is None:
         raise NotBooked(booking_id)
@@ -192,7 +198,9 @@ async def undo(
         raise Conflict(code=HouseBookingRefusal.IS_ROUNDING)
     if booking.kind is HouseBookingKind.VAT:
         raise Conflict(code=HouseBookingRefusal.IS_OF_INVOICE)
-    await suspense.require_unreleased(tx, booking.id)
+    await stored_suspense.lock(tx, booking.id)  # A release that comes at the same time waits, and is refused.
+    if not even_if_released:
+        await suspense.require_unreleased(tx, booking.id)
     reverse = replace(
         booking,
         id=ids.mint(ID_PREFIX, now),

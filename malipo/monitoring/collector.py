@@ -5,11 +5,12 @@ If the database does not answer, the gauges stay as they were, and the time of t
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from itertools import product
 
 from malipo import log
 from malipo.clock import Clock, loop_time
-from malipo.db import ConnectionLost, Contention, Database, DiskFull, ReadOnly
+from malipo.db import Conn, ConnectionLost, Contention, Database, DiskFull, ReadOnly
 from malipo.db.schema import migrations
 from malipo.db.schema_monitor import BeingUpgraded, SchemaMonitor
 from malipo.db.write_check import WriteCheck
@@ -20,9 +21,12 @@ from malipo.monitoring import gauges_store
 from malipo.monitoring.disk_space import find_space
 from malipo.networks.connector import Channel, Type
 from malipo.networks.routing import find_unconnected
-from malipo.reconciliation.close.safeguarding import safeguarding_of
+from malipo.reconciliation.close.safeguarding import BankSeen, safeguarding_of, with_bank
 from malipo.reconciliation.close.store import closes
 from malipo.settings import Settings
+
+# What the bank's statements say: of a room beside this one (`bank/balance.py`).
+FindBank = Callable[[Conn], Awaitable[BankSeen | None]]
 
 OFTEN_SECONDS = 15.0
 RARELY_SECONDS = 300.0
@@ -35,13 +39,20 @@ _KINDS = [("review",), ("late",), ("closed_merchant",), ("not_connected",), ("co
 
 class Collector:
     def __init__(
-        self, database: Database, gauges: MoneyGauges, settings: Settings, clock: Clock, schema: SchemaMonitor
+        self,
+        database: Database,
+        gauges: MoneyGauges,
+        settings: Settings,
+        clock: Clock,
+        schema: SchemaMonitor,
+        find_bank: FindBank,
     ) -> None:
         self._database = database
         self._schema = schema
         self._gauges = gauges
         self._settings = settings
         self._clock = clock
+        self._find_bank = find_bank
         self._writes = WriteCheck(database)
         self._rarely_at: float | None = None  # by the event loop's clock
         self._ledger_floats: dict[str, int] | None = None
@@ -141,10 +152,11 @@ class Collector:
             sums = await gauges_store.find_sums(connection) | await gauges_store.find_bank(connection)
             floats = self._ledger_floats = await float_store.find_ledger_floats(connection)
             closed = await closes.find_latest(connection, limit=1)
+            bank = await self._find_bank(connection)
         self._gauges.set_all(sums)
         self._gauges.set_each("float_shillings", {(each,): amount for each, amount in floats.items()}, _CHANNELS)
         if closed:
-            cover = safeguarding_of(closed[0].close)
+            cover = with_bank(safeguarding_of(closed[0].close), bank)
             self._gauges.set("safeguarding_difference_shillings", cover.difference)
             self._gauges.set("safeguarding_unexplained_shillings", cover.unexplained)
         self._rarely_at = now + RARELY_SECONDS

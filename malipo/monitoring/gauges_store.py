@@ -241,6 +241,7 @@ async def find_sums(connection: Conn) -> dict[str, float]:
                 FROM (SELECT source, target, amount FROM moves WHERE step IN ('contradiction', 'resolution')
                       UNION ALL SELECT source, target, amount FROM house_bookings
                       UNION ALL SELECT 'suspense', 'wallet', amount FROM bookings WHERE kind = 'suspense_release'
+                      UNION ALL SELECT 'wallet', 'suspense', amount FROM bookings WHERE kind = 'suspense_take_back'
                       UNION ALL SELECT m.source, m.target, m.amount FROM settlements s
                                 JOIN moves m ON m.merchant_id = s.merchant_id AND m.cause_id = s.id
                                 WHERE s.is_adopted AND m.step = 'return') AS moved) AS suspense_shillings,

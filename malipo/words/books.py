@@ -43,6 +43,7 @@ ENTRIES = {
     EntryKind.LINE: "Decision about a line of a statement",
     EntryKind.BANK_LINE: "Decision about a line of the bank",
     EntryKind.SUSPENSE_RELEASE: "Out of suspense",
+    EntryKind.SUSPENSE_TAKE_BACK: "Back into suspense",
     EntryKind.ROUNDING: "Cents that add up to a shilling",
     EntryKind.OPENING_BALANCE: "Opening balance",
     EntryKind.CAPITAL: "Capital of the owners",
@@ -83,6 +84,8 @@ SENTENCES: dict[str, str] = {
     "into the others.",
     SuspenseRefusal.NO_SUCH: "No booking {name!r} has put anything into suspense.",
     SuspenseRefusal.TOO_MUCH: "The booking {booking} has only {left} left in suspense.",
-    SuspenseRefusal.RELEASED: "A merchant has money of the booking {booking}, so it cannot be undone.",
+    SuspenseRefusal.RELEASED: "A merchant has money of the booking {booking}, so it cannot be undone. Take it back "
+    "first: malipo books take-back.",
+    SuspenseRefusal.NOT_RELEASED: "The merchant has only {released} of the booking {booking}.",
     JournalRefusal.ENDS_BEFORE: "The period from {first} to {last} ends before it begins.",
 }

@@ -9,6 +9,8 @@ SENTENCES: dict[str, str] = {
     InvoiceRefusal.NO_RATE: "No rate of VAT is set for {day}.",
     InvoiceRefusal.FENCED: "The database was restored, and sending is not released yet: fees of the lost time may be "
     "missing.",
+    InvoiceRefusal.NOT_COMPARED: "No worker has compared the database with its mark yet. Run malipo worker, and "
+    "try again.",
     InvoiceRefusal.HAS_FISCAL_NUMBER: "{number} has another fiscal number already, and it never changes.",
     InvoiceRefusal.RATE_TOO_EARLY: "Fees until {day} are invoiced already: the rate can only change after that.",
     InvoiceRefusal.RATE_INVALID: "{text!r} is no rate: give per cent, such as 18 or 7.5.",

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from malipo import __version__, log, process_tuning
 from malipo.app.assemble import Service, assemble
 from malipo.approvals import operator_limits
+from malipo.bank.balance import find_seen
 from malipo.build import build_id
 from malipo.db import Database
 from malipo.db.notify import listen
@@ -87,7 +88,7 @@ async def serve(
         service = assemble(settings, database)
         metrics, clock, schema = service.metrics, service.clock, service.health.monitor.schema
         loops = LoopHealth(metrics)
-        collector = Collector(database, metrics.money, settings, clock, schema)
+        collector = Collector(database, metrics.money, settings, clock, schema, find_seen)
         checker = LedgerChecker(slow_database, settings)
         fetcher = StatementFetcher(slow_database, service.networks, settings, clock)
         scheduler = SettlementScheduler(slow_database, settings)

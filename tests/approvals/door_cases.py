@@ -36,7 +36,7 @@ from tests.approvals.grid import LIMIT, MORE
 from tests.authenticator_app import enrolled
 from tests.cheap_hash import cheap_hash
 from tests.conftest import NOBODY, SECRET_KEY, make_merchant
-from tests.ledger.suspense_bookings import in_suspense
+from tests.ledger.suspense_bookings import in_suspense, released
 from tests.payments.payment_steps import PaymentSteps
 from tests.reconciliation.exception_desk import ExceptionDesk
 from tests.reconciliation.statement_days import Entry, Statements, line_of
@@ -126,6 +126,9 @@ class Cases:
             case Act.SUSPENSE_RELEASE:
                 cause = await in_suspense(self.database, MORE)
                 case.booking = Booking(BookingKind.SUSPENSE_RELEASE, merchant.id, MORE, f"OURS-{mark}", cause)
+            case Act.SUSPENSE_TAKE_BACK:
+                cause = await released(self.database, merchant.id, MORE, reference=f"OURS-{mark}")
+                case.booking = Booking(BookingKind.SUSPENSE_TAKE_BACK, merchant.id, MORE, f"BACK-{mark}", cause)
             case Act.BOOK_AT_BANK:
                 case.booking = BankBooking(BankBookingKind.BANK_CHARGE, MORE, f"NMB-{mark}")
             case Act.BOOK_EQUITY:

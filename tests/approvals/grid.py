@@ -82,6 +82,9 @@ GRID: dict[str, Row] = {
         Door(("/operator/books/suspense/release",), ("/operator/bookings/approve",)),
         Door(("books release",), ("books approve",)),
     ),
+    "suspense_take_back": Row(
+        TWO, Door((), ("/operator/bookings/approve",)), Door(("books take-back",), ("books approve",))
+    ),
     "book_at_bank": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("books book",), ("books approve",))),
     "book_equity": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("books book",), ("books approve",))),
     "book_line": Row(TWO, _EXCEPTIONS, _EXCEPTION),

@@ -22,6 +22,7 @@ BY_HAND = {
     "settlement": ("above", A, ALONE),
     "transfer": ("above", A, ALONE),
     "suspense_release": ("always", A, False),
+    "suspense_take_back": ("always", A, False),
     "book_at_bank": ("above", A, ALONE),
     "book_equity": ("always", A, ALONE),
     "book_line": ("above", A, ALONE),

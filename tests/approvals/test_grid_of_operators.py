@@ -54,7 +54,7 @@ from tests.approvals.bank_cases import bank_case
 from tests.approvals.grid import GRID, LIMIT, MORE, ONE, PEOPLE, RESET, TWICE, TWO
 from tests.authenticator_app import enrolled
 from tests.conftest import SECRET_KEY
-from tests.ledger.suspense_bookings import in_suspense
+from tests.ledger.suspense_bookings import in_suspense, released
 from tests.operators.booking_steps import give_password, hire
 from tests.payments.payment_steps import steps as steps
 from tests.payments.resolving import EVIDENCE
@@ -251,6 +251,9 @@ class World:
             case Act.SUSPENSE_RELEASE:
                 releases = await in_suspense(self.database, MORE)
                 return self.booking(Booking(BookingKind.SUSPENSE_RELEASE, merchant_id, 500, "OURS-1", releases))
+            case Act.SUSPENSE_TAKE_BACK:
+                releases = await released(self.database, merchant_id, MORE)
+                return self.booking(Booking(BookingKind.SUSPENSE_TAKE_BACK, merchant_id, 500, "OURS-2", releases))
             case Act.BOOK_AT_BANK:
                 return self.booking(BankBooking(BankBookingKind.INTEREST, MORE, "NMB-1"))
             case Act.BOOK_EQUITY:
@@ -484,6 +487,7 @@ ALONE = {
     "settlement": "done",
     "transfer": "done",
     "suspense_release": "refused",
+    "suspense_take_back": "refused",
     "book_at_bank": "done",
     "book_equity": "done",
     "book_line": "done",

@@ -5,7 +5,8 @@ import random
 from datetime import date, timedelta
 from itertools import pairwise
 
-from malipo.bank.balance import BankBalance, find_balance
+from malipo.bank.balance import BankBalance, find_balance, find_seen
+from malipo.bank.store.balances import find_ledger_by_causes
 from malipo.ledger.bookings import BookingKind, book
 from malipo.settlement.run_schedules import RunSchedules
 from malipo.settlement.schedule import Every, Schedule
@@ -193,10 +194,14 @@ async def check(fortnight: Fortnight, desk: BankDesk) -> None:
 
     async with desk.database.read() as connection:
         found: BankBalance = await find_balance(connection)
+        assert found.ledger == await find_ledger_by_causes(connection)
+        seen = await find_seen(connection)
     assert found.bank == desk.bank.balance_cents(desk.today)
     assert (found.not_placed, found.not_on_statements, found.unexplained) == (0, 0, 0)
     assert abs(found.cents) <= 50
     assert balances["bank"] * 100 == -found.ledger
+    assert seen is not None
+    assert (abs(seen.gap * 100 - found.before) <= 100, seen.unexplained) == (True, 0)
 
     statuses = await desk.statuses(*fortnight.asked)
     assert sorted(set(statuses)) == ["COMPLETED", "RETURNED"]

@@ -271,7 +271,7 @@ GIVEN_BY = {
         *("exceptions propose", "exceptions reject", "exceptions undo"),
         *("numbers block", "numbers unblock"),
         *("log begin", "log change-key", "log erase"),
-        *("books book", "books release", "books reject"),
+        *("books book", "books release", "books take-back", "books reject"),
         *("invoices issue", "invoices fiscal-number", "invoices buyer", "invoices tax-rate"),
         *("bank add-account", "bank gather", "bank download", "bank void", "bank refuse", "bank import"),
         *("bank withdraw", "bank match", "bank decide", "bank reject"),

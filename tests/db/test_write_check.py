@@ -11,6 +11,7 @@ import pytest
 
 from malipo import clock
 from malipo.app.assemble import Service, assemble
+from malipo.bank.balance import find_seen
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.metrics.process_metrics import Metrics
@@ -66,7 +67,9 @@ async def test_a_full_disk_is_503_with_its_reason_and_ends_when_there_is_room(
     async with Database.opened(cluster.url, size=4) as database:
         await migrate(database)
         service, metrics = assemble(GRACE, database), Metrics()
-        collector = Collector(database, metrics.money, service.settings, clock.now, service.health.monitor.schema)
+        collector = Collector(
+            database, metrics.money, service.settings, clock.now, service.health.monitor.schema, find_seen
+        )
         assert await look(service) == (200, "")
         await collector.look()
         assert "malipo_database_writable 1.0" in metrics.exposition().decode()

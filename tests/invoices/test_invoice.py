@@ -145,6 +145,36 @@ def test_a_fee_of_a_month_without_an_invoice_lowers_this_one_or_becomes_a_credit
     assert (note.kind, note.corrects, note.gross) == (InvoiceKind.CREDIT_NOTE, None, 300)
 
 
+@pytest.mark.parametrize(
+    # Charged at 16 %, and given back at 18 % of September, which has no invoice; by hand: kind, gross and VAT of each.
+    ("charged", "back", "expected"),
+    [
+        (1000, 800, [("invoice", 200, 16)]),  # 138 − 122
+        (1000, 950, [("invoice", 1000, 138), ("credit_note", 950, 145)]),
+        (1000, 1000, [("invoice", 1000, 138), ("credit_note", 1000, 153)]),
+        (1000, 1001, [("credit_note", 1, 15)]),
+        (3, 3, []),  # Neither contains half a shilling.
+    ],
+)
+def test_fees_that_come_back_at_a_higher_rate_never_make_vat_below_zero(
+    charged: int, back: int, expected: list[tuple[str, int, int]]
+) -> None:
+    found = drafts(fee(FeeKind.COLLECTION, 20, charged), fee(FeeKind.COLLECTION, 21, back, of=date(2026, 9, 10)))
+    assert [(each.kind.value, each.gross, each.vat) for each in found] == expected
+    assert all(each.corrects is None for each in found)
+
+
+def test_a_credit_note_of_more_vat_than_it_could_say_is_two_documents() -> None:
+    """At 16 % after 18 %: 1,000 came back without an invoice, and less was charged at a higher rate."""
+    lowered = [TaxRate(date(2026, 1, 1), 100), TaxRate(date(2026, 10, 16), 1800)]
+    sums = [fee(FeeKind.COLLECTION, 20, 900), fee(FeeKind.COLLECTION, 21, 1000, of=date(2026, 9, 10))]
+    found = drafts_of(sums, OCTOBER, rates=lowered, has_vat=True, issued={})
+    assert [(each.kind.value, each.gross, each.vat) for each in found] == [
+        ("invoice", 900, 137),
+        ("credit_note", 1000, 10),
+    ]
+
+
 def test_a_credit_note_has_vat_if_its_invoice_has_it() -> None:
     """Whoever is registered for VAT since October owes none of September's fees, and cannot get it back."""
     back = fee(FeeKind.COLLECTION, 20, 118, of=date(2026, 9, 30))

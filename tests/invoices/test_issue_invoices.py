@@ -16,11 +16,14 @@ from malipo.invoices.pdf import pdf_of
 from malipo.invoices.store import invoices as store
 from malipo.ledger import check, house_bookings
 from malipo.ledger.accounts import Account, Move, Step
+from malipo.messages.store import messages
 from malipo.restore.store import installation
 from tests.conftest import make_merchant
 from tests.db.lock_waits import are_waiting
 from tests.journeys.full_stack import until
+from tests.mail.mail_steps import add_person
 from tests.reconciliation.close.books import ASHA, Books, at
+from tests.restore.reporting_worker import note_worker
 
 SEPTEMBER, OCTOBER, NOVEMBER = date(2026, 9, 1), date(2026, 10, 1), date(2026, 11, 1)
 NOW = datetime(2026, 11, 3, 9, tzinfo=UTC)
@@ -257,6 +260,22 @@ async def test_a_month_with_a_restore_in_it_is_invoiced_once_and_corrects_the_ol
     assert await findings(books) == []
 
 
+async def test_a_fee_that_comes_back_at_a_higher_rate_stops_nobodys_invoices(books: Books) -> None:
+    """September has no invoice: its fee of 10 comes back at 18 %, and October's are charged at 0 %."""
+    async with books.database.begin() as tx:
+        await change_invoice_data.set_rate(tx, 0, OCTOBER, actor=ASHA, now=NOW)
+        await tx.execute("UPDATE moves SET amount = 500 WHERE cause_id = $1 AND target = 'fees'", books.payments["S1"])
+    back = [Move(Account.FEES, Account.SUSPENSE, 500)]
+    await books.post(books.payments["S1"], Step.CONTRADICTION, back, at(date(2026, 10, 7)))
+    await close_october(books)
+    invoice, note = await issue(books)
+    assert (invoice.gross, invoice.vat, invoice.booking_id) == (1180, 0, None)
+    assert (note.kind, note.gross, note.vat, note.corrects) == (InvoiceKind.CREDIT_NOTE, 500, 76, None)
+    assert await balance(books, "vat") == -76
+    assert await issue(books) == []
+    assert await findings(books) == []
+
+
 async def test_only_closed_months_are_invoiced_by_a_seller_with_a_name_and_a_rate(books: Books) -> None:
     with pytest.raises(Conflict) as refused:
         await issue(books)
@@ -284,6 +303,59 @@ async def test_after_a_restore_nothing_is_issued_until_release_and_then_in_anoth
     assert invoice.number.endswith("-2026-000001")
 
 
+async def test_no_number_is_given_before_a_worker_has_compared_the_database(books: Books) -> None:
+    """Perhaps it was restored, and the same numbers were given in the lost time."""
+    async with books.database.begin() as tx:
+        await note_worker(tx, [])
+        await tx.execute("UPDATE worker_send_counts SET server_id = 'the one before'")
+    with pytest.raises(Conflict) as refused:
+        await issue(books, SEPTEMBER)
+    assert refused.value.code == "invoice_not_compared"
+    async with books.database.begin() as tx:
+        await note_worker(tx, [])
+    assert [each.number for each in await issue(books, SEPTEMBER)] == ["A-2026-000001"]
+
+
+async def test_a_fence_that_begins_while_invoices_are_issued_waits(books: Books) -> None:
+    async def fence() -> None:
+        async with books.database.begin() as tx:
+            await installation.begin_epoch(tx, "a test")
+
+    async with books.database.begin() as tx:
+        [invoice] = await issue_invoices.issue(tx, SEPTEMBER, seller=SELLER, actor=ASHA, now=NOW)
+        fencing = asyncio.create_task(fence())
+        await until(lambda: are_waiting(books.database), pause=0.01, what="the fence's waiting")
+        assert not fencing.done()
+    await fencing
+    assert invoice.series == "A"
+
+
+async def test_nobody_reads_a_document_before_the_mark_of_a_worker_has_its_issue(books: Books) -> None:
+    """A worker that was killed just before noticed nothing of it: a restore that loses it gives its number again."""
+
+    async def look() -> None:
+        async with books.database.begin() as tx:
+            await note_worker(tx, [])
+
+    async def readable() -> tuple[list[str], bool, int]:
+        async with books.database.begin() as tx:
+            latest = await store.find_latest(tx, limit=10)
+            one = await store.find(tx, "A-2026-000001")
+            claimed = await messages.claim(tx, domain="till.example", most=10, now=NOW, until=NOW)
+        return [each.number for each in latest], one is not None, len(claimed)
+
+    await add_person(books.database, books.merchant_id, "neema@duka.example.com")
+    for _ in range(5):
+        await look()
+    [invoice] = await issue(books, SEPTEMBER)
+    assert await readable() == ([], False, 0)
+    for _ in range(2):
+        await look()
+        assert await readable() == ([], False, 0)
+    await look()
+    assert await readable() == ([invoice.number], True, 1)
+
+
 async def test_the_vat_of_an_invoice_cannot_be_undone_and_a_wrong_one_is_found(books: Books) -> None:
     [invoice] = await issue(books, SEPTEMBER)
     assert invoice.booking_id is not None
@@ -294,6 +366,22 @@ async def test_the_vat_of_an_invoice_cannot_be_undone_and_a_wrong_one_is_found(b
     async with books.database.begin() as tx:
         await tx.execute("UPDATE invoices SET vat = vat + 1")
     assert [(each.what, each.where) for each in await findings(books)] == [("invoice", invoice.number)]
+
+
+async def test_the_ledger_check_finds_a_gap_in_the_numbers(books: Books) -> None:
+    for month in range(2):
+        books.merchant_id = (await make_merchant(books.database)).id
+        await books.paid(f"N{month}", 5000, at(date(2026, 10, 5)))
+    await close_october(books)
+    assert (len(await issue(books)), await findings(books)) == (3, [])
+    async with books.database.begin() as tx:  # Somebody changes the database.
+        await tx.execute("DELETE FROM invoices WHERE ordinal = 2")
+    found = [each for each in await findings(books) if each.what == "numbers of invoices"]
+    assert [(each.where, each.stored, each.computed) for each in found] == [("A-2026", 2, 3)]
+    async with books.database.begin() as tx:
+        await tx.execute("DELETE FROM invoices; UPDATE invoice_counters SET last = 4")
+    found = [each for each in await findings(books) if each.what == "numbers of invoices"]
+    assert [(each.where, each.stored, each.computed) for each in found] == [("A-2026", 0, 4)]
 
 
 async def test_a_fiscal_number_is_added_once(books: Books) -> None:

@@ -2,8 +2,9 @@
 
 from malipo import clock, ids
 from malipo.db import Database
-from malipo.ledger import house_bookings
+from malipo.ledger import bookings, house_bookings
 from malipo.ledger.accounts import Account
+from malipo.ledger.bookings import Booking, BookingKind
 from malipo.ledger.house_bookings import ID_PREFIX, HouseBooking, HouseBookingKind
 
 
@@ -29,3 +30,12 @@ async def in_suspense(database: Database, amount: int, *, days_ago: int = 0) -> 
             days_ago,
         )
     return booking.id
+
+
+async def released(database: Database, merchant_id: str, amount: int, *, reference: str = "OURS-1") -> str:
+    """The id of a booking of which a merchant was credited all."""
+    cause, now = await in_suspense(database, amount), clock.now()
+    async with database.begin() as tx:
+        booking = Booking(BookingKind.SUSPENSE_RELEASE, merchant_id, amount, reference, cause)
+        await bookings.book_proposed(tx, ids.mint(bookings.ID_PREFIX, now), booking, now=now)
+    return cause

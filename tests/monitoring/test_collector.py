@@ -10,6 +10,7 @@ import pytest
 
 from malipo import clock
 from malipo.app.assemble import Service
+from malipo.bank.balance import find_seen
 from malipo.db import Database
 from malipo.db.schema import migrations
 from malipo.db.schema_monitor import SchemaMonitor
@@ -30,7 +31,9 @@ class Look:
     def __init__(self, database: Database, settings: Settings) -> None:
         self.metrics = Metrics()
         self.now = clock.now()
-        self.collector = Collector(database, self.metrics.money, settings, lambda: self.now, SchemaMonitor(database))
+        self.collector = Collector(
+            database, self.metrics.money, settings, lambda: self.now, SchemaMonitor(database), find_seen
+        )
 
     def __getitem__(self, name: str) -> float:
         [value] = re.findall(rf"^malipo_{re.escape(name)} (\S+)$", self.metrics.exposition().decode(), re.MULTILINE)

@@ -14,6 +14,7 @@ from malipo import clock, log
 from malipo.api import health
 from malipo.api.parts import ApiParts
 from malipo.app.assemble import assemble
+from malipo.bank.balance import find_seen
 from malipo.db import Database
 from malipo.db.schema_monitor import SchemaMonitor
 from malipo.metrics.process_metrics import Metrics
@@ -86,7 +87,7 @@ async def test_a_process_is_not_ready_before_it_has_seen_the_schema(
 
 async def test_gauges_of_a_database_that_is_not_migrated_are_no_error(empty: Database, stream: io.StringIO) -> None:
     schema = SchemaMonitor(empty)
-    collector = Collector(empty, Metrics().money, Settings(**NO_LIMITS), clock.now, schema)
+    collector = Collector(empty, Metrics().money, Settings(**NO_LIMITS), clock.now, schema, find_seen)
     await collector.look()
     assert [line["event"] for line in logged(stream)] == ["schema.not_served"]
 

@@ -8,6 +8,7 @@ import pytest
 
 from malipo import clock
 from malipo.app.assemble import Service
+from malipo.bank.balance import find_seen
 from malipo.db import Database
 from malipo.db.schema_monitor import SchemaMonitor
 from malipo.ledger.check import LedgerFinding
@@ -54,7 +55,7 @@ async def run_whole(checker: LedgerChecker) -> None:
 
 async def gauge(database: Database, settings: Settings, name: str) -> float:
     metrics = Metrics()
-    await Collector(database, metrics.money, settings, clock.now, SchemaMonitor(database)).look()
+    await Collector(database, metrics.money, settings, clock.now, SchemaMonitor(database), find_seen).look()
     [line] = [line for line in metrics.exposition().decode().splitlines() if line.startswith(f"malipo_{name} ")]
     return float(line.split()[1])
 

@@ -1,5 +1,7 @@
 """Sums of the bank's lines and of the ledger's bank, in cents."""
 
+from datetime import date
+
 from malipo.bank.store.lines import LINE_COUNTS, UNMATCHED, find_bookings
 from malipo.bank_evidence.which_count import COUNTS
 from malipo.db import Conn
@@ -43,8 +45,8 @@ async def sum_unmatched(connection: Conn) -> int:
     )
 
 
-async def sum_bookings_without_line(connection: Conn) -> int:
-    return sum(each.cents for each in await find_bookings(connection))
+async def sum_bookings_without_line(connection: Conn, *, after: date | None = None) -> int:
+    return sum(each.cents for each in await find_bookings(connection, after=after))
 
 
 async def sum_cents(connection: Conn) -> int:
@@ -60,6 +62,28 @@ async def find_ledger(connection: Conn) -> int:
         await connection.fetchval(
             """
             SELECT sum(CASE 'bank' WHEN source THEN amount ELSE -amount END) FROM moves WHERE 'bank' IN (source, target)
+            """
+        )
+    )
+    return shillings * 100
+
+
+async def find_ledger_by_causes(connection: Conn) -> int:
+    """The same as `find_ledger`, by what moves the bank: bookings, house bookings and settlements. There are few."""
+    shillings = _whole(
+        await connection.fetchval(
+            """
+            SELECT sum(amount)::bigint FROM (
+                SELECT CASE kind WHEN 'top_up' THEN amount ELSE -amount END AS amount FROM bookings
+                WHERE kind IN ('top_up', 'settlement')
+                UNION ALL
+                SELECT CASE 'bank' WHEN source THEN amount ELSE -amount END FROM house_bookings
+                WHERE 'bank' IN (source, target)
+                UNION ALL
+                SELECT CASE 'bank' WHEN m.source THEN m.amount ELSE -m.amount END
+                FROM settlements s JOIN moves m ON m.merchant_id = s.merchant_id AND m.cause_id = s.id
+                WHERE 'bank' IN (m.source, m.target)
+            ) AS moved
             """
         )
     )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from malipo import clock
 from malipo.bank.line_meaning import BankExceptionKind, BookingFact, Line
 from malipo.bank_evidence.which_count import COUNTS
 from malipo.db import Conn, Tx
@@ -96,23 +97,26 @@ async def find_payers_of_debits(connection: Conn, settlement_ids: Sequence[str])
     return {row["subject_id"]: row["payer_account_id"] for row in rows}
 
 
-async def find_bookings(connection: Conn) -> list[BookingFact]:
-    """Bookings that moved the bank, that are not undone, and that no line has. Bookings of a line have theirs, and an
-    opening balance is of the time before the first line."""
+async def find_bookings(connection: Conn, *, after: date | None = None) -> list[BookingFact]:
+    """Bookings that moved the bank, that are not undone, and that no line has: all, or those that were made after a
+    day. Bookings of a line have theirs, and an opening balance is of the time before the first line."""
     rows = await connection.fetch(
-        """
+        f"""
         SELECT id, reference, cents FROM (
-            SELECT id, bank_reference AS reference, CASE kind WHEN 'top_up' THEN amount ELSE -amount END * 100 AS cents
-            FROM bookings
+            SELECT id, bank_reference AS reference, CASE kind WHEN 'top_up' THEN amount ELSE -amount END * 100 AS cents,
+                   created_at AS at
+            FROM bookings WHERE kind IN ('top_up', 'settlement')
             UNION ALL
-            SELECT id, reference, CASE source WHEN 'bank' THEN amount ELSE -amount END * 100
+            SELECT id, reference, CASE source WHEN 'bank' THEN amount ELSE -amount END * 100, booked_at
             FROM house_bookings h
             WHERE 'bank' IN (source, target) AND kind NOT IN ('undo', 'bank_line', 'rounding', 'opening_balance')
               AND NOT EXISTS (SELECT FROM house_bookings u WHERE u.reverses = h.id)
         ) AS k
         WHERE NOT EXISTS (SELECT FROM bank_line_matches m WHERE m.subject_id = k.id)
+          AND ($1::date IS NULL OR {clock.day_sql("at")} > $1)
         ORDER BY id
-        """
+        """,
+        after,
     )
     return [msgspec.convert(dict(row), BookingFact) for row in rows]
 

@@ -16,7 +16,6 @@ from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.wallet_bookings import Decision, add_decisions, amount_of, reference_of, sentence_of, word_of
 from malipo.db import Database, Tx
 from malipo.ledger.bank_bookings import BankBooking, BankBookingKind
-from malipo.ledger.bookings import BookingKind
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close.business_day import parse_day
 from malipo.settings import Settings
@@ -80,7 +79,7 @@ def _book(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _is_of_books(proposal: ProposedBooking) -> bool:
     """Whether these commands show and decide it: money of the house at its bank, or money in suspense."""
-    return isinstance(proposal.booking, BankBooking) or proposal.kind == BookingKind.SUSPENSE_RELEASE
+    return isinstance(proposal.booking, BankBooking) or proposal.releases is not None
 
 
 def _pending(arguments: argparse.Namespace, settings: Settings) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from malipo import money
+from malipo.bank.balance import find_seen
 from malipo.books import store
 from malipo.books.chart import CHART, SubAccount, chart_account
 from malipo.books.read_journal import Period
@@ -24,7 +25,7 @@ from malipo.http.accept_language import Language
 from malipo.ledger.check import prepare
 from malipo.reconciliation.close.business_day import parse_day
 from malipo.reconciliation.close.plain_text import safeguarding_lines
-from malipo.reconciliation.close.safeguarding import Cover, Safeguarding, safeguarding_of
+from malipo.reconciliation.close.safeguarding import Cover, Safeguarding, safeguarding_of, with_bank
 from malipo.reconciliation.close.store import closes
 from malipo.settings import Settings
 from malipo.words import books as words
@@ -210,14 +211,14 @@ def _accounts(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _safeguarding(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> Safeguarding:
-        async with database.read() as connection:
-            if arguments.at is not None:
-                closed = await closes.find(connection, arguments.at)
-            else:
-                closed = next(iter(await closes.find_latest(connection, limit=1)), None)
-        if closed is None:
-            raise Missing("No day is closed yet." if arguments.at is None else f"{arguments.at} is not closed.")
-        return safeguarding_of(closed.close)
+        async with database.snapshot() as connection:
+            last = next(iter(await closes.find_latest(connection, limit=1)), None)
+            closed = last if arguments.at is None else await closes.find(connection, arguments.at)
+            if closed is None:
+                raise Missing("No day is closed yet." if arguments.at is None else f"{arguments.at} is not closed.")
+            # What the bank says now tells nothing of an earlier day.
+            bank = await find_seen(connection) if last is not None and closed.day == last.day else None
+        return with_bank(safeguarding_of(closed.close), bank)
 
     found = with_database(settings, act)
     as_json = {
@@ -228,6 +229,7 @@ def _safeguarding(arguments: argparse.Namespace, settings: Settings) -> int:
         "difference": found.difference,
         "own": found.own,
         "explained": found.explained,
+        "missing": found.missing,
         "unexplained": found.unexplained,
     }
     tell(

@@ -1,4 +1,5 @@
-"""malipo books suspense and release: what is in suspense and since when, and crediting it to a merchant."""
+"""malipo books suspense, release and take-back: what is in suspense and since when; crediting it to a merchant, and the
+way back."""
 
 import argparse
 from datetime import datetime
@@ -30,12 +31,19 @@ def add_subcommands(acts: Any) -> None:
         _release,
         "credit money in suspense to a merchant; another operator must approve it",
     )
-    release.add_argument("booking", help="the booking that put it there, as `malipo books suspense` lists it")
-    release.add_argument("amount", help="whole shillings")
-    release.add_argument("--merchant", required=True, help="the merchant's id or name")
-    release.add_argument(
-        "--reference", required=True, help="your reference, on the merchant's statement; booked only once"
+    take_back = add_subcommand(
+        acts,
+        "take-back",
+        _take_back,
+        "take back into suspense what was credited to the wrong merchant; another operator must approve it",
     )
+    for act in (release, take_back):
+        act.add_argument("booking", help="the booking that put it there, as `malipo books suspense` lists it")
+        act.add_argument("amount", help="whole shillings")
+        act.add_argument("--merchant", required=True, help="the merchant's id or name")
+        act.add_argument(
+            "--reference", required=True, help="your reference, on the merchant's statement; booked only once"
+        )
 
 
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -73,11 +81,19 @@ def _lines(found: SuspenseList) -> list[str]:
 
 
 def _release(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _request(arguments, settings, BookingKind.SUSPENSE_RELEASE)
+
+
+def _take_back(arguments: argparse.Namespace, settings: Settings) -> int:
+    return _request(arguments, settings, BookingKind.SUSPENSE_TAKE_BACK)
+
+
+def _request(arguments: argparse.Namespace, settings: Settings, kind: BookingKind) -> int:
     amount, reference = amount_of(arguments.amount), reference_of(arguments.reference)
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> tuple[BookingResult, str]:
         merchant_id = await onboard.find_merchant(tx, arguments.merchant)
-        booking = Booking(BookingKind.SUSPENSE_RELEASE, merchant_id, amount, reference, arguments.booking.strip())
+        booking = Booking(kind, merchant_id, amount, reference, arguments.booking.strip())
         limit = (await with_limits(tx, settings)).booking_approval_amount
         return await booking_approval.request(tx, booking, approval_amount=limit, actor=actor, now=now), merchant_id
 

@@ -1,5 +1,6 @@
 """The SQL of invoices, their numbers, what they say of merchants, and rates of VAT."""
 
+from collections.abc import Sequence
 from datetime import date, datetime
 
 import msgspec
@@ -7,11 +8,14 @@ import msgspec
 from malipo.db import Conn, Row, Tx
 from malipo.invoices.invoice import Invoice, InvoiceKind, InvoiceLine, Issued, Party
 from malipo.invoices.tax import TaxRate
+from malipo.restore.store import send_counts
 
 _COLUMNS = """
     number, series, year, ordinal, kind, merchant_id, month, corrects, seller, buyer, lines, booking_id, issued_by,
     issued_at, fiscal_number
 """
+# The mark of a worker has its issue. A number that nobody has seen can be given again after a restore.
+MAY_BE_READ = f"(looks IS NULL OR {send_counts.is_marked_since('looks')})"
 _lines = msgspec.json.Decoder(tuple[InvoiceLine, ...]).decode
 _party = msgspec.json.Decoder(Party).decode
 
@@ -58,6 +62,11 @@ async def insert(tx: Tx, invoice: Invoice) -> None:
     )
 
 
+async def note_looks(tx: Tx, numbers: Sequence[str], looks: str) -> None:
+    """The looks of workers until the issue of these documents (`restore.store.send_counts`)."""
+    await tx.execute("UPDATE invoices SET looks = $2::jsonb WHERE number = ANY($1::text[])", list(numbers), looks)
+
+
 async def set_fiscal_number(tx: Tx, number: str, fiscal_number: str) -> bool:
     """Returns False if it has another one already."""
     result = await tx.execute(
@@ -70,7 +79,10 @@ async def set_fiscal_number(tx: Tx, number: str, fiscal_number: str) -> bool:
 
 async def find(connection: Conn, number: str, *, merchant_id: str | None = None) -> Invoice | None:
     row = await connection.fetchrow(
-        f"SELECT {_COLUMNS} FROM invoices WHERE number = $1 AND ($2::text IS NULL OR merchant_id = $2)",
+        f"""
+        SELECT {_COLUMNS} FROM invoices
+        WHERE number = $1 AND ($2::text IS NULL OR merchant_id = $2) AND {MAY_BE_READ}
+        """,
         number,
         merchant_id,
     )
@@ -84,7 +96,7 @@ async def find_latest(
     rows = await connection.fetch(
         f"""
         SELECT {_COLUMNS} FROM invoices
-        WHERE ($1::text IS NULL OR merchant_id = $1) AND ($2::date IS NULL OR month = $2)
+        WHERE ($1::text IS NULL OR merchant_id = $1) AND ($2::date IS NULL OR month = $2) AND {MAY_BE_READ}
         ORDER BY issued_at DESC, series DESC, year DESC, ordinal DESC LIMIT $3 OFFSET $4
         """,
         merchant_id,

@@ -3,6 +3,7 @@
 from malipo.db import Conn, Row, Tx
 
 _CHANGE = "CASE 'suspense' WHEN target THEN amount ELSE -amount END"
+_RELEASED = "CASE kind WHEN 'suspense_release' THEN amount ELSE -amount END"  # of a release, or of what is taken back
 # Each cause with its amounts. A booking and the one that undoes it are one cause; so are a booking and its releases.
 _MOVED = f"""
     SELECT merchant_id, cause_id AS cause, {_CHANGE} AS amount, created_at AS at FROM moves
@@ -14,7 +15,7 @@ _MOVED = f"""
     UNION ALL
     SELECT '', coalesce(reverses, id), {_CHANGE}, booked_at FROM house_bookings WHERE 'suspense' IN (source, target)
     UNION ALL
-    SELECT '', releases, -amount, created_at FROM bookings WHERE kind = 'suspense_release'
+    SELECT '', releases, -{_RELEASED}, created_at FROM bookings WHERE releases IS NOT NULL
 """
 
 
@@ -30,7 +31,7 @@ async def find_left(tx: Tx, booking_id: str) -> int | None:
             SELECT {_CHANGE} AS amount FROM house_bookings
             WHERE $1 IN (id, reverses) AND 'suspense' IN (source, target)
             UNION ALL
-            SELECT -amount FROM bookings WHERE releases = $1
+            SELECT -{_RELEASED} FROM bookings WHERE releases = $1
         ) AS moved
         """,
         booking_id,
@@ -38,8 +39,13 @@ async def find_left(tx: Tx, booking_id: str) -> int | None:
     return left
 
 
-async def is_released(tx: Tx, booking_id: str) -> bool:
-    return bool(await tx.fetchval("SELECT EXISTS (SELECT FROM bookings WHERE releases = $1)", booking_id))
+async def find_released(tx: Tx, booking_id: str, *, merchant_id: str | None = None) -> int:
+    """What merchants, or one of them, have of a house booking by now."""
+    sql = f"""
+        SELECT coalesce(sum({_RELEASED}), 0)::bigint FROM bookings
+        WHERE releases = $1 AND ($2::text IS NULL OR merchant_id = $2)
+    """
+    return int(await tx.fetchval(sql, booking_id, merchant_id))
 
 
 async def find_open(connection: Conn) -> list[Row]:

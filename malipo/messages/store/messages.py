@@ -10,6 +10,7 @@ from malipo import ids
 from malipo.db import Conn, Row, Tx
 from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Kind
 from malipo.messages.message import Facts, Message, Recipient
+from malipo.restore.store import send_counts
 from malipo.restore.store.installation import EPOCH, IS_FENCED
 
 _encode = msgspec.json.Encoder().encode
@@ -18,6 +19,14 @@ _decode = msgspec.json.Decoder(Facts).decode
 # Messages of before a restore wait until operators have released the installation: some were sent in the lost time, and
 # what others report may never have happened.
 MAY_BE_SENT = f"(epoch = {EPOCH} OR NOT {IS_FENCED})"
+
+# What tells the number of a document waits for the mark of a worker, as the document does: after a restore the number
+# would be given again. (It reads the table of `invoices`, a room above.)
+_IS_NOTICED = f"""
+    NOT (kind = '{Kind.INVOICE_ISSUED}' AND EXISTS (
+        SELECT FROM invoices i WHERE i.number = cause AND i.looks IS NOT NULL
+                                 AND NOT {send_counts.is_marked_since("i.looks")}))
+"""
 
 _INSERT = f"""
     INSERT INTO messages AS m (id, kind, merchant_id, account_id, address, name, language, facts, cause, is_grouped,
@@ -81,7 +90,7 @@ async def claim(tx: Tx, *, domain: str, most: int, now: datetime, until: datetim
         f"""
         UPDATE messages SET due_at = $3, message_id = coalesce(message_id, id || '@' || $1)
         WHERE id IN (SELECT id FROM messages WHERE state = 'waiting' AND due_at <= $2 AND kind = ANY($5::text[])
-                       AND {MAY_BE_SENT}
+                       AND {MAY_BE_SENT} AND {_IS_NOTICED}
                      ORDER BY due_at LIMIT $4 FOR UPDATE SKIP LOCKED)
         RETURNING id, kind, merchant_id, account_id, address, name, language, facts, count, amount, created_at,
                   expires_at, message_id, attempts

@@ -55,6 +55,7 @@ def _safeguarding(sheet: CloseSheet) -> Iterator[tuple[_Cell, ...]]:
     yield _row(sheet, "safeguarding", "difference", found.difference)
     yield _row(sheet, "safeguarding", "the house's own", found.own)
     yield _row(sheet, "safeguarding", "explained", found.explained)
+    yield _row(sheet, "safeguarding", "missing in suspense", -found.missing)
     yield _row(sheet, "safeguarding", "unexplained", found.unexplained)
 
 

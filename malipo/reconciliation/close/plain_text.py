@@ -146,6 +146,8 @@ def safeguarding_lines(found: Safeguarding) -> list[str]:
     lines.append(f"  {'difference':<44}{found.difference:>16,}")
     lines.append(f"  {'of it the own money of the house':<44}{found.own:>16,}")
     lines.append(f"  {'of it explained, between statement and ledger':<44}{found.explained:>16,}")
+    if found.missing:
+        lines.append(f"  {'of it missing in suspense, or owed':<44}{-found.missing:>16,}")
     lines.append(f"  {'of it unexplained':<44}{found.unexplained:>16,}")
     return lines
 

@@ -135,6 +135,7 @@ def _safeguarding(sheet: CloseSheet) -> str:
         ("Difference", found.difference),
         ("of it the own money of the house", found.own),
         ("of it explained, between statement and ledger", found.explained),
+        ("of it missing in suspense, or owed", -found.missing),
         ("of it unexplained", found.unexplained),
     ]
     cells = "".join(f"<tr><td>{name}</td>{_amount(amount)}</tr>" for name, amount in rows)

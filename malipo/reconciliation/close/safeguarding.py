@@ -1,7 +1,12 @@
 """Safeguarding: what merchants own beside what is there for it, at the end of a closed day. Pure.
 
 All of it follows from the signed content of the close, also of closes of earlier versions. The balance at a network is
-that of its statement or, where the day was closed without one, that of the ledger. The bank is as in the ledger.
+that of its statement or, where the day was closed without one, that of the ledger. The bank is as in the ledger, for
+a close has no statement of it; for the last close, `with_bank` adds what the bank's statements say now.
+
+Suspense is what may be merchants' less what is missing there: debts of merchants, and amounts that were paid out
+without being there. A debt is nobody's property, so it does not make the other merchants own less: it is shown as
+missing.
 """
 
 from collections.abc import Sequence
@@ -37,12 +42,21 @@ class Place(msgspec.Struct, frozen=True):
         return self.booked if self.stated is None else self.stated
 
 
+class BankSeen(msgspec.Struct, frozen=True, kw_only=True):
+    """The bank by its statements, beside the ledger, both now, in shillings. What the bank may not have booked yet is
+    not in the gap."""
+
+    gap: int  # what the statements have more than the ledger
+    unexplained: int  # the part of it that no line and no booking explains
+
+
 class Safeguarding(msgspec.Struct, frozen=True, kw_only=True):
     day: date
     owned: Sequence[tuple[str, int]]
     places: Sequence[Place]
     own: int  # what the house owns, by the ledger: earnings and equity less expenses
     explained: int  # what statements have more than the ledger, with a known reason: on its way, an exception, rounding
+    missing: int  # in suspense: what merchants owe, and what else it is below zero
 
     @property
     def merchants(self) -> int:
@@ -58,8 +72,8 @@ class Safeguarding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unexplained(self) -> int:
-        """The part of the difference that is neither the house's own nor explained."""
-        return self.difference - self.own - self.explained
+        """The part of the difference that is neither the house's own nor explained nor known to be missing."""
+        return self.difference - self.own - self.explained + self.missing
 
     @property
     def cover(self) -> Cover:
@@ -80,10 +94,26 @@ def safeguarding_of(close: DayClose) -> Safeguarding:
         if channel.statement
         for reason, each in channel.open.items()
     ]
+    missing = max(close.owed, -close.balances.get("suspense", 0), 0)
+    owned = {name: close.balances.get(name, 0) for name in OWNED}
     return Safeguarding(
         day=close.day,
-        owned=[(name, close.balances.get(name, 0)) for name in OWNED],
+        owned=[*(owned | {"suspense": owned["suspense"] + missing}).items()],
         places=[Place(name, -close.balances.get(name, 0), stated.get(name)) for name in sorted(names)],
         own=sum(close.balances[name] for name in others),
         explained=sum(amount for reason, amount in sums if reason not in _UNEXPLAINED),
+        missing=missing,
+    )
+
+
+def with_bank(found: Safeguarding, seen: BankSeen | None) -> Safeguarding:
+    """The same with the bank as its statements say; None: they do not say, and the ledger is all there is."""
+    if seen is None:
+        return found
+    booked = next((each.booked for each in found.places if each.name == _BANK), 0)
+    others = [each for each in found.places if each.name != _BANK]
+    return msgspec.structs.replace(
+        found,
+        places=[Place(_BANK, booked, booked + seen.gap), *others],
+        explained=found.explained + seen.gap - seen.unexplained,
     )

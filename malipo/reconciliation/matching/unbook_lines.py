@@ -6,6 +6,9 @@ is matched, or becomes an exception if the match is not certain.
 
 An operator could invent a file, so lines that a file takes out of bookings count as moved by its importer and the
 authors of its layout. Above the approval amount the lines stay booked, and two operators may undo the booking.
+
+Operators may have credited money of a sweep to a merchant before. The sweep is reversed all the same, so that the float
+has the movement once: what the merchant has of it is missing in suspense then, until two operators take it back.
 """
 
 from collections.abc import Sequence
@@ -86,7 +89,13 @@ async def _unbook(tx: Tx, lines: Sequence[BookedLine], *, first_open_day: date |
     booking_id = await store.find_booking_of(tx, lines[0], kind=kind)
     if booking_id is not None:
         await house_bookings.undo(
-            tx, booking_id, evidence=_WHY, booked_by=SYSTEM_NAME, first_open_day=first_open_day, now=now
+            tx,
+            booking_id,
+            evidence=_WHY,
+            booked_by=SYSTEM_NAME,
+            first_open_day=first_open_day,
+            even_if_released=True,
+            now=now,
         )
     line_ids = [each.line_id for each in lines]
     rest = await store.sum_booked(tx, lines[0], without=line_ids)

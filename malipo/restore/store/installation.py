@@ -63,6 +63,13 @@ async def lock(tx: Tx) -> Installation:
     return Installation(*row.values())
 
 
+async def hold(tx: Tx) -> Installation:
+    """The installation as it stays until the commit: a fence that begins meanwhile waits."""
+    row = await tx.fetchrow(f"SELECT {_COLUMNS} FROM installation FOR SHARE")
+    assert row is not None
+    return Installation(*row.values())
+
+
 async def why_not_cancel(connection: Conn) -> IntakeClosed | None:
     """Why nothing can be done now that relies on a payment or settlement being unsent, such as to cancel it; None if it
     can. After a restore, what seems unsent may have been sent before it."""

@@ -176,12 +176,14 @@ async def hold_looks(tx: Tx) -> str:
 async def is_marked(connection: Conn, looks: str) -> bool:
     """Whether the mark of a worker certainly has a look that was counted after these: then a restore to a moment before
     them is noticed. Where no worker ever ran, nothing is compared."""
-    found: bool = await connection.fetchval(
-        f"""
-        SELECT NOT EXISTS (SELECT FROM worker_send_counts)
-            OR EXISTS (SELECT FROM worker_send_counts
-                       WHERE look_count >= coalesce(($1::jsonb ->> worker_id)::bigint, 0) + {_LOOKS_UNTIL_MARKED})
-        """,
-        looks,
-    )
+    found: bool = await connection.fetchval(f"SELECT {is_marked_since('$1::jsonb')}", looks)
     return found
+
+
+def is_marked_since(looks: str) -> str:
+    """The condition of `is_marked`."""
+    return f"""
+        (NOT EXISTS (SELECT FROM worker_send_counts)
+         OR EXISTS (SELECT FROM worker_send_counts
+                    WHERE look_count >= coalesce(({looks} ->> worker_id)::bigint, 0) + {_LOOKS_UNTIL_MARKED}))
+    """

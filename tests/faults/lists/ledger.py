@@ -67,7 +67,7 @@ FAULTS = (
     Fault(
         "a settlement is not compared with the wallet",
         "_lock_wallet",
-        "if booking.kind is BookingKind.SETTLEMENT and not wallets[booking.merchant_id].can_spend(booking.moves):",
+        "if is_out and not wallets[booking.merchant_id].can_spend(booking.moves):",
         "if False:",
         "The bank pays a merchant more than the wallet holds.",
         _BOOKINGS,

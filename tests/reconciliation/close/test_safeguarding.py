@@ -9,7 +9,7 @@ from malipo.db import Database
 from malipo.ledger.house_bookings import HouseBookingKind
 from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.plain_text import lines_of
-from malipo.reconciliation.close.safeguarding import Cover, Place, safeguarding_of
+from malipo.reconciliation.close.safeguarding import BankSeen, Cover, Place, safeguarding_of, with_bank
 from malipo.reconciliation.close.signed_content import (
     ChannelClose,
     CloseColumn,
@@ -86,6 +86,39 @@ GRID: list[tuple[int | None, dict[OpenReason, int], dict[str, int], tuple[int, i
     (350, {}, {"losses": -101, "wallet": 801, "bank": -500, "equity": 100}, (99, 99, 0, 0, Cover.COVERED)),
 ]
 
+# Suspense below zero, and debts, by hand: what suspense counts as merchants' own, what is missing, the difference, what
+# of it is unexplained, and the verdict. Networks, bank and wallets are as above, but M-Pesa has paid out what is missing.
+MISSING: list[tuple[int, int, int, tuple[int, int, int, int, Cover]]] = [
+    # suspense, owed, M-Pesa's balance
+    (60, 0, 350, (60, 0, 100, 0, Cover.COVERED)),
+    # A payout that was told FAILED was paid, and its merchant has spent the money.
+    (-200, 200, 90, (0, 200, -100, 0, Cover.SHORT)),
+    # A payout that the network paid twice: nobody owes it.
+    (-200, 0, 90, (0, 200, -100, 0, Cover.SHORT)),
+    # The house has earned enough to bear it.
+    (-90, 90, 200, (0, 90, 10, 0, Cover.COVERED)),
+    # A debt and other people's money in suspense: the one does not make the other less.
+    (0, 200, 290, (200, 200, -100, 0, Cover.SHORT)),
+    (-140, 200, 150, (60, 200, -100, 0, Cover.SHORT)),
+    # More is missing than merchants owe.
+    (-250, 200, 40, (0, 250, -150, 0, Cover.SHORT)),
+]
+
+
+@pytest.mark.parametrize(("suspense", "owed", "mpesa", "expected"), MISSING)
+def test_a_debt_does_not_make_merchants_own_less(
+    suspense: int, owed: int, mpesa: int, expected: tuple[int, int, int, int, Cover]
+) -> None:
+    close = replace(close_of(mpesa, {}, **{"suspense": suspense, "float MPESA": -mpesa}), owed=owed)
+    assert sum(close.balances.values()) == 0
+    found = safeguarding_of(close)
+    owned = dict(found.owned)["suspense"]
+    assert (owned, found.missing, found.difference, found.unexplained, found.cover) == expected
+    assert found.merchants == 700 + 100 + 40 + owned
+    assert found.difference == found.own + found.explained + found.unexplained - found.missing
+    lines = "\n".join(lines_of(close))
+    assert ("missing in suspense" in lines) == bool(found.missing)
+
 
 @pytest.mark.parametrize(("mpesa", "why", "balances", "expected"), GRID)
 def test_the_difference_is_the_houses_own_or_is_explained(
@@ -120,6 +153,28 @@ def test_a_close_of_an_earlier_version_has_it_too() -> None:
     earlier = {name: amount for name, amount in BALANCES.items() if name != "in_settlement"} | {"wallet": 740}
     found = safeguarding_of(decode(encode(replace(close, balances=earlier))))
     assert (found.merchants, found.difference, found.cover) == (900, 100, Cover.COVERED)
+
+
+# The gap between the bank's statements and the ledger, what of it nothing explains, and by hand: the bank's balance, the
+# difference, what of it is explained and unexplained, and the verdict. The house's own are 100.
+BANK: list[tuple[BankSeen | None, tuple[int, int, int, int, Cover]]] = [
+    (None, (400, 100, 0, 0, Cover.COVERED)),
+    (BankSeen(gap=0, unexplained=0), (400, 100, 0, 0, Cover.COVERED)),
+    (BankSeen(gap=30, unexplained=0), (430, 130, 30, 0, Cover.COVERED)),
+    (BankSeen(gap=-70, unexplained=-70), (330, 30, 0, -70, Cover.UNEXPLAINED)),
+    (BankSeen(gap=-70, unexplained=0), (330, 30, -70, 0, Cover.COVERED)),
+    (BankSeen(gap=-101, unexplained=0), (299, -1, -101, 0, Cover.SHORT)),
+    (BankSeen(gap=0, unexplained=-20), (400, 100, 20, -20, Cover.UNEXPLAINED)),
+]
+
+
+@pytest.mark.parametrize(("seen", "expected"), BANK)
+def test_the_bank_is_believed_and_not_the_ledger(
+    seen: BankSeen | None, expected: tuple[int, int, int, int, Cover]
+) -> None:
+    found = with_bank(safeguarding_of(close_of(350, {})), seen)
+    [bank] = [each.there for each in found.places if each.name == "bank"]
+    assert (bank, found.difference, found.explained, found.unexplained, found.cover) == expected
 
 
 async def test_a_real_close_says_it_on_paper_and_in_its_spreadsheet(database: Database, tmp_path: Path) -> None:

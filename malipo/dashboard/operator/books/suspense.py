@@ -14,6 +14,7 @@ from malipo.books import suspense
 from malipo.books.suspense import SuspenseItem
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.forms import Form
+from malipo.dashboard.operator.books import own_snapshot
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Tx
 from malipo.errors import Refusal
@@ -83,7 +84,8 @@ async def _page(
     problem: str | None = None,
 ) -> Response:
     now = request.parts.clock()
-    found = await request.parts.queries.read_snapshot(lambda connection: suspense.find(connection, now=now))
+    # The balance is the sum of all moves: more than a page's statement may read.
+    found = await own_snapshot.read(request, lambda connection: suspense.find(connection, now=now))
     causes = {kind: request.words(sentence) for kind, sentence in words.SUSPENSE_CAUSES.items()}
     return render.page(
         request,
