@@ -27,7 +27,7 @@ _PACE = Pace(least_seconds=0.05, most_seconds=0.15, enough=8)
 async def send_attempt(
     message: WebhookMessage, webhook_client: WebhookClient, encryption: Encryption, *, word: str, clock: Clock
 ) -> Attempt:
-    """The result is always an Attempt, never an exception."""
+    """Returns an Attempt also if the request fails. Raises CannotDecrypt if the endpoint's secret cannot be read."""
     at = clock()
     attempt_id = ids.mint("att_", at)
     body = message.body.encode()

@@ -160,7 +160,7 @@ class NetworkCalls:
             asked_at=asked_at,
         )
         if waits:
-            await self._until_others_are_written()
+            await self._wait_to_write_together()
         self.mark("recording")
         while True:
             try:
@@ -171,8 +171,9 @@ class NetworkCalls:
             else:
                 return
 
-    async def _until_others_are_written(self) -> None:
-        """Wait until the kept replies are written. The call has ended, so another one may begin meanwhile."""
+    async def _wait_to_write_together(self) -> None:
+        """Wait for the moment at which all kept replies are written. The call has ended, so another one may begin
+        meanwhile."""
         task = asyncio.current_task()
         assert task is not None
         self._leave(task)
