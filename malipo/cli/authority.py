@@ -28,7 +28,7 @@ from malipo.operators.roles import Right
 
 
 class Authority(Enum):
-    NOBODY = "reads, or changes nothing of ours: nobody is asked who they are"
+    NOBODY = "reads, or changes nothing of ours: no log-in required"
     MACHINE = "whoever may use this machine; in the name of the operator who is logged in, if one is"
     INSTALLER = "whoever installs, until an operator has a password; from then on an operator who is logged in"
     OPERATOR = "an operator who is logged in"

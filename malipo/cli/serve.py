@@ -224,7 +224,7 @@ async def _warn_of_demo(url: str) -> None:
 
 
 def warn_of_proxies(settings: Settings) -> None:
-    """Where TLS ends there is a proxy. Whether it is there cannot be known before the first request."""
+    """Warn at the start if no proxy is trusted, because a missing setting shows only at the first request."""
     if not settings.trusted_proxies:
         log.warning(
             "proxy.none_trusted",

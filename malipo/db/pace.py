@@ -13,8 +13,7 @@ from malipo.clock import loop_time
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """A turn begins at least `least_seconds` after the last one began, and at most `most_seconds` if fewer than
-    `enough` callers wait."""
+    """The least time between two turns. With fewer than `enough` callers the time grows, up to `most_seconds`."""
 
     least_seconds: float
     most_seconds: float

@@ -1,6 +1,5 @@
-"""The types of events. Collections have `payment.…` events, disbursements only `payout.…`, batches `batch.…`, payment
-links `link.…`,
-settlements `settlement.…`. Pure."""
+"""The types of events: `payment.…` of collections, `payout.…` of disbursements, `batch.…`, `link.…`, `settlement.…`.
+Pure."""
 
 from enum import StrEnum
 
@@ -43,8 +42,7 @@ ENDS = frozenset(
 IS_END = "event NOT IN ('payment.pending', 'payment.corrected', 'payment.refunded', 'payout.corrected')"
 
 
-# Those of batches, links and settlements are in the feed only for readers who ask for them by name: who reads payments
-# is told nothing else.
+# A reader gets batch, link and settlement events only if it asks for them.
 OF_BATCHES = frozenset({Event.BATCH_COMPLETED})
 OF_LINKS = frozenset({Event.LINK_PAID, Event.LINK_LATE})
 OF_SETTLEMENTS = frozenset({Event.SETTLEMENT_COMPLETED, Event.SETTLEMENT_RETURNED})

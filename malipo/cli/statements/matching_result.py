@@ -22,7 +22,7 @@ Found = tuple[MatchingSummary, list[ReconciliationException]]
 
 
 def match_now(settings: Settings, actor: Actor) -> Found:
-    """Match what was imported, in somebody's name; with the exceptions that were found."""
+    """Match imported lines as this actor. Returns the summary and the first exceptions."""
 
     async def act(database: Database) -> Found:
         async with database.read() as connection:

@@ -65,7 +65,7 @@ async def _find_retried_by_key(connection: Conn, batch: Batch, lines: Sequence[B
     """The items that a batch of a version before migration 46 pays again: its lines do not say it, its idempotency key
     does.
 
-    A line pays again what failed for its number; if that was mended, it may be any of them."""
+    A line pays again what failed for its number; if that was corrected, it may be any of them."""
     if batch.created_by != batch.maker:
         return {}  # An API key has made it, under a key of the merchant's own.
     key = await batches.find_key(connection, batch) or ""

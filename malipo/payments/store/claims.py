@@ -71,7 +71,7 @@ async def find_due(
 
 
 async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[PaymentRecord]:
-    """Lock the payments that have waited longest until the commit. A closed merchant's payouts are left waiting, and
+    """Lock, until the commit, the payments that have waited longest. A closed merchant's payouts are left waiting, and
     payouts of batches are claimed by `claim_of_batches`.
     """
     return await find_records(

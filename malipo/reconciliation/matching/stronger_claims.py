@@ -46,33 +46,33 @@ _TOLD = (Claim.RECEIPT, Claim.KEY_RECEIPT)
 
 STRONGER_CLAIMS = (
     StrongerClaim(
-        "The network has told the receipt of the one, and only people that of the other.",
+        "The network has told the receipt of the winner; only people have told that of the loser.",
         key_told_by=_EVERYBODY,
         stronger=_TOLD,
         weaker=(Claim.TYPED,),
     ),
     StrongerClaim(
-        "The network itself names the one, and only people have told the receipt of the other.",
+        "The network itself names the winner; only people have told the receipt of the loser.",
         key_told_by=(KeyTeller.NETWORK,),
         stronger=_NAMED,
         weaker=(Claim.TYPED,),
     ),
     StrongerClaim(
-        "The line names the one. Only people have told the receipt of the other, and its amount is not the line's.",
+        "The line names the winner. Only people have told the receipt of the loser, and its amount is not the line's.",
         key_told_by=_EVERYBODY,
         stronger=_NAMED,
         weaker=(Claim.TYPED,),
         is_of_another_amount=True,
     ),
     StrongerClaim(
-        "The line names the one. The amount of the other is not the line's. A key that was added is no such name.",
+        "The line names the winner. The loser's amount is not the line's. A key that was added is no such name.",
         key_told_by=(KeyTeller.NETWORK, KeyTeller.OPERATORS),
         stronger=_NAMED,
         weaker=(Claim.RECEIPT,),
         is_of_another_amount=True,
     ),
     StrongerClaim(
-        "The network has told the receipt of the one. Only an operator has added the key of the other to its line.",
+        "The network has told the receipt of the winner. Only an operator has added the loser's key to the line.",
         key_told_by=(KeyTeller.COPY,),
         stronger=_TOLD,
         weaker=(Claim.KEY, Claim.KEY_TYPED),

@@ -361,7 +361,7 @@ FAULTS = (
     ),
     Fault(
         "replies that wait for others are never written",
-        "NetworkCalls._until_others_are_written",
+        "NetworkCalls._wait_to_write_together",
         "asyncio.get_running_loop().call_later(_KEPT_SECONDS, self._write_together)",
         "pass",
         "No payment is acknowledged, and a collection that its network forgets is not noticed.",
@@ -377,7 +377,7 @@ FAULTS = (
     ),
     Fault(
         "a reply that waits for others keeps the place of its call",
-        "NetworkCalls._until_others_are_written",
+        "NetworkCalls._wait_to_write_together",
         "self._leave(task)",
         "pass",
         "A worker sends so many payments a second as it may have calls under way.",

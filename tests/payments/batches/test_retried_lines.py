@@ -164,10 +164,10 @@ async def test_of_a_batch_from_before_the_lines_said_it_the_key_says_what_it_pay
     await wages.assert_nothing_opened(batch)
 
 
-async def test_a_line_from_before_whose_number_was_mended_may_pay_any_of_them_again(wages: Wages) -> None:
+async def test_a_line_from_before_whose_number_was_corrected_may_pay_any_of_them_again(wages: Wages) -> None:
     first, failed = await wages.failed()
-    mended = [*items(1), items(2)[1] | {"recipientPhone": "+255759999999"}]
-    batch = await wages.batches.make(mended, key=Again(first.id, 1).key)
+    corrected = [*items(1), items(2)[1] | {"recipientPhone": "+255759999999"}]
+    batch = await wages.batches.make(corrected, key=Again(first.id, 1).key)
     await wages.paid(failed[1])
 
     with pytest.raises(PaidAfterAll) as refused:
