@@ -23,7 +23,7 @@ from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAns
 from malipo.payments.failure_reasons import detail_of, failure_reason_of
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.status_writer import CorrectedTransaction, StatusChange
-from malipo.payments.store import cases, dispatches, network_answers, network_ids, transactions, unknown_callbacks
+from malipo.payments.store import cases, dispatches, network_answers, transactions, unknown_callbacks
 from malipo.payments.store.dispatches import PaymentRecord
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.unknown_callbacks import UnknownCallback
@@ -229,7 +229,7 @@ class AnswerEffects:
     async def write(self, tx: Tx) -> None:
         await status_writer.write(tx, self._found, self._reached, self._corrected, now=self._now)
         await self._write_dispatches(tx)
-        await network_ids.keep_network_ids(tx, self._network_ids)
+        await transactions.keep_network_ids(tx, self._network_ids)
         for transaction, received, ordinal in self._contradicted:
             await self._audit_contradiction(tx, transaction, received, ordinal)
         for each in self._credited:

@@ -317,21 +317,16 @@ async def find_lines_of(tx: Tx, proposal_id: str) -> list[int]:
     return [row["line_id"] for row in await tx.fetch(sql, proposal_id)]
 
 
-async def release_waiting(tx: Tx) -> list[str]:
-    """Release waiting or rejected lines that would change nothing now, or that the network itself has told. Returns
-    their proposals."""
-    rows = await tx.fetch(
+async def release_waiting(tx: Tx) -> None:
+    """Release waiting or rejected lines that would change nothing now, or that the network itself has told."""
+    await tx.execute(
         f"""
-        WITH gone AS (
-            UPDATE statement_matches w SET proposal_id = NULL
-            FROM (SELECT m.line_id, m.proposal_id FROM {_JOINED}
-                  WHERE NOT m.is_reported AND m.proposal_id IS NOT NULL AND (NOT {_HAS_EFFECT} OR {_IS_FETCHED})) g
-            WHERE w.line_id = g.line_id RETURNING g.proposal_id
-        )
-        SELECT DISTINCT proposal_id FROM gone ORDER BY 1
+        UPDATE statement_matches w SET proposal_id = NULL
+        FROM (SELECT m.line_id FROM {_JOINED}
+              WHERE NOT m.is_reported AND m.proposal_id IS NOT NULL AND (NOT {_HAS_EFFECT} OR {_IS_FETCHED})) g
+        WHERE w.line_id = g.line_id
         """
     )
-    return [row["proposal_id"] for row in rows]
 
 
 async def set_counted(tx: Tx, line_ids: Sequence[int]) -> None:
