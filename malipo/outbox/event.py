@@ -37,9 +37,10 @@ ENDS = frozenset(
         Event.PAYOUT_CANCELLED,
     }
 )
-# The same as a condition in SQL: a list of the other events, so that a small partial index suffices. (Events of
-# batches, links and settlements are in tables of their own.)
-IS_END = "event NOT IN ('payment.pending', 'payment.corrected', 'payment.refunded', 'payout.corrected')"
+# The same as a condition in SQL, for the table of payments' events: all of them but these. (Events of batches, links
+# and settlements are in tables of their own.)
+_OTHERS = [each for each in Event if each.startswith(("payment.", "payout.")) and each not in ENDS]
+IS_END = f"event NOT IN ({', '.join(repr(str(each)) for each in _OTHERS)})"
 
 
 # A reader gets batch, link and settlement events only if it asks for them.

@@ -19,6 +19,7 @@ _MAY_BE_SENT = f"""
     {send_counts.IS_COMPARED} AND NOT {installation.TAKES_NO_PAYMENTS}
     AND NOT {installation.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
 """
+_MERCHANT_IS_ACTIVE = "EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active)"
 _MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"
 
 
@@ -80,7 +81,7 @@ async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list
         {RECORDS}
         WHERE d.channel = $1 AND d.type = $2 AND d.connector IS NULL AND d.batch_id IS NULL AND d.due_at <= now()
           AND {_MAY_BE_SENT}
-          AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
+          AND (d.type = 'COLLECTION' OR {_MERCHANT_IS_ACTIVE})
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
         channel,
@@ -119,7 +120,7 @@ async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentReco
         f"""
         {RECORDS}
         WHERE d.connector = $1 AND d.next_action = 'send' AND d.due_at <= now() AND {_MAY_BE_SENT}
-          AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
+          AND (d.type = 'COLLECTION' OR {_MERCHANT_IS_ACTIVE})
         ORDER BY d.due_at LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED
         """,
         connector,
@@ -174,7 +175,7 @@ async def claim_unconnected_payouts(
           AND d.success_heard_at IS NULL AND d.attention IS NULL AND t.status = 'PENDING'
           AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
           AND {_MAY_BE_SENT} AND {_MAY_LAPSE}
-          AND EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active)
+          AND {_MERCHANT_IS_ACTIVE}
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
         channel,

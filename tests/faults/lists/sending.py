@@ -250,7 +250,7 @@ FAULTS = (
     Fault(
         "the payouts of a closed merchant are sent",
         "claim_new",
-        "AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))",
+        "AND (d.type = 'COLLECTION' OR {_MERCHANT_IS_ACTIVE})",
         "",
         "A merchant that was closed for fraud pays out.",
         (*_CLAIMS, "journeys/test_operators.py"),
