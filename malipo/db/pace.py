@@ -37,3 +37,7 @@ class Pace:
         if not 0 < waiting < self.enough:
             return 0.0
         return min(self.least_seconds * self.enough / waiting, self.most_seconds) - self.least_seconds
+
+
+# Between commits of what a worker got back from networks and receivers.
+ANSWERS_PACE = Pace(least_seconds=0.05, most_seconds=0.15, enough=8)

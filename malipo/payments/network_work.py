@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from malipo import log
 from malipo.clock import Clock
 from malipo.db.group_commit import GroupCommits
-from malipo.db.pace import Pace
+from malipo.db.pace import ANSWERS_PACE
 from malipo.networks.connector import Channel
 from malipo.payments.apply_network_answers import AnswerResult, ApplyNetworkAnswers, Report
 from malipo.payments.claim_for_sending import ClaimedPayments, ClaimForSending, SendClaim
@@ -18,8 +18,6 @@ from malipo.payments.store import claims
 from malipo.settings import Settings
 
 _MOST_LAPSED = 500
-# Between commits of answers: the longest time by which a network or a customer waits for its answer to be stored.
-_PACE = Pace(least_seconds=0.05, most_seconds=0.15, enough=8)
 
 
 class NetworkWork:
@@ -33,7 +31,8 @@ class NetworkWork:
         self._apply_answers = commits.group(
             "settle",
             ApplyNetworkAnswers(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
-            pace=_PACE,
+            # The longest time by which a network or a customer waits for its answer to be stored.
+            pace=ANSWERS_PACE,
         )
 
     async def claim_for_sending(self, claim: SendClaim) -> ClaimedPayments:
