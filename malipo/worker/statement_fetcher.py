@@ -31,8 +31,8 @@ from malipo.reconciliation.imports.fetch_statement import (
 )
 from malipo.reconciliation.imports.import_statement import ImportResult, StatementImport, import_statement
 from malipo.reconciliation.matching.matching_summary import match_and_note
+from malipo.reconciliation.statements.statement_file import FETCHED_BY
 from malipo.reconciliation.statements.store import statements
-from malipo.reconciliation.statements.store.statements import FETCHED_BY
 from malipo.settings import Settings
 from malipo.words.say import say
 from malipo.worker.loop_health import LoopHealth

@@ -10,8 +10,7 @@ from malipo.errors import Code, Conflict, Problem, Refusal
 from malipo.network_statements.profile import StatementProfile
 from malipo.reconciliation.imports.store import file_comparison as store
 from malipo.reconciliation.matching.payment_times import ids_of, payment_times
-from malipo.reconciliation.statements.statement_file import StatementFile
-from malipo.reconciliation.statements.store.statements import FETCHED_BY
+from malipo.reconciliation.statements.statement_file import FETCHED_BY, StatementFile
 
 
 class DoubtRefusal(Code):
@@ -73,13 +72,12 @@ async def refuse_content_of_another(tx: Tx, file: StatementFile) -> StatementFil
     """Refuse a file whose lines another account has, in a file with other bytes: their fees would be booked again. A
     file that the worker fetches belongs to the account whose credentials fetched it, so only another fetched file
     refuses it; if an operator's file has its lines, that file is returned."""
-    is_fetched = file.imported_by == FETCHED_BY
-    only_by = FETCHED_BY if is_fetched else None
+    only_by = FETCHED_BY if file.is_fetched else None
     if other := await store.find_with_a_line_of(tx, file, imported_by=only_by):
         raise ImportedElsewhere(DoubtRefusal.SAME_LINES, other, name=file.name)
     if other := await store.find_elsewhere(tx, file, imported_by=only_by):
         raise ImportedElsewhere(DoubtRefusal.MOST_LINES, other, name=file.name)
-    if not is_fetched:
+    if not file.is_fetched:
         return None
     return await store.find_with_a_line_of(tx, file) or await store.find_elsewhere(tx, file)
 

@@ -509,7 +509,7 @@ FAULTS = (
     Fault(
         "an operator's import of the same bytes stands for the network's",
         "_find_same",
-        "if file.imported_by == store.FETCHED_BY:",
+        "if file.is_fetched:",
         "if False:",
         "What the network itself reports waits for an operator for ever.",
         _FILES,

@@ -11,6 +11,7 @@ import msgspec
 
 from malipo import clock
 from malipo.db import Tx
+from malipo.db.whole_sets import whole_sets_sql
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.two_columns import Route
 from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
@@ -52,10 +53,9 @@ class LineSum(msgspec.Struct, frozen=True):
 async def begin(tx: Tx, before: date) -> None:
     """Create the table of entries, with the open entries of the day before."""
     # A day may be a large part of all data, so all kinds of joins are allowed, and there is no timeout.
+    await tx.execute(whole_sets_sql("128MB"))
     await tx.execute(
         """
-        SET LOCAL work_mem = '128MB'; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on;
-        SET LOCAL enable_mergejoin = on; SET LOCAL statement_timeout = 0;
         CREATE TEMPORARY TABLE close_entries (
             channel text, account text, what text, line_id bigint, file_id text COLLATE "C",
             merchant_id text COLLATE "C", cause_id text COLLATE "C", amount bigint, happened_at timestamptz, since date,

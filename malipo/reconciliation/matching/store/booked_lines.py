@@ -17,7 +17,8 @@ from malipo.reconciliation.matching.exception import (
     FoundException,
 )
 from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of
-from malipo.reconciliation.statements.store.statements import FETCHED_BY, authors_sql
+from malipo.reconciliation.statements.statement_file import FETCHED_BY
+from malipo.reconciliation.statements.store.statements import authors_sql
 
 _AUTHORS = authors_sql("f")
 

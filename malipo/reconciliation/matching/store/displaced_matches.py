@@ -18,7 +18,7 @@ from malipo.reconciliation.matching.store.told_by_network import (
     is_own_reversal,
     is_receipt_told_by_people,
 )
-from malipo.reconciliation.statements.store.statements import FETCHED_BY
+from malipo.reconciliation.statements.statement_file import FETCHED_BY
 
 
 async def find_contradicted(tx: Tx) -> list[int]:

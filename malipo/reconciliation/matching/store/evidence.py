@@ -15,7 +15,8 @@ from malipo.reconciliation.matching.store.told_by_network import (
     is_own_reversal,
     is_receipt_told_by_people,
 )
-from malipo.reconciliation.statements.store.statements import FETCHED_BY, authors_sql
+from malipo.reconciliation.statements.statement_file import FETCHED_BY
+from malipo.reconciliation.statements.store.statements import authors_sql
 
 _AUTHORS = authors_sql("f")
 _NOT_MATCHED = "The line is no longer matched with the payment."

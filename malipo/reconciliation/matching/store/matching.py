@@ -7,6 +7,7 @@ from datetime import datetime
 
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
+from malipo.db.whole_sets import whole_sets_sql
 from malipo.errors import Code, Conflict
 from malipo.reconciliation.matching.store.candidates import SINGLE
 from malipo.reconciliation.matching.store.told_by_network import (
@@ -97,10 +98,7 @@ async def lock(tx: Tx) -> None:
     """Take the lock of matching, so that only one runs at a time. Its statements read whole sets, so there is no
     timeout."""
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended('matching of statements', 0))")
-    for setting in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin"):
-        await tx.execute(f"SET LOCAL {setting} = on")
-    await tx.execute("SET LOCAL statement_timeout = 0")
-    await tx.execute("SET LOCAL work_mem = '64MB'")
+    await tx.execute(whole_sets_sql("64MB"))
 
 
 async def lock_for_decision(tx: Tx) -> None:

@@ -5,7 +5,7 @@ The network has told what stands in a statement that the worker fetched, or in a
 
 from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.matching.statement_answer_ids import is_of_trusted_line
-from malipo.reconciliation.statements.store.statements import FETCHED_BY
+from malipo.reconciliation.statements.statement_file import FETCHED_BY
 
 # The amount of a payment `t`, signed as in a statement: a collection comes in, a payout goes out.
 SIGNED = "CASE t.type WHEN 'COLLECTION' THEN t.amount ELSE -t.amount END"
@@ -18,22 +18,21 @@ def keys_of(written: str) -> str:
 
 def is_own(line: str) -> str:
     """A condition: whether the network's own statement has a line, with the line's key."""
-    return f"""
-        (EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
-             AND NOT EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id)
-         OR EXISTS (SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-                    WHERE k.line_id = {line}.id AND k.key = {line}.key AND n.imported_by = '{FETCHED_BY}'
-                      AND n.withdrawn_at IS NULL))
-    """
+    return _is_told(line, f"k.key = {line}.key")
 
 
 def is_own_reversal(line: str) -> str:
     """A condition: whether the network's own statement calls a line a reversal of the receipt that the line names."""
+    return _is_told(line, f"k.kind = 'reversal' AND k.linked = {line}.linked")
+
+
+def _is_told(line: str, copy: str) -> str:
+    """A condition: a fetched file alone has the line, or a fetched file has a copy `k` of it for which this holds."""
     return f"""
         (EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
              AND NOT EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id)
          OR EXISTS (SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-                    WHERE k.line_id = {line}.id AND k.kind = 'reversal' AND k.linked = {line}.linked
+                    WHERE k.line_id = {line}.id AND {copy}
                       AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL))
     """
 

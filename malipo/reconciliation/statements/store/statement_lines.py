@@ -15,8 +15,7 @@ import msgspec
 from malipo import clock
 from malipo.db import Tx
 from malipo.network_statements.statement_line import StatementLine
-from malipo.reconciliation.statements.statement_file import StatementFile
-from malipo.reconciliation.statements.store.statements import FETCHED_BY
+from malipo.reconciliation.statements.statement_file import FETCHED_BY, StatementFile
 
 # In the order of the fields of a line.
 _COLUMNS = (
