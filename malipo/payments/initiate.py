@@ -73,10 +73,10 @@ class InitiatedPayment(msgspec.Struct, frozen=True):
     is_replay: bool = False
 
 
-Answer = InitiatedPayment | Refusal | Unavailable
+InitiateOutcome = InitiatedPayment | Refusal | Unavailable
 
 
-class KeyCheckFailed(Refusal):
+class NeedsUsualPath(Refusal):
     """The fast path has written nothing. Its statement checks the API key, so the key may be wrong, or the statement
     could not write this request. The API then checks the key and repeats the request without the fast path. No client
     sees this."""
@@ -90,7 +90,7 @@ class Initiate:
         self._clock = clock
         self._tariffs = tariffs or KnownTariffs()
 
-    async def __call__(self, tx: Tx, requests: Sequence[PaymentRequest], /, *, again: bool) -> list[Answer]:
+    async def __call__(self, tx: Tx, requests: Sequence[PaymentRequest], /, *, again: bool) -> list[InitiateOutcome]:
         wanted = _claims_of(requests)
         drafts = [request.draft for request in requests if request.draft is not None]
         reservations = await Reservations.lock(tx, drafts)
@@ -154,20 +154,20 @@ class Initiate:
             await idempotency_keys.update(tx, changed)
 
 
-async def _refuse_all(tx: Tx, requests: Sequence[PaymentRequest], *, again: bool) -> list[Answer]:
+async def _refuse_all(tx: Tx, requests: Sequence[PaymentRequest], *, again: bool) -> list[InitiateOutcome]:
     """Refuse all requests, because the installation takes no payments now, except those that an earlier try has
     written."""
     closed = (await installation.get(tx)).refusal
     drafts = [request.draft for request in requests if request.draft is not None]
     written = await transactions.find_written(tx, drafts) if again else {}
-    answers: list[Answer] = []
+    answers: list[InitiateOutcome] = []
     for request in requests:
         if request.draft is not None and request.draft.id in written:
             answers.append(InitiatedPayment(written[request.draft.id]))
         elif request.is_key_checked or again:  # `again`: after a doubtful try the request must not be repeated.
             answers.append(closed)
         else:
-            answers.append(KeyCheckFailed())
+            answers.append(NeedsUsualPath())
     return answers
 
 
@@ -201,7 +201,7 @@ class _Decision:
         self.created: list[Transaction] = []
         self.claims: dict[IdempotencyKey, IdempotencyRecord] = {}
 
-    def on(self, request: PaymentRequest) -> Answer:
+    def on(self, request: PaymentRequest) -> InitiateOutcome:
         key = request.idempotency_key
         if not request.is_key_checked:
             return self._only_written(request)
@@ -216,16 +216,16 @@ class _Decision:
             self._used[key] = (self.claims[key], answer.transaction)
         return answer
 
-    def _only_written(self, request: PaymentRequest) -> Answer:
+    def _only_written(self, request: PaymentRequest) -> InitiateOutcome:
         """The payment that an earlier try of this request has written. A caller whose key is not checked gets nothing
         else."""
         assert request.draft is not None
         assert request.idempotency_key is not None
         _, written = self._used.get(request.idempotency_key, (None, None))
-        return InitiatedPayment(written) if written is not None and written.id == request.draft.id else KeyCheckFailed()
+        return InitiatedPayment(written) if written is not None and written.id == request.draft.id else NeedsUsualPath()
 
     @staticmethod
-    def _replay(request: PaymentRequest, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
+    def _replay(request: PaymentRequest, claim: IdempotencyRecord, transaction: Transaction) -> InitiateOutcome:
         refusal: Refusal | Unavailable | None
         if request.draft is not None and request.draft.id == transaction.id:
             return InitiatedPayment(transaction)  # Written by an earlier try whose commit was not confirmed to us.
@@ -235,7 +235,7 @@ class _Decision:
             refusal = refusal_of(request.request_hash, claim.request_hash)
         return refusal or InitiatedPayment(transaction, is_replay=True)
 
-    def _open(self, draft: Transaction, limits: Sequence[Limits]) -> Answer:
+    def _open(self, draft: Transaction, limits: Sequence[Limits]) -> InitiateOutcome:
         if draft.id in self._written:
             return InitiatedPayment(self._written[draft.id])
         if draft.refund_of is not None:

@@ -13,7 +13,7 @@ from malipo.errors import Unavailable
 from malipo.metrics.process_metrics import Metrics
 from malipo.networks.connector import Answer, Connector, PaymentInstruction, Type, Verdict, cannot_query
 from malipo.networks.routing import Networks
-from malipo.payments.apply_network_answers import Report
+from malipo.payments.apply_network_answers import AnswerToApply
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.network_work import NetworkWork
 from malipo.payments.transaction import Transaction
@@ -47,7 +47,7 @@ class NetworkCalls:
     ) -> None:
         self.connector = connector
         self.circuit = circuit
-        self.pairs = networks.carried_by(connector.name)
+        self.routes = networks.carried_by(connector.name)
         self._networks = networks
         self._network_work = network_work
         self._metrics = metrics
@@ -143,7 +143,7 @@ class NetworkCalls:
             log.error("network.alert", route=self.connector.name, transaction=transaction.id, alert=answer.alert)
         can_query = self.connector.can_query(transaction.type)
         waits = may_be_written_later(transaction, source, answer, can_query=can_query) and not self._is_ending
-        report = Report(
+        report = AnswerToApply(
             id=ids.mint("hrg_", self._clock()),
             channels=[transaction.channel],
             key=transaction.network_key,

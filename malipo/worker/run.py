@@ -304,9 +304,9 @@ def _kinds_of_work(networks: Networks) -> dict[str, tuple[str, frozenset[str]]]:
     are one kind."""
     kinds: dict[str, tuple[str, frozenset[str]]] = {EVENTS_TOPIC: (EVENTS_TOPIC, frozenset())}
     for name in networks.connectors:
-        pairs = networks.carried_by(name)
-        kinds[name] = name, frozenset(route_of(*each) for each in pairs)
-        kinds |= {channel: kinds[name] for channel, _ in pairs}
+        routes = networks.carried_by(name)
+        kinds[name] = name, frozenset(route_of(*each) for each in routes)
+        kinds |= {channel: kinds[name] for channel, _ in routes}
     return kinds
 
 

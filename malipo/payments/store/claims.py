@@ -71,9 +71,9 @@ async def find_due(
     return Due(*row.values())
 
 
-async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[PaymentRecord]:
+async def lock_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[PaymentRecord]:
     """Lock, until the commit, the payments that have waited longest. A closed merchant's payouts are left waiting, and
-    payouts of batches are claimed by `claim_of_batches`.
+    payouts of batches are claimed by `lock_of_batches`.
     """
     return await find_records(
         tx,
@@ -90,7 +90,7 @@ async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list
     )
 
 
-async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) -> list[PaymentRecord]:
+async def lock_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) -> list[PaymentRecord]:
     """Lock payouts of batches until the commit: first the one that has waited longest of each batch and channel, then
     the second of each. So a large batch does not block a small one."""
     return await find_records(
@@ -113,7 +113,7 @@ async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) 
     )
 
 
-async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentRecord]:
+async def lock_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentRecord]:
     """Lock payments that the network provably does not have, and that may therefore be sent again."""
     return await find_records(
         tx,
@@ -128,7 +128,7 @@ async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentReco
     )
 
 
-async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
+async def lock_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
     """Lock collections that no worker has claimed in time, because their network is down or not connected."""
     return await find_records(
         tx,
@@ -145,7 +145,7 @@ async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: 
     )
 
 
-async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
+async def lock_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
     """Lock collections that were claimed, and that provably could not be sent in time."""
     return await find_records(
         tx,
@@ -162,9 +162,7 @@ async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, m
     )
 
 
-async def claim_unconnected_payouts(
-    tx: Tx, channel: Channel, *, lapse_seconds: float, most: int
-) -> list[PaymentRecord]:
+async def lock_unconnected_payouts(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
     """Lock payouts that no worker has ever claimed, and that could be sent if a network was connected. A payout that is
     on hold, of a closed merchant, or that may have been sent before a restore, is left waiting."""
     return await find_records(

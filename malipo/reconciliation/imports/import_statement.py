@@ -338,7 +338,7 @@ async def _store_lines(
         apart = await file_comparison.find_apart(tx, described, last_line=reading.chain.ends)
         if not await lines_store.has_known(tx, file, apart):
             return reading, described
-    await lines_store.take_back(tx)
+    await lines_store.roll_back(tx)
     reading = read()
     await lines_store.stage(tx, reading.lines())
     reading.refuse_bad()

@@ -31,14 +31,14 @@ FAULTS = (
         "an operator's reversal takes a line back before it is counted",
         "_IS_TAKEN_BACK",
         """ AND r.role = 'reversal'
-          AND (r.is_counted OR r.is_reported OR {is_own_reversal("b")}))""",
+          AND (r.is_counted OR r.is_reported OR {is_own_reversal_sql("b")}))""",
         " AND r.role = 'reversal')",
         "One operator's invented line keeps a payment that was paid from being credited.",
         _FORGED_LINES,
     ),
     Fault(
         "a line is not told again when its reversal is gone",
-        "tell_again",
+        "report_payments_again",
         "SET is_reported = false,",
         "SET is_reported = true,",
         "A payment that was paid stays uncredited after the invented reversal was found out.",
@@ -71,7 +71,7 @@ FAULTS = (
     Fault(
         "a line that was rejected is matched again",
         "_CANDIDATES",
-        '(o.rejected_in IS NULL OR {is_own("l")} OR {is_key_added("l")}) AND NOT EXISTS',
+        '(o.rejected_in IS NULL OR {is_own_sql("l")} OR {is_key_added_sql("l")}) AND NOT EXISTS',
         "NOT EXISTS",
         "An invented line keeps its payment from the network's own, whoever rejects it.",
         _APPROVAL,

@@ -137,7 +137,7 @@ FAULTS = (
     ),
     Fault(
         "a line of another amount contradicts an ended payment",
-        "end_by_statement",
+        "correct_by_statement",
         "if differs(transaction, received.answer):",
         "if False:",
         "The correction of a payment moves an amount that no network moved.",
@@ -249,7 +249,7 @@ FAULTS = (
     ),
     Fault(
         "the payouts of a closed merchant are sent",
-        "claim_new",
+        "lock_new",
         "AND (d.type = 'COLLECTION' OR {_MERCHANT_IS_ACTIVE})",
         "",
         "A merchant that was closed for fraud pays out.",
@@ -257,7 +257,7 @@ FAULTS = (
     ),
     Fault(
         "two workers claim the same payment",
-        "claim_new",
+        "lock_new",
         "ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED",
         "ORDER BY d.due_at LIMIT $3",
         "A payout is sent twice.",
@@ -289,7 +289,7 @@ FAULTS = (
     ),
     Fault(
         "a payout that never left is ended although it is held",
-        "claim_unconnected_payouts",
+        "lock_unconnected_payouts",
         "AND {_MAY_BE_SENT} AND {_MAY_LAPSE}",
         "AND {_MAY_LAPSE}",
         "A payout that may have been paid before a restore is given back.",
@@ -467,7 +467,7 @@ FAULTS = (
         "a sender that has found as many as it could looks no further",
         "may_be_more",
         "return claimed >= max(share // 2, 1)",
-        "return claimed > 2 * share * max(pairs, 1)",
+        "return claimed > 2 * share * max(routes, 1)",
         "A queue is sent in portions of one second.",
         ("worker/test_network_sender.py",),
     ),

@@ -11,9 +11,9 @@ from malipo.networks.connector import Channel, Type
 from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.matching.line_tellers import FactSource
 from malipo.reconciliation.matching.store.told_by_network import (
-    is_key_added,
-    is_own_reversal,
-    is_receipt_told_by_people,
+    is_key_added_sql,
+    is_own_reversal_sql,
+    is_receipt_told_by_people_sql,
 )
 from malipo.reconciliation.statements.statement_file import FETCHED_BY
 from malipo.reconciliation.statements.store.statements import authors_sql
@@ -69,7 +69,7 @@ _IS_TAKEN_BACK = f"""
     EXISTS (
         SELECT FROM statement_matches r JOIN statement_lines b ON b.id = r.line_id
         WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id AND r.role = 'reversal'
-          AND (r.is_counted OR r.is_reported OR {is_own_reversal("b")}))
+          AND (r.is_counted OR r.is_reported OR {is_own_reversal_sql("b")}))
 """
 # Payments that one operator alone has called paid, with that operator.
 _COMPLETED_ALONE = """
@@ -79,7 +79,7 @@ _COMPLETED_ALONE = """
 # Whether only one operator links a line of the network's own with its payment: a copy in this operator's file `f` adds
 # the key, and this operator alone has called the payment paid.
 _IS_NAMED_ALONE = f"""
-    (m.role = 'payment' AND m.how = 'key' AND {is_key_added("l")} AND EXISTS (
+    (m.role = 'payment' AND m.how = 'key' AND {is_key_added_sql("l")} AND EXISTS (
         SELECT FROM ({_COMPLETED_ALONE}) r
         WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id
           AND r.requested_by = ANY (array_append({_AUTHORS}, f.imported_by))))
@@ -200,7 +200,8 @@ _TYPISTS = f"""
 # the network or two operators say so, or if the payment has that line's receipt from its network.
 _NAMED_BY = f"""
     CASE WHEN x.line_id IS NULL OR {_IS_BY_LINE} OR x.is_counted OR {_is_by_two("x")}
-           OR y.receipt = t.provider_reference COLLATE "C" AND NOT {is_receipt_told_by_people("t")} THEN '{{}}'::text[]
+           OR y.receipt = t.provider_reference COLLATE "C" AND NOT {is_receipt_told_by_people_sql("t")}
+         THEN '{{}}'::text[]
          WHEN {_is_told_by_worker("x", "y")} THEN {_TYPISTS}
          WHEN x.how = 'operator' THEN ARRAY[x.matched_by]
          ELSE {_TYPISTS} || (
@@ -312,7 +313,7 @@ async def find_lines_of_payment(connection: Conn, merchant_id: str, transaction_
     return [row["line_id"] for row in rows]
 
 
-async def find_lines_of(tx: Tx, proposal_id: str) -> list[int]:
+async def find_lines_of_proposal(tx: Tx, proposal_id: str) -> list[int]:
     """All lines of a proposal, also lines that would change nothing any more."""
     sql = "SELECT line_id FROM statement_matches WHERE proposal_id = $1 AND NOT is_reported ORDER BY 1"
     return [row["line_id"] for row in await tx.fetch(sql, proposal_id)]
@@ -343,13 +344,13 @@ async def set_waiting(tx: Tx, line_ids: Sequence[int], proposal_id: str) -> None
     )
 
 
-async def look_again(tx: Tx, proposal_id: str) -> None:
+async def clear_proposal(tx: Tx, proposal_id: str) -> None:
     await tx.execute(
         "UPDATE statement_matches SET proposal_id = NULL WHERE proposal_id = $1 AND NOT is_reported", proposal_id
     )
 
 
-async def is_waiting(connection: Conn, line_id: int) -> bool:
+async def is_unreported(connection: Conn, line_id: int) -> bool:
     """Whether a line is matched and was not reported to its payment yet."""
     return bool(
         await connection.fetchval(
@@ -458,7 +459,7 @@ async def has_line(connection: Conn, merchant_id: str, transaction_id: str) -> b
     )
 
 
-async def tell_again(tx: Tx, line_ids: str, *values: object) -> None:
+async def report_payments_again(tx: Tx, line_ids: str, *values: object) -> None:
     """Have the lines of payments that count as unpaid reported again, because their reversals are about to lose their
     matches. A SELECT names the lines."""
     await tx.execute(
@@ -477,7 +478,7 @@ async def delete_matches(tx: Tx, line_ids: Sequence[int], *, rejected_in: str | 
     """Undo matches: each line is back in the queue, and so is its reversal, which found the payment by it. The audit
     log keeps who matched it. `rejected_in` is the proposal by which operators rejected it. Returns whether there was a
     match."""
-    await tell_again(tx, "SELECT unnest($1::bigint[])", list(line_ids))
+    await report_payments_again(tx, "SELECT unnest($1::bigint[])", list(line_ids))
     done = await tx.execute(
         """
         WITH gone AS (
@@ -500,7 +501,7 @@ async def give_up_matches(tx: Tx, line_ids: Sequence[int], *, now: datetime, rej
     """Undo matches, and resolve exceptions about a difference between such a line and an unreported payment."""
     if not line_ids:
         return
-    untold = [
+    unreported = [
         row["line_id"]
         for row in await tx.fetch(
             "SELECT line_id FROM statement_matches WHERE line_id = ANY($1) AND NOT is_reported", list(line_ids)
@@ -513,7 +514,7 @@ async def give_up_matches(tx: Tx, line_ids: Sequence[int], *, now: datetime, rej
         SET state = 'resolved', resolved_by = '{SYSTEM_NAME}', resolved_at = $2, why_resolved = $3
         WHERE line_id = ANY($1) AND kind = 'state_differs' AND state <> 'resolved'
         """,
-        untold,
+        unreported,
         now,
         _NOT_MATCHED,
     )

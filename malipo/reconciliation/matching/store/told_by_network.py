@@ -16,12 +16,12 @@ def keys_of(written: str) -> str:
     return f"SELECT {ending_sql(written)}"
 
 
-def is_own(line: str) -> str:
+def is_own_sql(line: str) -> str:
     """A condition: whether the network's own statement has a line, with the line's key."""
     return _is_told(line, f"k.key = {line}.key")
 
 
-def is_own_reversal(line: str) -> str:
+def is_own_reversal_sql(line: str) -> str:
     """A condition: whether the network's own statement calls a line a reversal of the receipt that the line names."""
     return _is_told(line, f"k.kind = 'reversal' AND k.linked = {line}.linked")
 
@@ -37,16 +37,16 @@ def _is_told(line: str, copy: str) -> str:
     """
 
 
-def is_key_added(line: str) -> str:
+def is_key_added_sql(line: str) -> str:
     """A condition: whether the network's own statement has a line, and only an operator's copy tells the line's key."""
     return f"""
-        ({line}.key <> '' AND NOT {is_own(line)} AND EXISTS (
+        ({line}.key <> '' AND NOT {is_own_sql(line)} AND EXISTS (
             SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
             WHERE k.line_id = {line}.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL))
     """
 
 
-def is_receipt_told_by_people(payment: str) -> str:
+def is_receipt_told_by_people_sql(payment: str) -> str:
     """A condition: whether a payment has its receipt from operators, or from a line of a statement, and not from an
     answer of its network."""
     return f"""

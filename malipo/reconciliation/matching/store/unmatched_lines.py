@@ -9,13 +9,13 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
-from malipo.reconciliation.matching.exception import KINDS_WITHOUT_PLACE, Suggestion
+from malipo.reconciliation.matching.exception import UNMATCHED_LINE_KINDS, Suggestion
 from malipo.reconciliation.matching.store.booked_lines import IS_SUMMED
 from malipo.reconciliation.matching.store.payments import has_other_line_sql
 from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of
 
 _AT_A_TIME = 1000
-_PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
+_UNMATCHED = ", ".join(f"'{kind}'" for kind in UNMATCHED_LINE_KINDS)
 
 
 class UnmatchedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ async def find(tx: Tx) -> AsyncIterator[list[UnmatchedLine]]:
         LEFT JOIN corrections k ON k.merchant_id = c.merchant_id AND k.transaction_id = c.transaction_id
         LEFT JOIN statement_matches m ON m.merchant_id = c.merchant_id AND m.transaction_id = c.transaction_id
              AND m.role = 'payment'
-        LEFT JOIN reconciliation_exceptions e ON e.line_id = l.id AND e.kind IN ({_PLACELESS})
+        LEFT JOIN reconciliation_exceptions e ON e.line_id = l.id AND e.kind IN ({_UNMATCHED})
         WHERE NOT ({IS_SUMMED}) AND (e.id IS NULL OR e.state = 'open' OR e.resolved_by = '{SYSTEM_NAME}')
         ORDER BY l.moved_at, l.id
         """
