@@ -27,7 +27,7 @@ from malipo.cli.reload import ReloadFile
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.db.wait_for_database import is_there, wait_for_database
-from malipo.http_server.listen import listeners, of_supervisor
+from malipo.http_server.sockets import listeners, of_supervisor
 from malipo.merchants.store import merchants
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect

@@ -19,7 +19,7 @@ from malipo.payments.network_work import NetworkWork
 from malipo.payments.transaction import Transaction
 from malipo.worker.circuit_breaker import CircuitBreaker
 
-Mark = Callable[[str], None]
+AtPoint = Callable[[str], None]
 
 # Added to the duration of a call: how long after the claim it may begin, and the error of clocks and scheduling.
 START_SECONDS = 15.0
@@ -31,7 +31,7 @@ _KEPT_SECONDS = 1.0
 
 
 class NetworkCalls:
-    """`mark` is called at each named point of a payment's way, so that a test can stop the process there."""
+    """`at_point` is called at each named point of a payment's way, so that a test can stop the process there."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class NetworkCalls:
         clock: Clock,
         *,
         lease_seconds: float | None,
-        mark: Mark,
+        at_point: AtPoint,
     ) -> None:
         self.connector = connector
         self.circuit = circuit
@@ -59,7 +59,7 @@ class NetworkCalls:
         self._is_ending = False
         self.may_begin = asyncio.Event()  # a notification came, or there is room for a call again
         self.lease_seconds = lease_seconds or self._call_seconds + START_SECONDS + _MARGIN_SECONDS
-        self.mark = mark
+        self.at_point = at_point
 
     @property
     def free(self) -> int:
@@ -161,7 +161,7 @@ class NetworkCalls:
         )
         if waits:
             await self._wait_to_write_together()
-        self.mark("recording")
+        self.at_point("recording")
         while True:
             try:
                 await self._network_work.apply_answer(report)

@@ -73,8 +73,8 @@ class NetworkQuerier:
 
     async def _query(self, transaction: Transaction) -> None:
         asked_at = loop_time()
-        self._calls.mark("asking")
+        self._calls.at_point("asking")
         answer = await self._calls.call(AnswerSource.QUERY, self._connector.query, transaction)
-        self._calls.mark("told")
+        self._calls.at_point("told")
         await self._calls.report(transaction, AnswerSource.QUERY, answer, asked_at=asked_at)
-        self._calls.mark("noted")
+        self._calls.at_point("noted")

@@ -79,10 +79,10 @@ class NetworkSender:
             lapse_seconds=self._settings.lapse_seconds,
             worker_id=self._detector.worker_id,
         )
-        self._calls.mark("claiming")
+        self._calls.at_point("claiming")
         taken = await self._network_work.claim_for_sending(claim)
         if taken.to_send:
-            self._calls.mark("claimed")
+            self._calls.at_point("claimed")
             if not await self._detector.may_leave(taken.batch, before=before):
                 await self._network_work.take_back(claim)
                 return False
@@ -96,11 +96,11 @@ class NetworkSender:
             # sent.
             log.warning("worker.claim_too_old", transaction=transaction.id)
             return
-        self._calls.mark("sending")
+        self._calls.at_point("sending")
         answer = await self._calls.call(AnswerSource.SEND, self._connector.send, transaction)
-        self._calls.mark("answered")
+        self._calls.at_point("answered")
         await self._calls.report(transaction, AnswerSource.SEND, answer)
-        self._calls.mark("recorded")
+        self._calls.at_point("recorded")
 
 
 def may_be_more(claimed: int, *, free: int, routes: int) -> bool:

@@ -78,7 +78,7 @@ async def test_an_answer_is_reported_until_the_database_takes_it(monkeypatch: py
 
     calls: Any = SimpleNamespace(
         connector=SimpleNamespace(name="mpesa", can_query=lambda _: True, resubmit=lambda _: Resubmit.UNSAFE),
-        mark=lambda _: None,
+        at_point=lambda _: None,
         _networks=SimpleNamespace(routes={}, connectors={}),
         _network_work=SimpleNamespace(apply_answer=apply_answer),
         _clock=clock.now,

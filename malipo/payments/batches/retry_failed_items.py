@@ -12,8 +12,8 @@ from malipo.payments.batches import progress
 from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus
 from malipo.payments.batches.spreadsheet.draft import Again, failed_batch_in
 from malipo.payments.batches.store import batches
-from malipo.payments.retries import Standing
 from malipo.payments.retry_failed_payment import failed_in
+from malipo.payments.retry_standing import Standing
 from malipo.payments.store import corrections, retries
 from malipo.payments.transaction import Status
 

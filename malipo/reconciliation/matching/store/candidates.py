@@ -16,7 +16,7 @@ from malipo.reconciliation.matching.store.told_by_network import (
     is_receipt_told_by_people_sql,
     keys_of,
 )
-from malipo.reconciliation.matching.stronger_claims import stronger_claims_sql
+from malipo.reconciliation.matching.stronger_fits import stronger_fits_sql
 
 _TABLE = """
     CREATE TEMPORARY TABLE candidates (
@@ -89,7 +89,7 @@ _DROP_WEAKER = f"""
     ), claims AS MATERIALIZED (
         SELECT f.*, {_CLAIM} AS claim FROM fitting f
     )
-    DELETE FROM candidates d USING claims weak, claims strong, {stronger_claims_sql()}
+    DELETE FROM candidates d USING claims weak, claims strong, {stronger_fits_sql()}
     WHERE (d.line_id, d.merchant_id, d.transaction_id) = (weak.line_id, weak.merchant_id, weak.transaction_id)
       AND strong.line_id = weak.line_id AND strong.is_exact
       AND (strong.merchant_id, strong.transaction_id) <> (weak.merchant_id, weak.transaction_id)
@@ -141,5 +141,5 @@ async def fill_candidates(
 
 
 async def drop_weaker(tx: Tx) -> None:
-    """Delete the candidates with a weaker claim, by `stronger_claims.py`."""
+    """Delete the candidates with a weaker claim, by `stronger_fits.py`."""
     await tx.execute(_DROP_WEAKER)
