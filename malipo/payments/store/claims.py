@@ -17,7 +17,7 @@ from malipo.restore.store.send_counts import CountedBatch
 
 _MAY_BE_SENT = f"""
     {send_counts.IS_COMPARED} AND NOT {installation.TAKES_NO_PAYMENTS}
-    AND NOT {installation.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
+    AND NOT {installation.is_held_sql("d.channel", "d.type")} AND NOT d.is_asked_first
 """
 _MERCHANT_IS_ACTIVE = "EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active)"
 _MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"

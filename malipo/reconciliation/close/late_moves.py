@@ -44,7 +44,7 @@ async def find_late(connection: Conn, day: date) -> LateMoves:
         now = await balances.find_flows(connection, begin_of(day), end_of(day))
         late = sums_of(late_flows(now, closed.close.routes))
         found = await store.sum_unseen(connection, day) if late else {}
-        is_late = store.is_unseen(day)
+        is_late = store.is_unseen_sql(day)
     if not late:
         return LateMoves(day=day)
     return LateMoves(day=day, is_late=is_late) if found == late else LateMoves(day=day, routes=late)

@@ -101,7 +101,7 @@ async def _differences(tx: Tx, file: StatementFile, other: StatementFile) -> lis
         found.append(Problem(Difference.OPENING, name=other.name, **balances))
     # In a layout without seconds, a file that begins and ends in one minute may be one of several of that minute.
     is_of_a_minute = file.begins_at == file.ends_at
-    are_complete = _is_complete(file) and _is_complete(other) and not is_of_a_minute
+    are_complete = _has_ended(file) and _has_ended(other) and not is_of_a_minute
     if are_complete and file.ends_at == other.ends_at and file.closing != other.closing:
         balances = {"closing": file.closing_words, "other": other.closing_words}
         found.append(Problem(Difference.CLOSING, name=other.name, **balances))
@@ -135,7 +135,7 @@ async def _other_balance(tx: Tx, early: StatementFile, late: StatementFile) -> l
     return [Problem(Difference.BALANCE_AT, late=late.name, early=early.name, **balances)]
 
 
-def _is_complete(file: StatementFile) -> bool:
+def _has_ended(file: StatementFile) -> bool:
     """Whether the file covers all the time that it names. A statement of today names the end of the day as its end."""
     return file.ends_at is not None and file.ends_at <= file.imported_at
 
@@ -143,7 +143,7 @@ def _is_complete(file: StatementFile) -> bool:
 async def _known_until(tx: Tx, file: StatementFile) -> datetime:
     assert file.begins_at is not None
     assert file.ends_at is not None
-    return file.ends_at if _is_complete(file) else await store.find_last_line(tx, file.id) or file.begins_at
+    return file.ends_at if _has_ended(file) else await store.find_last_line(tx, file.id) or file.begins_at
 
 
 async def refuse_stranger(tx: Tx, file: StatementFile, profile: StatementProfile) -> None:

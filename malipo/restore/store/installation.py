@@ -118,7 +118,7 @@ class Hold(NamedTuple):
     reason: str
 
 
-def is_held(channel: str, type_: str) -> str:
+def is_held_sql(channel: str, type_: str) -> str:
     """A condition: whether operators hold this channel and type."""
     return f"EXISTS (SELECT FROM channel_holds h WHERE h.channel = {channel} AND h.type = {type_})"
 

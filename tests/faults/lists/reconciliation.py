@@ -223,7 +223,7 @@ FAULTS = (
     Fault(
         "a line that only one operator brought may be an absent payment's",
         "note_unmatched",
-        'WHERE o.channel = ANY($1) AND {is_in_sure_file("l")}',
+        'WHERE o.channel = ANY($1) AND {is_in_fetched_or_whole_file_sql("l")}',
         "WHERE o.channel = ANY($1)",
         "An invented line hides that the network never paid.",
         ("reconciliation/test_forged_lines.py",),

@@ -234,7 +234,7 @@ FAULTS = (
     Fault(
         "what is held is sent",
         "_MAY_BE_SENT",
-        'AND NOT {installation.is_held("d.channel", "d.type")} AND NOT d.is_asked_first',
+        'AND NOT {installation.is_held_sql("d.channel", "d.type")} AND NOT d.is_asked_first',
         "AND NOT d.is_asked_first",
         "Operators stop the payouts of a network, and they leave.",
         (*_CLAIMS, "journeys/restore/test_restore_hold.py"),
@@ -242,8 +242,8 @@ FAULTS = (
     Fault(
         "what must be queried first after a restore is sent",
         "_MAY_BE_SENT",
-        'AND NOT {installation.is_held("d.channel", "d.type")} AND NOT d.is_asked_first',
-        'AND NOT {installation.is_held("d.channel", "d.type")}',
+        'AND NOT {installation.is_held_sql("d.channel", "d.type")} AND NOT d.is_asked_first',
+        'AND NOT {installation.is_held_sql("d.channel", "d.type")}',
         "A payout from before a restore is paid twice.",
         (*_CLAIMS, "restore/test_release.py", "restore/test_fence.py"),
     ),

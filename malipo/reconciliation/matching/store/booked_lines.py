@@ -16,7 +16,7 @@ from malipo.reconciliation.matching.exception import (
     ExceptionKind,
     FoundException,
 )
-from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of
+from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of_sql
 from malipo.reconciliation.statements.statement_file import FETCHED_BY
 from malipo.reconciliation.statements.store.statements import authors_sql
 
@@ -246,7 +246,7 @@ async def find_suspects(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[st
                l.kind = 'fee' AND EXISTS (
                    SELECT FROM accounts a CROSS JOIN unnest(CASE WHEN a.is_shared THEN $3::text[]
                                                             ELSE ARRAY[a.channel] END) AS c (channel)
-                   CROSS JOIN LATERAL ({keys_of("l.key")}) AS k (key)
+                   CROSS JOIN LATERAL ({keys_of_sql("l.key")}) AS k (key)
                    JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
                    LEFT JOIN corrections r ON r.merchant_id = t.merchant_id AND r.transaction_id = t.id
                    WHERE (a.channel, a.account) = (l.channel, l.account) AND l.key <> ''
@@ -346,7 +346,7 @@ async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts
             SELECT count(*) AS known, count(*) FILTER (WHERE {SIGNED} = l.amount AND l.cents = 0 AND NOT {_HAS_OTHER})
                    AS exact
             FROM unnest(CASE WHEN a.is_shared THEN $3::text[] ELSE ARRAY[a.channel] END) AS c (channel)
-            CROSS JOIN LATERAL ({keys_of("k.key")}) AS n (key)
+            CROSS JOIN LATERAL ({keys_of_sql("k.key")}) AS n (key)
             JOIN transactions t ON t.channel = c.channel AND t.network_key = n.key
         ) p
         WHERE k.file_id IN (SELECT q.file_id FROM matched_files q WHERE NOT q.is_absence_checked)

@@ -14,7 +14,7 @@ from malipo.reconciliation.matching.store.told_by_network import (
     is_key_added_sql,
     is_own_sql,
     is_receipt_told_by_people_sql,
-    keys_of,
+    keys_of_sql,
 )
 from malipo.reconciliation.matching.stronger_fits import stronger_fits_sql
 
@@ -47,7 +47,7 @@ _CANDIDATES = f"""
         SELECT u.id AS line_id, t.merchant_id, t.id AS transaction_id, {SIGNED} = u.amount AND u.cents = 0 AS is_exact,
                false AS by_receipt
         FROM unmatched u CROSS JOIN LATERAL unnest(u.channels) AS c (channel)
-        CROSS JOIN LATERAL ({keys_of("u.key")}) AS k (key)
+        CROSS JOIN LATERAL ({keys_of_sql("u.key")}) AS k (key)
         JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
         WHERE u.key <> '' AND {_MAY_BE_BY_KEY}
         UNION ALL

@@ -162,30 +162,30 @@ _IS_FETCHED = f"""
 
 
 # A file `n` that no operator could have invented alone with a few lines: it was fetched, or is complete.
-IS_SURE = f"""
+IS_FETCHED_OR_WHOLE = f"""
     (n.withdrawn_at IS NULL AND (n.imported_by = '{FETCHED_BY}'
         OR n.problems = '{{}}' AND n.opening IS NOT NULL AND n.closing IS NOT NULL AND n.begins_at IS NOT NULL))
 """
 
 
-def is_in_sure_file(line: str, tells: str = "true") -> str:
+def is_in_fetched_or_whole_file_sql(line: str, tells: str = "true") -> str:
     """A condition: whether such a file has the line, with a copy `k` that fulfils `tells`."""
     return f"""
         CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
             SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-            WHERE k.line_id = {line}.id AND {tells} AND {IS_SURE})
-        ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND {IS_SURE}) END
+            WHERE k.line_id = {line}.id AND {tells} AND {IS_FETCHED_OR_WHOLE})
+        ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND {IS_FETCHED_OR_WHOLE}) END
     """
 
 
-def is_shown(match: str) -> str:
+def is_shown_sql(match: str) -> str:
     """A condition: whether a payment's matched line shows that the payment is in a statement: a complete or fetched
     file tells the fact by which it was matched, or operators answer for it. (One operator could invent a line.)"""
     return f"""
         EXISTS (
             SELECT FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
             WHERE m.line_id = {match}.line_id
-              AND (m.is_counted OR m.how = 'operator' OR {is_in_sure_file("l", TELLS)}))
+              AND (m.is_counted OR m.how = 'operator' OR {is_in_fetched_or_whole_file_sql("l", TELLS)}))
     """
 
 

@@ -18,7 +18,7 @@ from malipo.reconciliation.matching.exception import (
     ReconciliationException,
 )
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
-from malipo.reconciliation.matching.store.evidence import is_shown
+from malipo.reconciliation.matching.store.evidence import is_shown_sql
 from malipo.reconciliation.matching.store.told_by_network import SIGNED
 
 _encode = msgspec.json.Encoder().encode
@@ -137,7 +137,7 @@ async def resolve_obsolete(tx: Tx, *, stated: Sequence[str], now: datetime) -> l
             LEFT JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
             LEFT JOIN corrections c ON c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id
             LEFT JOIN statement_matches s ON e.kind = 'ours_only' AND s.merchant_id = e.merchant_id
-                 AND s.transaction_id = e.transaction_id AND s.role = 'payment' AND {is_shown("s")}
+                 AND s.transaction_id = e.transaction_id AND s.role = 'payment' AND {is_shown_sql("s")}
             CROSS JOIN LATERAL (
                 SELECT CASE WHEN e.kind = 'ours_only'
                        THEN {carrier_of_payment_sql("e.merchant_id", "e.transaction_id")} END AS carrier

@@ -4,14 +4,14 @@ The network has told what stands in a statement that the worker fetched, or in a
 """
 
 from malipo.payments.network_keys import ending_sql
-from malipo.reconciliation.matching.statement_answer_ids import is_of_trusted_line
+from malipo.reconciliation.matching.statement_answer_ids import is_of_trusted_line_sql
 from malipo.reconciliation.statements.statement_file import FETCHED_BY
 
 # The amount of a payment `t`, signed as in a statement: a collection comes in, a payout goes out.
 SIGNED = "CASE t.type WHEN 'COLLECTION' THEN t.amount ELSE -t.amount END"
 
 
-def keys_of(written: str) -> str:
+def keys_of_sql(written: str) -> str:
     """A query for the network key that a line may name: in the same place as `network_keys.key_in` finds it."""
     return f"SELECT {ending_sql(written)}"
 
@@ -55,5 +55,5 @@ def is_receipt_told_by_people_sql(payment: str) -> str:
              WHERE r.outcome = 'completed' AND r.is_approved AND r.provider_reference <> ''), false)
          OR EXISTS (SELECT FROM network_answers a
                     WHERE a.merchant_id = {payment}.merchant_id AND a.transaction_id = {payment}.id
-                      AND a.source = 'statement' AND a.verdict = 'confirmed' AND {is_of_trusted_line("a")}))
+                      AND a.source = 'statement' AND a.verdict = 'confirmed' AND {is_of_trusted_line_sql("a")}))
     """
