@@ -126,7 +126,7 @@ class _ServiceProcesses:
         self._current.append(await self._children.start(self._worker()))
 
     async def _reload(self) -> None:
-        """Others take the place of the children, and `malipo reload` is told how that ended."""
+        """Replace the child processes, and report the result to `malipo reload`."""
         log.info("serve.reloading")
         self._reloads.begin()
         try:
@@ -208,7 +208,7 @@ def _why(output: bytes, errors: bytes) -> str:
 
 
 def stop_seconds_of_worker(settings: Settings) -> float:
-    """It waits for requests that are under way, as long as it was told; only then it may be killed."""
+    """The worker waits this long for requests that are under way. Only then it may be killed."""
     return settings.worker_stop_seconds + _CLOSE_SECONDS
 
 
