@@ -98,7 +98,7 @@ class Spans:
 
     @staticmethod
     def work() -> LazySpan | None:
-        """Whoever shares a commit hands this to it."""
+        """The span of the caller, which a group commit is linked with."""
         return under_way.get()
 
     @staticmethod
