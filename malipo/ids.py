@@ -24,8 +24,6 @@ _DRAWS = 256  # at once
 _SUFFIX_TIME_CHARACTERS = 9  # 45 bits of milliseconds: enough until the year 3084.
 _SUFFIX_RANDOM_CHARACTERS = 7  # 35 bits.
 
-SUFFIX_LENGTH = _SUFFIX_TIME_CHARACTERS + _SUFFIX_RANDOM_CHARACTERS
-
 
 @lru_cache(maxsize=64)  # Many are made in the same millisecond.
 def _base32(number: int, length: int) -> str:

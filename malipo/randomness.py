@@ -13,7 +13,7 @@ class _RandomSource:
 
 
 def draw_from(generator: random.Random) -> None:
-    """Draw from another source. For the simulation only: whoever knows the seed knows every secret that is drawn from
+    """Draw from another source. For the simulation only: who knows the seed knows every secret that is drawn from
     here on."""
     _RandomSource.generator = generator
 

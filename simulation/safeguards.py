@@ -75,7 +75,7 @@ def show_table(runner: Runner, given: argparse.Namespace, so_far: Progress, say:
         so_far.read_again()
         has_false_alarm |= is_noticed and safeguard is _NOTHING
     if has_false_alarm:
-        say("Something was found with all safeguards in: the other rows say nothing until that is mended.")
+        say("Something was found with all safeguards in: the other rows say nothing until that is fixed.")
     return int(has_false_alarm)
 
 

@@ -58,7 +58,7 @@ class Story:
                 way = "REVERSED" if movement.is_reversal else movement.kind.upper()
                 text = f"BOOK       {movement.phone} {way} {movement.amount} ({movement.channel} {movement.reference})"
                 lines.append((movement.at - EPOCH.timestamp(), text))
-        lines += self._statuses(about) + self._moves(about)
+        lines += self._events(about) + self._moves(about)
         lines += _nearest(around, [at for at, _ in lines], max(_MOST_LINES - len(lines), 0))
         lines.sort(key=lambda line: line[0])
         return [f"{at:9.3f}  {text}" for at, text in lines]
@@ -70,7 +70,7 @@ class Story:
         rows = self._database.look().ask(f"SELECT phone, network_key FROM transactions WHERE id IN ({named})")
         return {str(value) for row in rows for value in row}
 
-    def _statuses(self, about: set[str]) -> list[tuple[float, str]]:
+    def _events(self, about: set[str]) -> list[tuple[float, str]]:
         rows = self._database.look().ask(
             """
             SELECT t.id, t.phone, t.network_key, e.event, date_part('epoch', e.created_at)

@@ -110,8 +110,8 @@ class Verification:
 
     async def created(self) -> int:
         async with self._connection.transaction():
-            # Statistics are of before the payments. A plan that reads all of them for each merchant takes half a second,
-            # which is measured too.
+            # Statistics are of before the payments. A plan that reads all of them for each merchant takes half a
+            # second, which is measured too.
             await self._connection.execute("SET LOCAL enable_seqscan = off")
             return int(await self._connection.fetchval(_CREATED, self._last_merchant, self._first_id))
 

@@ -24,7 +24,7 @@ from malipo.db import Database
 from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.reconciliation.imports.import_statement import StatementImport, import_statement
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.settings import Settings
@@ -148,7 +148,7 @@ class _Trial:
     async def _match(self, database: Database) -> None:
         settings = Settings()
         apply_answers = ApplyNetworkAnswers(
-            clock=clock.now, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself
+            clock=clock.now, rules=QueryRules.of(settings), credits_automatically=settings.credit_by_itself
         )
         done = await match_statements(database, apply_answers, approval_amount=10**15, clock=clock.now)
         if done.matched != self._size or done.exceptions.count:

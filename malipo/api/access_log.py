@@ -4,13 +4,12 @@ from starlette.types import Message, Receive, Scope, Send
 
 from malipo import clock, log, tracing
 from malipo.api.errors import answer_to
-from malipo.api.rate_limit_headers import headers_of
 from malipo.http.client_address import HSTS
 from malipo.metrics.process_metrics import Metrics
 from malipo.rate_limit.sliding_window import RateLimitStatus
 
 # Every response gets this header unless its route sets another, as those of the documentation do.
-_NOT_KEPT = (b"cache-control", b"no-store")
+_NO_STORE = (b"cache-control", b"no-store")
 _HSTS = (HSTS[0].encode(), HSTS[1].encode())
 
 
@@ -33,18 +32,19 @@ class LoggedExchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = message["headers"]
-            is_kept = any(name == b"cache-control" for name, _ in headers)
-            headers += [each for each in self.headers_for(message["status"]) if not is_kept or each is not _NOT_KEPT]
+            sets_cache_control = any(name == b"cache-control" for name, _ in headers)
+            more = self.headers_for(message["status"])
+            headers += [each for each in more if not (sets_cache_control and each is _NO_STORE)]
         await self._send(message)
 
     def headers_for(self, status: int) -> list[tuple[bytes, bytes]]:
         """The headers that every response gets beside its route's own. The call marks the request as answered."""
         self._status = status
-        headers = [(b"x-request-id", self.id.encode()), _NOT_KEPT]
+        headers = [(b"x-request-id", self.id.encode()), _NO_STORE]
         if self._is_secure:
             headers.append(_HSTS)
         if self.rate_limit_status is not None:
-            headers += headers_of(self.rate_limit_status)
+            headers += _rate_limit_headers(self.rate_limit_status)
         return headers
 
     async def answer_to(self, error: BaseException, receive: Receive) -> None:
@@ -74,3 +74,12 @@ class LoggedExchange:
             ms=round(seconds * 1000, 1),
             **self.caller,
         )
+
+
+def _rate_limit_headers(status: RateLimitStatus) -> list[tuple[bytes, bytes]]:
+    """The limit, what is left of it, and when it is whole again."""
+    return [
+        (b"ratelimit-limit", b"%d" % status.limit),
+        (b"ratelimit-remaining", b"%d" % status.remaining),
+        (b"ratelimit-reset", b"%d" % status.reset_seconds),
+    ]

@@ -32,7 +32,7 @@ from malipo.merchants.api_keys import COLLECTING, hash_of
 from malipo.merchants.authenticate import AccessRequest, Caller
 from malipo.payments import idempotency
 from malipo.payments.collection_fast_path_request import fast_request_of
-from malipo.payments.initiate import Answer, InitiatedPayment, KeyCheckFailed, PaymentRequest
+from malipo.payments.initiate import InitiatedPayment, InitiateOutcome, NeedsUsualPath, PaymentRequest
 from malipo.payments.transaction import Type
 from malipo.rate_limit.sliding_window import RateClass
 
@@ -157,13 +157,13 @@ class _FastRequest:
     def create(self) -> None:
         self._parts.payments.submit(self._wanted, deadline=self._deadline).add_done_callback(self._created)
 
-    def _created(self, answer: "asyncio.Future[Answer]") -> None:
+    def _created(self, answer: "asyncio.Future[InitiateOutcome]") -> None:
         error = answer.exception()
         outcome = answer.result() if error is None else error
         if isinstance(outcome, InitiatedPayment):
             self._parts.payments.signal(outcome)
             self._answer(outcome)
-        elif isinstance(outcome, KeyCheckFailed | DataError):
+        elif isinstance(outcome, NeedsUsualPath | DataError):
             # Nothing was written. Where requests are counted, this rare one is counted twice.
             self._usual()
         else:

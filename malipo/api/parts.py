@@ -13,7 +13,7 @@ from malipo.app.long_polls import LongPolls
 from malipo.clock import Clock
 from malipo.db.queries import Queries
 from malipo.links.links import Links
-from malipo.merchants.authenticate import Authentication, KnownKeys
+from malipo.merchants.authenticate import AcceptedKeys, Authentication
 from malipo.metrics.process_metrics import Metrics
 from malipo.networks.routing import Networks
 from malipo.payments.batches.batches import Batches
@@ -34,7 +34,7 @@ class ApiParts:
     health: Health
     large_answers: LargeAnswers
     log_reads: LogReads
-    known_keys: KnownKeys
+    known_keys: AcceptedKeys
     queries: Queries  # on the pool of the caller: programs and people have one each
     authenticate: Authentication
     accounts: Accounts
@@ -58,7 +58,7 @@ class ApiParts:
             health=service.health,
             large_answers=LargeAnswers(),
             log_reads=LogReads(service.customer_queries),
-            known_keys=KnownKeys(),
+            known_keys=AcceptedKeys(),
             queries=service.queries,
             authenticate=service.authenticate,
             accounts=service.accounts,

@@ -160,7 +160,7 @@ ACTS: dict[Act, ActRule] = {
     Act.MAKE_PASSWORD_LINK: ActRule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
     Act.RESET_SECOND_FACTOR: ActRule(_NOTHING, Two.NEVER, SensitiveAct.SECOND_FACTOR),
     Act.SET_OPERATOR_PASSWORD: ActRule(_NOTHING, Two.NEVER, SensitiveAct.PASSWORD_LINK),
-    # Whoever gives roles alone could make a second operator, or be the only one.
+    # An operator who gives roles alone could make a second operator, or be the only one.
     Act.GIVE_ROLE: ActRule(_NOTHING, Two.ALWAYS, SensitiveAct.PEOPLE, may_be_alone=True),
     # From where settlements are paid, and how the statements are read that decide about them.
     Act.ADD_PAYER_ACCOUNT: ActRule(_NOTHING, Two.ALWAYS),

@@ -80,7 +80,8 @@ def _where(wanted: BookingFilter, bound: tuple[datetime, str] | None, *, referen
 async def _of_wallets(
     connection: Conn, wanted: BookingFilter, bound: tuple[datetime, str] | None, limit: int
 ) -> list[PastBooking]:
-    """Who booked one is with its proposal; of one that took no second operator, with what was moved alone."""
+    """Bookings of wallets. The proposal of a booking tells who booked it; if it needed no second operator, the amounts
+    that operators moved alone do."""
     where = _where(wanted, bound, reference="bank_reference", booked_at="created_at")
     where.add("b.merchant_id = {}", wanted.merchant_id)
     rows = await connection.fetch(

@@ -1,5 +1,5 @@
-"""Says who looks after a case or an exception, and until when. Whoever comes later says it anew, and the audit log has
-both. It binds nobody: every manager may still decide.
+"""Assigns a case or an exception to an operator, until a day. A later assignment replaces it; the audit log keeps both.
+Any manager may still decide.
 """
 
 from datetime import date, datetime

@@ -14,8 +14,8 @@ from malipo.cli.command_table import add_command
 from malipo.cli.database_url import database_url
 from malipo.cli.serve import warn_of_proxies
 from malipo.db.wait_for_database import is_there
-from malipo.http_server.listen import of_files, of_supervisor
 from malipo.http_server.serve import serve as serve_http
+from malipo.http_server.sockets import of_files, of_supervisor
 from malipo.settings import Settings, demo_settings
 from malipo.settings.environment import require_to_serve
 

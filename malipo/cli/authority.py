@@ -28,9 +28,9 @@ from malipo.operators.roles import Right
 
 
 class Authority(Enum):
-    NOBODY = "reads, or changes nothing of ours: nobody is asked who they are"
-    MACHINE = "whoever may use this machine; in the name of the operator who is logged in, if one is"
-    INSTALLER = "whoever installs, until an operator has a password; from then on an operator who is logged in"
+    NOBODY = "reads, or changes nothing of ours: no log-in required"
+    MACHINE = "anybody who may use this machine; in the name of the operator who is logged in, if one is"
+    INSTALLER = "the person who installs, until an operator has a password; from then on an operator who is logged in"
     OPERATOR = "an operator who is logged in"
     SECOND_OPERATOR = "another operator than the one who proposed it: on the pages, or here with --here"
 

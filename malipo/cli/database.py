@@ -60,7 +60,7 @@ async def _warn_if_closed(database: Database) -> None:
 def write(
     arguments: argparse.Namespace, settings: Settings, act: Callable[[Tx, Actor, datetime], Awaitable[Done]]
 ) -> Done:
-    """Change the database in one commit, in the name of whoever may give this command. `now` is the database's time."""
+    """Change the database in one commit, as the actor who may give this command. `now` is the database's time."""
     return _change(arguments, settings, None, lambda tx, actor, now, _: act(tx, actor, now))
 
 

@@ -26,8 +26,8 @@ from malipo.cli.database_url import database_url
 from malipo.cli.floats.demo_balances import book_opening_floats
 from malipo.cli.serve import DEMO_MERCHANT, migrate_at, stop_seconds_of_worker
 from malipo.db import Database, Tx
-from malipo.http_server.listen import CannotListen
 from malipo.http_server.serve import serve as serve_http
+from malipo.http_server.sockets import CannotListen
 from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants import issue_api_keys, manage_people, onboard
 from malipo.merchants.api_keys import Environment, KeyTerms, Permission, hash_of

@@ -36,16 +36,16 @@ def _hold(arguments: argparse.Namespace, settings: Settings) -> int:
     if not arguments.release and not arguments.reason:
         raise Invalid("--reason says why it is held.")
     types = [_TYPES[arguments.only]] if arguments.only else list(Type)
-    pairs = [(arguments.channel, type_) for type_ in types] if arguments.channel else []
+    routes = [(arguments.channel, type_) for type_ in types] if arguments.channel else []
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> None:
         if arguments.release:
-            await hold.end(tx, pairs, actor=actor, now=now)
+            await hold.end(tx, routes, actor=actor, now=now)
         else:
-            await hold.hold(tx, pairs, arguments.reason.strip(), actor=actor, now=now)
+            await hold.hold(tx, routes, arguments.reason.strip(), actor=actor, now=now)
 
     write(arguments, settings, act)
-    scope = f"{arguments.channel} {arguments.only or 'payments'}" if pairs else "all payments"
+    scope = f"{arguments.channel} {arguments.only or 'payments'}" if routes else "all payments"
     shown = {"scope": scope, "isHeld": not arguments.release}
     words = [f"--channel {arguments.channel}"] * bool(arguments.channel) + [f"--only {arguments.only}"] * bool(
         arguments.only

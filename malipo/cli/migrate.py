@@ -40,7 +40,7 @@ async def _read(database: Database) -> Schema:
 
 
 def _on_database(settings: Settings, act: Callable[[Database], Awaitable[Schema]]) -> Schema:
-    """Whatever its schema is: other commands ask for one that they can serve."""
+    """Run on any schema. Other commands require one that this version can serve."""
     log.configure(level="warning", stream=sys.stderr)
 
     async def work(url: str) -> Schema:

@@ -27,7 +27,7 @@ from malipo.cli.reload import ReloadFile
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.db.wait_for_database import is_there, wait_for_database
-from malipo.http_server.listen import listeners, of_supervisor
+from malipo.http_server.sockets import listeners, of_supervisor
 from malipo.merchants.store import merchants
 from malipo.networks.http.client import HttpClient
 from malipo.networks.routing import connect
@@ -126,7 +126,7 @@ class _ServiceProcesses:
         self._current.append(await self._children.start(self._worker()))
 
     async def _reload(self) -> None:
-        """Others take the place of the children, and `malipo reload` is told how that ended."""
+        """Replace the child processes, and report the result to `malipo reload`."""
         log.info("serve.reloading")
         self._reloads.begin()
         try:
@@ -208,7 +208,7 @@ def _why(output: bytes, errors: bytes) -> str:
 
 
 def stop_seconds_of_worker(settings: Settings) -> float:
-    """It waits for requests that are under way, as long as it was told; only then it may be killed."""
+    """The worker waits this long for requests that are under way. Only then it may be killed."""
     return settings.worker_stop_seconds + _CLOSE_SECONDS
 
 
@@ -224,7 +224,7 @@ async def _warn_of_demo(url: str) -> None:
 
 
 def warn_of_proxies(settings: Settings) -> None:
-    """Where TLS ends there is a proxy. Whether it is there cannot be known before the first request."""
+    """Warn at the start if no proxy is trusted, because a missing setting shows only at the first request."""
     if not settings.trusted_proxies:
         log.warning(
             "proxy.none_trusted",

@@ -25,8 +25,8 @@ def add_commands(commands: Any) -> None:
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> Any:
-        async with database.begin() as tx:
-            return await wallets.get(tx, await onboard.find_merchant(tx, arguments.merchant))
+        async with database.read() as connection:
+            return await wallets.get(connection, await onboard.find_merchant(connection, arguments.merchant))
 
     wallet, updated_at = with_database(settings, act)
     shown = {
@@ -34,7 +34,10 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
         "currency": money.CURRENCY,
         "available": wallet.available,
         "reserved": wallet.in_flight,
+        **({"owed": wallet.owed} if wallet.owed else {}),
         "updatedAt": clock.iso(updated_at),
     }
     sentence = f"{money.display(wallet.available)} available, {money.display(wallet.in_flight)} reserved for payouts."
+    if wallet.owed:
+        sentence += f" {money.display(wallet.owed)} is owed, and cannot be spent."
     return tell(arguments, shown, sentence)

@@ -30,7 +30,7 @@ from malipo.errors import OutcomeUnknown, Refusal, Unavailable
 from malipo.metrics.process_metrics import Metrics
 
 if TYPE_CHECKING:
-    from malipo.tracing.context import Work
+    from malipo.tracing.context import LazySpan
 
 Ask = TypeVar("Ask", contravariant=True)
 Answer = TypeVar("Answer", covariant=True)
@@ -69,7 +69,7 @@ class _Caller(Generic[_Ask, _Answer]):
     answer: asyncio.Future[_Answer]
     deadline: float  # by the event loop's clock
     in_doubt: bool = field(default=False)
-    work: "Work | None" = field(default=None)  # the caller's span, if the request is traced
+    work: "LazySpan | None" = field(default=None)  # the caller's span, if the request is traced
 
     @property
     def has_left(self) -> bool:

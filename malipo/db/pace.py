@@ -13,8 +13,7 @@ from malipo.clock import loop_time
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """A turn begins at least `least_seconds` after the last one began, and at most `most_seconds` if fewer than
-    `enough` callers wait."""
+    """The least time between two turns. With fewer than `enough` callers the time grows, up to `most_seconds`."""
 
     least_seconds: float
     most_seconds: float
@@ -38,3 +37,7 @@ class Pace:
         if not 0 < waiting < self.enough:
             return 0.0
         return min(self.least_seconds * self.enough / waiting, self.most_seconds) - self.least_seconds
+
+
+# Between commits of what a worker got back from networks and receivers.
+ANSWERS_PACE = Pace(least_seconds=0.05, most_seconds=0.15, enough=8)

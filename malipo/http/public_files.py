@@ -1,12 +1,12 @@
-"""Files and pages that are the same for everybody: compressed for who takes it, kept by a fingerprint of their content.
+"""Files and pages that are the same for everybody: compressed if the client accepts it, cached by a fingerprint.
 
-They have no secret and nothing of the reader, so that their length tells nobody anything. What is of one reader is
+They contain no secret and nothing of the reader, so that their length tells nothing. Answers for one reader are
 compressed by other rules: see docs/decisions/0053.
 
 A page names a file with its fingerprint (`site.css?v=…`), so that a browser keeps it for ever and never asks for it
-again. A process of another version may be asked for it, while the service is upgraded: it serves what it has, to be
-kept by nobody. Whoever has the same content already is told so (`If-None-Match`). There is no build step: files are put
-together, fingerprinted and compressed when they are first asked for.
+again. While the service is upgraded, a process of another version may be asked for it: it serves its own content, which
+clients must ask for again each time. A client that has the same content already gets a 304 (`If-None-Match`). There is
+no build step: files are put together, fingerprinted and compressed when they are first asked for.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ def answer(
 
 
 def answer_by_name(request: Request, file: PublicFile, headers: Mapping[str, str]) -> Response:
-    """How long it is kept says the name that it was asked by: with its fingerprint, without, or with another's."""
+    """The name in the request decides how long clients keep it: with its fingerprint, without one, or with another."""
     version = request.query_params.get("v")
     cache_control = _FOR_A_WHILE if version is None else _FOR_EVER if version == file.fingerprint else ASK_FIRST
     return answer(request, file, headers, cache_control=cache_control)

@@ -17,7 +17,7 @@ from malipo.db.standby import Standby
 from malipo.db.wait_for_database import wait_for_database
 from malipo.http_server.app import WebApplication
 from malipo.http_server.graceful_shutdown import Server
-from malipo.http_server.listen import listeners
+from malipo.http_server.sockets import listeners
 from malipo.http_server.uvicorn_config import config_of
 from malipo.monitoring.collector import Collector
 from malipo.process_tuning import raise_file_limit

@@ -16,7 +16,7 @@ from malipo.api import errors, responses
 from malipo.api.metrics import exposition
 from malipo.build import build_id
 from malipo.db.readiness import ReadinessCheck
-from malipo.http_server.listen import listen
+from malipo.http_server.sockets import listen
 from malipo.http_server.uvicorn_config import config_of
 from malipo.metrics.process_metrics import Metrics
 from malipo.settings import Settings

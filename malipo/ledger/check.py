@@ -6,6 +6,7 @@ from malipo import clock
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn
 from malipo.db.key_range import EVERYTHING, KeyRange
+from malipo.db.whole_sets import whole_sets_sql
 from malipo.ledger.accounts import HOUSE
 from malipo.ledger.statement import CATEGORIES, KINDS, TREE
 from malipo.rollups import check as rollup_check
@@ -33,12 +34,7 @@ async def prepare(connection: Conn) -> None:
     """Prepare a connection for reading whole tables: with more memory, all kinds of joins, so that PostgreSQL need not
     sort first, and without a statement timeout.
     """
-    await connection.execute(
-        """
-        SET LOCAL work_mem = '256MB'; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on;
-        SET LOCAL enable_mergejoin = on; SET LOCAL statement_timeout = 0
-        """
-    )
+    await connection.execute(whole_sets_sql("256MB"))
 
 
 async def balances(connection: Conn) -> dict[str, int]:

@@ -107,7 +107,7 @@ class Authenticate:
         return counts
 
 
-class KnownKeys:
+class AcceptedKeys:
     """The ids and merchants of API keys that this process has accepted, by the keys' hashes. They never change."""
 
     def __init__(self) -> None:

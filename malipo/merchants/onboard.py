@@ -5,7 +5,7 @@ from datetime import datetime
 from malipo import ids
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.errors import Code, Invalid, Missing, Refusal
 from malipo.ledger.store import wallets as ledger
 from malipo.merchants.store import merchants, sessions
@@ -33,11 +33,11 @@ async def create_merchant(tx: Tx, name: str, *, actor: Actor, now: datetime) -> 
     return merchant_id
 
 
-async def find_merchant(tx: Tx, id_or_name: str) -> str:
+async def find_merchant(connection: Conn, id_or_name: str) -> str:
     """The id of the merchant an operator means."""
-    if await merchants.exists(tx, id_or_name):
+    if await merchants.exists(connection, id_or_name):
         return id_or_name
-    match await merchants.find_by_name(tx, id_or_name):
+    match await merchants.find_by_name(connection, id_or_name):
         case [merchant_id]:
             return merchant_id
         case []:

@@ -1,6 +1,6 @@
 """Roles of a merchant's people, and what each role may do (its rights). Pure.
 
-Operators of the service have no roles: each may do everything, and large or risky decisions take two of them.
+The roles of operators of the service are others: `operators/roles.py`.
 """
 
 from enum import StrEnum

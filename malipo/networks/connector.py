@@ -80,7 +80,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
     verdict: Verdict
     code: str = ""  # the network's own, or ours for a failure of the connection
-    detail: str = ""  # its words, for people
+    detail: str = ""  # the network's message text
     provider_reference: str | None = None
     failure_code: FailureCode | None = None  # when REFUSED
     failure_detail: FailureDetail | None = None  # when the network says more than that

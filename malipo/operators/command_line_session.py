@@ -4,7 +4,7 @@ import hashlib
 
 
 def command_line_session(secret: str) -> str:
-    """It is a hash: whoever reads the database, or a backup, has no session.
+    """It is a hash: a reader of the database, or of a backup, has no session.
 
     A page takes no such id, because a browser's cookie is signed; and the id in a cookie is no secret of these.
     """

@@ -1,6 +1,5 @@
-"""The types of events. Collections have `payment.…` events, disbursements only `payout.…`, batches `batch.…`, payment
-links `link.…`,
-settlements `settlement.…`. Pure."""
+"""The types of events: `payment.…` of collections, `payout.…` of disbursements, `batch.…`, `link.…`, `settlement.…`.
+Pure."""
 
 from enum import StrEnum
 
@@ -38,13 +37,13 @@ ENDS = frozenset(
         Event.PAYOUT_CANCELLED,
     }
 )
-# The same as a condition in SQL: a list of the other events, so that a small partial index suffices. (Events of
-# batches, links and settlements are in tables of their own.)
-IS_END = "event NOT IN ('payment.pending', 'payment.corrected', 'payment.refunded', 'payout.corrected')"
+# The same as a condition in SQL, for the table of payments' events: all of them but these. (Events of batches, links
+# and settlements are in tables of their own.)
+_OTHERS = [each for each in Event if each.startswith(("payment.", "payout.")) and each not in ENDS]
+IS_END = f"event NOT IN ({', '.join(repr(str(each)) for each in _OTHERS)})"
 
 
-# Those of batches, links and settlements are in the feed only for readers who ask for them by name: who reads payments
-# is told nothing else.
+# A reader gets batch, link and settlement events only if it asks for them.
 OF_BATCHES = frozenset({Event.BATCH_COMPLETED})
 OF_LINKS = frozenset({Event.LINK_PAID, Event.LINK_LATE})
 OF_SETTLEMENTS = frozenset({Event.SETTLEMENT_COMPLETED, Event.SETTLEMENT_RETURNED})

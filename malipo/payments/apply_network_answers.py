@@ -19,11 +19,11 @@ from malipo.db import Tx
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments import correction_moves, status_writer
 from malipo.payments.correction_moves import Correction
-from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, ReceivedAnswer, Rules
+from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, QueryRules, ReceivedAnswer
 from malipo.payments.failure_reasons import detail_of, failure_reason_of
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.status_writer import CorrectedTransaction, StatusChange
-from malipo.payments.store import cases, dispatches, network_answers, network_ids, transactions, unknown_callbacks
+from malipo.payments.store import cases, dispatches, network_answers, transactions, unknown_callbacks
 from malipo.payments.store.dispatches import PaymentRecord
 from malipo.payments.store.network_answers import StoredAnswer
 from malipo.payments.store.unknown_callbacks import UnknownCallback
@@ -39,7 +39,7 @@ class AnswerResult(msgspec.Struct, frozen=True):
     is_merchant_notified: bool = False  # of a correction
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerToApply(msgspec.Struct, frozen=True, kw_only=True):
     """An answer about the payment that the network knows by this key, on one of these channels."""
 
     id: str  # generated before the first try, so that the answer is stored once
@@ -50,12 +50,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApplyNetworkAnswers:
-    def __init__(self, *, clock: Clock, rules: Rules, credits_automatically: bool = True) -> None:
+    def __init__(self, *, clock: Clock, rules: QueryRules, credits_automatically: bool = True) -> None:
         self._clock = clock
         self._rules = rules
         self._credits_automatically = credits_automatically
 
-    async def __call__(self, tx: Tx, reports: Sequence[Report], /, *, again: bool) -> list[AnswerResult | None]:
+    async def __call__(self, tx: Tx, reports: Sequence[AnswerToApply], /, *, again: bool) -> list[AnswerResult | None]:
         """What each answer did; None for a payment that we do not have."""
         now = self._clock()
         found = await dispatches.lock(tx, {(channel, each.key) for each in reports for channel in each.channels})
@@ -80,13 +80,13 @@ class ApplyNetworkAnswers:
         return results
 
 
-def _record_of(report: Report, found: dict[dispatches.NetworkKey, PaymentRecord]) -> PaymentRecord | None:
+def _record_of(report: AnswerToApply, found: dict[dispatches.NetworkKey, PaymentRecord]) -> PaymentRecord | None:
     """The payment that the answer is about; None if there is none, or if there are two."""
     records = [found[channel, report.key] for channel in report.channels if (channel, report.key) in found]
     return records[0] if len(records) == 1 else None
 
 
-def _stored_answer_of(report: Report, transaction: Transaction, now: datetime) -> StoredAnswer:
+def _stored_answer_of(report: AnswerToApply, transaction: Transaction, now: datetime) -> StoredAnswer:
     answer = report.received.answer
     return StoredAnswer(
         id=report.id,
@@ -101,7 +101,7 @@ def _stored_answer_of(report: Report, transaction: Transaction, now: datetime) -
     )
 
 
-def _with_age(report: Report) -> ReceivedAnswer:
+def _with_age(report: AnswerToApply) -> ReceivedAnswer:
     """The answer with how long ago its query was sent, because what was received since then may be newer."""
     if report.asked_at is None:
         return report.received
@@ -109,7 +109,7 @@ def _with_age(report: Report) -> ReceivedAnswer:
     return replace(report.received, age_seconds=age_seconds)
 
 
-def _unknown_callback_of(report: Report, now: datetime) -> UnknownCallback:
+def _unknown_callback_of(report: AnswerToApply, now: datetime) -> UnknownCallback:
     answer = report.received.answer
     return UnknownCallback(
         id=report.id,
@@ -133,7 +133,7 @@ class AnswerEffects:
     def __init__(
         self,
         found: dict[dispatches.NetworkKey, PaymentRecord],
-        rules: Rules,
+        rules: QueryRules,
         now: datetime,
         *,
         credits_automatically: bool,
@@ -229,7 +229,7 @@ class AnswerEffects:
     async def write(self, tx: Tx) -> None:
         await status_writer.write(tx, self._found, self._reached, self._corrected, now=self._now)
         await self._write_dispatches(tx)
-        await network_ids.keep_network_ids(tx, self._network_ids)
+        await transactions.keep_network_ids(tx, self._network_ids)
         for transaction, received, ordinal in self._contradicted:
             await self._audit_contradiction(tx, transaction, received, ordinal)
         for each in self._credited:

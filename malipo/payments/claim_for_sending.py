@@ -28,7 +28,7 @@ class SendClaim(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     connector: str
-    pairs: Sequence[tuple[Channel, Type]]
+    routes: Sequence[tuple[Channel, Type]]
     most: int
     lease_seconds: float
     lapse_seconds: float
@@ -57,19 +57,19 @@ class ClaimForSending:
         return await _claim_and_mark(tx, claim, self._in_turn(claim), self._turn, now=self._clock())
 
     def _in_turn(self, claim: SendClaim) -> Sequence[tuple[Channel, Type]]:
-        """The pairs in the order of this claim. Each pair is first by turns, so that many payments of one pair block no
-        other pair when there are fewer slots than pairs."""
-        if claim.most >= len(claim.pairs):
-            return claim.pairs
-        first = self._turn % len(claim.pairs)
-        return [*claim.pairs[first:], *claim.pairs[:first]]
+        """The routes in the order of this claim. Each route is first by turns, so that many payments of one route block
+        no other route when there are fewer slots than routes."""
+        if claim.most >= len(claim.routes):
+            return claim.routes
+        first = self._turn % len(claim.routes)
+        return [*claim.routes[first:], *claim.routes[:first]]
 
 
 async def _claim_and_mark(
-    tx: Tx, claim: SendClaim, pairs: Sequence[tuple[Channel, Type]], turn: int, *, now: datetime
+    tx: Tx, claim: SendClaim, routes: Sequence[tuple[Channel, Type]], turn: int, *, now: datetime
 ) -> ClaimedPayments:
     """Claim payments to send now. A collection that has waited too long, or a payout that would pay twice, is ended."""
-    claimed = await _find(tx, claim, pairs, turn)
+    claimed = await _find(tx, claim, routes, turn)
     records, withheld = await withhold(tx, claimed, connector=claim.connector, now=now)
     late, in_time = split_lapsed(records, claim.lapse_seconds)
     lapsed = [*withheld, *await end_lapsed(tx, late, now=now)]
@@ -96,28 +96,28 @@ async def _claim_and_mark(
     )
 
 
-async def _find(tx: Tx, claim: SendClaim, pairs: Sequence[tuple[Channel, Type]], turn: int) -> list[PaymentRecord]:
+async def _find(tx: Tx, claim: SendClaim, routes: Sequence[tuple[Channel, Type]], turn: int) -> list[PaymentRecord]:
     # First those that were tried before, and of which the network provably has nothing.
-    records = await claims.claim_unsent(tx, claim.connector, most=claim.most)
+    records = await claims.lock_unsent(tx, claim.connector, most=claim.most)
     free = claim.most - len(records)
-    channels = [channel for channel, type_ in pairs if type_ is Type.DISBURSEMENT]
-    of_batches = await claims.claim_of_batches(tx, channels, most=free) if channels and free > 0 else []
-    most = claim.most - min(len(of_batches), slots_of_batches(free, turn=turn, pairs=len(pairs)))
-    for index, (channel, type_) in enumerate(pairs):
+    channels = [channel for channel, type_ in routes if type_ is Type.DISBURSEMENT]
+    of_batches = await claims.lock_of_batches(tx, channels, most=free) if channels and free > 0 else []
+    most = claim.most - min(len(of_batches), slots_of_batches(free, turn=turn, routes=len(routes)))
+    for index, (channel, type_) in enumerate(routes):
         left = most - len(records)
-        share = -(-left // (len(pairs) - index))  # rounded up
+        share = -(-left // (len(routes) - index))  # rounded up
         if share > 0:
-            records += await claims.claim_new(tx, channel, type_, most=share)
+            records += await claims.lock_new(tx, channel, type_, most=share)
     return records + of_batches[: claim.most - len(records)]
 
 
-def slots_of_batches(free: int, *, turn: int, pairs: int) -> int:
+def slots_of_batches(free: int, *, turn: int, routes: int) -> int:
     """How many of the free slots are for payouts of batches while other payments wait too: a quarter. Pure.
 
     A batch may have thousands of payouts. The turns carry the remainder of the quarter, so that batches get their share
     of few slots too: of a single one, every fourth time. The next turn counts once each pair was the first.
     """
-    rounds = turn // max(pairs, 1)
+    rounds = turn // max(routes, 1)
     return (free + rounds % 4) // 4
 
 

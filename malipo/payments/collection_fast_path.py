@@ -13,7 +13,7 @@ from malipo.clock import Clock
 from malipo.db import Conn
 from malipo.payments import status_writer
 from malipo.payments.fees import fee_of
-from malipo.payments.initiate import Answer, InitiatedPayment, PaymentRequest
+from malipo.payments.initiate import InitiatedPayment, InitiateOutcome, PaymentRequest
 from malipo.payments.known_tariffs import KnownTariffs
 from malipo.payments.transaction import Type
 
@@ -35,7 +35,7 @@ class InitiateByFastPath:
             and self._tariffs.get(draft.merchant_id, draft.type, draft.channel) is not None
         )
 
-    async def __call__(self, connection: Conn, requests: Sequence[PaymentRequest], /) -> list[Answer | None]:
+    async def __call__(self, connection: Conn, requests: Sequence[PaymentRequest], /) -> list[InitiateOutcome | None]:
         wanted = [self._wanted(request) for request in requests]
         written = await status_writer.open_by_fast_path(connection, wanted, now=self._clock())
         return [InitiatedPayment(each.transaction) if each.transaction.id in written else None for each in wanted]

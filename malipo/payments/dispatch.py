@@ -74,7 +74,7 @@ class LatestAnswer(msgspec.Struct, frozen=True):
     source: AnswerSource | None = None  # None: operators, from the network's statement
 
 
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
+class QueryRules(msgspec.Struct, frozen=True, kw_only=True):
     poll_seconds: Sequence[int]
     not_found_seconds: float
     not_indexed_seconds: float = 1800
@@ -82,7 +82,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     follow_up_seconds: Sequence[int] = (600, 3600, 21_600, 86_400, 259_200)
 
     @classmethod
-    def of(cls, settings: Settings) -> "Rules":
+    def of(cls, settings: Settings) -> "QueryRules":
         return cls(**{name: getattr(settings, name) for name in cls.__struct_fields__})
 
 

@@ -40,7 +40,7 @@ def key_in(fields: Fields, key: str | None, *, is_required: bool) -> str | None:
     """The key of a request that moves money. None if there is none, or if it is wrong; `fields` then has the
     mistake."""
     if key is None and is_required:
-        message = f"{HEADER} is required for whatever moves money: your business has decided so."
+        message = f"Your business requires an {HEADER} for every request that moves money."
         fields.wrong(HEADER, "idempotency_key_required", message)
     if key is not None and (problem := problem_with(key)):
         fields.wrong(HEADER, "idempotency_key_invalid", problem)

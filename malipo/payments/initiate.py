@@ -73,10 +73,10 @@ class InitiatedPayment(msgspec.Struct, frozen=True):
     is_replay: bool = False
 
 
-Answer = InitiatedPayment | Refusal | Unavailable
+InitiateOutcome = InitiatedPayment | Refusal | Unavailable
 
 
-class KeyCheckFailed(Refusal):
+class NeedsUsualPath(Refusal):
     """The fast path has written nothing. Its statement checks the API key, so the key may be wrong, or the statement
     could not write this request. The API then checks the key and repeats the request without the fast path. No client
     sees this."""
@@ -90,13 +90,13 @@ class Initiate:
         self._clock = clock
         self._tariffs = tariffs or KnownTariffs()
 
-    async def __call__(self, tx: Tx, requests: Sequence[PaymentRequest], /, *, again: bool) -> list[Answer]:
-        wanted = _claims_of(requests)
+    async def __call__(self, tx: Tx, requests: Sequence[PaymentRequest], /, *, again: bool) -> list[InitiateOutcome]:
+        wanted = _records_of(requests)
         drafts = [request.draft for request in requests if request.draft is not None]
         reservations = await Reservations.lock(tx, drafts)
         # Another process that uses one of these keys waits here until we commit.
         tariff_keys = {(draft.merchant_id, draft.type, draft.channel) for draft in drafts}
-        needed = await initiate_inputs.claim_inputs(
+        needed = await initiate_inputs.lock_inputs(
             tx,
             wanted,
             tariff_keys,
@@ -104,7 +104,7 @@ class Initiate:
         )
         self._tariffs.note(tariff_keys, needed.bands)
         if needed.takes_no_payments:
-            await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, {})
+            await self._keep_records(tx, {key: wanted[key] for key in needed.won}, {})
             return await _refuse_all(tx, requests, again=again)
         rest = {request.idempotency_key for request in requests if request.idempotency_key is not None} - needed.won
         used = await idempotency_keys.find(tx, rest) if rest else {}
@@ -114,7 +114,7 @@ class Initiate:
         sums = await PayoutSums.find(tx, limits, now=self._clock())
         decision = _Decision(dict(needed.wallets), used, needed.bands, written, sums, reservations)
         answers = [decision.on(request) for request in requests]
-        await self._keep_claims(tx, {key: wanted[key] for key in needed.won}, decision.claims)
+        await self._keep_records(tx, {key: wanted[key] for key in needed.won}, decision.records)
         now = self._clock()
         await status_writer.open_all(tx, decision.created, needed.wallets, now=now)
         await sums.save(tx)
@@ -141,38 +141,38 @@ class Initiate:
                 )
 
     @staticmethod
-    async def _keep_claims(
-        tx: Tx, claimed: Mapping[IdempotencyKey, IdempotencyRecord], kept: Mapping[IdempotencyKey, IdempotencyRecord]
+    async def _keep_records(
+        tx: Tx, taken: Mapping[IdempotencyKey, IdempotencyRecord], kept: Mapping[IdempotencyKey, IdempotencyRecord]
     ) -> None:
         """Keep the idempotency keys of created payments only. A later request of the same commit may have used the key
         of a refused one."""
-        dropped = [key for key in claimed if key not in kept]
+        dropped = [key for key in taken if key not in kept]
         if dropped:
             await idempotency_keys.delete(tx, dropped)
-        changed = {key: claim for key, claim in kept.items() if claimed.get(key) != claim}
+        changed = {key: record for key, record in kept.items() if taken.get(key) != record}
         if changed:
             await idempotency_keys.update(tx, changed)
 
 
-async def _refuse_all(tx: Tx, requests: Sequence[PaymentRequest], *, again: bool) -> list[Answer]:
+async def _refuse_all(tx: Tx, requests: Sequence[PaymentRequest], *, again: bool) -> list[InitiateOutcome]:
     """Refuse all requests, because the installation takes no payments now, except those that an earlier try has
     written."""
     closed = (await installation.get(tx)).refusal
     drafts = [request.draft for request in requests if request.draft is not None]
     written = await transactions.find_written(tx, drafts) if again else {}
-    answers: list[Answer] = []
+    answers: list[InitiateOutcome] = []
     for request in requests:
         if request.draft is not None and request.draft.id in written:
             answers.append(InitiatedPayment(written[request.draft.id]))
         elif request.is_key_checked or again:  # `again`: after a doubtful try the request must not be repeated.
             answers.append(closed)
         else:
-            answers.append(KeyCheckFailed())
+            answers.append(NeedsUsualPath())
     return answers
 
 
-def _claims_of(requests: Sequence[PaymentRequest]) -> dict[IdempotencyKey, IdempotencyRecord]:
-    """The idempotency keys of the requests. If two requests have the same key, the first one claims it."""
+def _records_of(requests: Sequence[PaymentRequest]) -> dict[IdempotencyKey, IdempotencyRecord]:
+    """The idempotency keys of the requests. If two requests have the same key, the first one takes it."""
     wanted: dict[IdempotencyKey, IdempotencyRecord] = {}
     for request in requests:
         if request.idempotency_key is not None and request.draft is not None:
@@ -199,9 +199,9 @@ class _Decision:
         self._sums = sums
         self._reservations = reservations
         self.created: list[Transaction] = []
-        self.claims: dict[IdempotencyKey, IdempotencyRecord] = {}
+        self.records: dict[IdempotencyKey, IdempotencyRecord] = {}
 
-    def on(self, request: PaymentRequest) -> Answer:
+    def on(self, request: PaymentRequest) -> InitiateOutcome:
         key = request.idempotency_key
         if not request.is_key_checked:
             return self._only_written(request)
@@ -212,30 +212,30 @@ class _Decision:
             return request.problem
         answer = self._open(request.draft, request.limits)
         if key is not None and isinstance(answer, InitiatedPayment):
-            self.claims[key] = IdempotencyRecord(request.request_hash, request.draft.id)
-            self._used[key] = (self.claims[key], answer.transaction)
+            self.records[key] = IdempotencyRecord(request.request_hash, request.draft.id)
+            self._used[key] = (self.records[key], answer.transaction)
         return answer
 
-    def _only_written(self, request: PaymentRequest) -> Answer:
+    def _only_written(self, request: PaymentRequest) -> InitiateOutcome:
         """The payment that an earlier try of this request has written. A caller whose key is not checked gets nothing
         else."""
         assert request.draft is not None
         assert request.idempotency_key is not None
         _, written = self._used.get(request.idempotency_key, (None, None))
-        return InitiatedPayment(written) if written is not None and written.id == request.draft.id else KeyCheckFailed()
+        return InitiatedPayment(written) if written is not None and written.id == request.draft.id else NeedsUsualPath()
 
     @staticmethod
-    def _replay(request: PaymentRequest, claim: IdempotencyRecord, transaction: Transaction) -> Answer:
+    def _replay(request: PaymentRequest, record: IdempotencyRecord, transaction: Transaction) -> InitiateOutcome:
         refusal: Refusal | Unavailable | None
         if request.draft is not None and request.draft.id == transaction.id:
             return InitiatedPayment(transaction)  # Written by an earlier try whose commit was not confirmed to us.
-        if claim.request_hash == idempotency_keys.ADOPTED and request.draft is not None:
+        if record.request_hash == idempotency_keys.ADOPTED and request.draft is not None:
             refusal = refusal_of_repeat(request.draft, transaction, is_adopted=True)
         else:
-            refusal = refusal_of(request.request_hash, claim.request_hash)
+            refusal = refusal_of(request.request_hash, record.request_hash)
         return refusal or InitiatedPayment(transaction, is_replay=True)
 
-    def _open(self, draft: Transaction, limits: Sequence[Limits]) -> Answer:
+    def _open(self, draft: Transaction, limits: Sequence[Limits]) -> InitiateOutcome:
         if draft.id in self._written:
             return InitiatedPayment(self._written[draft.id])
         if draft.refund_of is not None:

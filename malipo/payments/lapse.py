@@ -23,9 +23,9 @@ async def lapse(
     """End the collections that no worker could send in time, while their connector is down or there is none."""
     records: list[PaymentRecord] = []
     for channel in channels:
-        records += await claims.claim_lapsed(tx, channel, lapse_seconds=lapse_seconds, most=most)
+        records += await claims.lock_lapsed(tx, channel, lapse_seconds=lapse_seconds, most=most)
     if connector is not None:
-        records += await claims.claim_lapsed_unsent(tx, connector, lapse_seconds=lapse_seconds, most=most)
+        records += await claims.lock_lapsed_unsent(tx, connector, lapse_seconds=lapse_seconds, most=most)
     return await end_lapsed(tx, [each.transaction for each in records], now=now)
 
 
@@ -35,7 +35,7 @@ async def fail_unconnected_payouts(
     """End the payouts that no worker has ever claimed, on channels without a connector. Their money goes back."""
     records: list[PaymentRecord] = []
     for channel in channels:
-        records += await claims.claim_unconnected_payouts(tx, channel, lapse_seconds=lapse_seconds, most=most)
+        records += await claims.lock_unconnected_payouts(tx, channel, lapse_seconds=lapse_seconds, most=most)
     return await _end(tx, [each.transaction for each in records], Cause.UNCONNECTED, now=now)
 
 

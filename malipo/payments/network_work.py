@@ -7,19 +7,17 @@ from collections.abc import Sequence
 from malipo import log
 from malipo.clock import Clock
 from malipo.db.group_commit import GroupCommits
-from malipo.db.pace import Pace
+from malipo.db.pace import ANSWERS_PACE
 from malipo.networks.connector import Channel
-from malipo.payments.apply_network_answers import AnswerResult, ApplyNetworkAnswers, Report
+from malipo.payments.apply_network_answers import AnswerResult, AnswerToApply, ApplyNetworkAnswers
 from malipo.payments.claim_for_sending import ClaimedPayments, ClaimForSending, SendClaim
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.payments.lapse import fail_unconnected_payouts, lapse
 from malipo.payments.status_signals import StatusSignals
 from malipo.payments.store import claims
 from malipo.settings import Settings
 
 _MOST_LAPSED = 500
-# Between commits of answers: the longest time by which a network or a customer waits for its answer to be stored.
-_PACE = Pace(least_seconds=0.05, most_seconds=0.15, enough=8)
 
 
 class NetworkWork:
@@ -32,8 +30,11 @@ class NetworkWork:
         self._claim = commits.group("submit", ClaimForSending(clock=clock))
         self._apply_answers = commits.group(
             "settle",
-            ApplyNetworkAnswers(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
-            pace=_PACE,
+            ApplyNetworkAnswers(
+                clock=clock, rules=QueryRules.of(settings), credits_automatically=settings.credit_by_itself
+            ),
+            # The longest time by which a network or a customer waits for its answer to be stored.
+            pace=ANSWERS_PACE,
         )
 
     async def claim_for_sending(self, claim: SendClaim) -> ClaimedPayments:
@@ -47,7 +48,7 @@ class NetworkWork:
         async with self._database.begin() as tx:
             await claims.take_back(tx, claim.id)
 
-    async def apply_answer(self, report: Report) -> AnswerResult | None:
+    async def apply_answer(self, report: AnswerToApply) -> AnswerResult | None:
         result = await self._apply_answers(report)
         if result is not None and result.is_merchant_notified:
             self._signals.wake_fan_out()

@@ -8,7 +8,7 @@ from malipo.db.group_commit import GroupCommits, granted
 from malipo.payments.assign_network_keys import DerivedKeys
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.collection_fast_path import InitiateByFastPath
-from malipo.payments.initiate import Answer, Initiate, InitiatedPayment, PaymentRequest
+from malipo.payments.initiate import Initiate, InitiatedPayment, InitiateOutcome, PaymentRequest
 from malipo.payments.known_tariffs import KnownTariffs
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.refundable import AdoptedRefund
@@ -34,7 +34,7 @@ class Payments:
         """The network key that follows from an idempotency key; None if this process has not read the secret yet."""
         return self._derived_keys.derived(merchant_id, type_, key)
 
-    def submit(self, request: PaymentRequest, *, deadline: float) -> "asyncio.Future[Answer]":
+    def submit(self, request: PaymentRequest, *, deadline: float) -> "asyncio.Future[InitiateOutcome]":
         """Create the payment of a request whose network key is derived, in one try: a reference or key that exists is a
         DataError. The caller signals the payment that it gets as the answer."""
         return self._initiate.submit(request, deadline=deadline)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from malipo.db import Conn
 from malipo.payments.batches.batch import Batch, BatchStatus
 from malipo.payments.batches.store import batches
-from malipo.payments.retries import Standing
+from malipo.payments.retry_standing import Standing
 from malipo.payments.store import corrections, idempotency_keys, retries
 from malipo.payments.transaction import Status, Transaction
 

@@ -101,7 +101,7 @@ async def open_all(tx: Tx, opened: Sequence[Transaction], wallets: Mapping[str, 
     if refunded := [each for each in opened if each.refund_of is not None]:
         await refunds.insert(tx, refunded)
     if opened:
-        await status_writes.open_all(tx, opened, wallets, _postings(opened), _events(opened), now=now)
+        await status_writes.insert_opened(tx, opened, wallets, _postings(opened), _events(opened), now=now)
     if retried := [each for each in opened if each.retry_of is not None]:
         await retries.insert(tx, retried)
 
@@ -118,14 +118,14 @@ class FastPathCollection(NamedTuple):
 async def open_by_fast_path(connection: Conn, wanted: Sequence[FastPathCollection], *, now: datetime) -> set[str]:
     """Write new collections, each with its idempotency key, in a statement that is its own transaction. Returns the ids
     of those that were written; nothing was written of the others."""
-    bases: dict[tuple[str, str], collection_fast_path.FeeBasis] = {}
+    bases: dict[tuple[str, str], collection_fast_path.CreationBasis] = {}
     rows = []
     for new, tariff, key, request_hash in wanted:
         assert new.type is Type.COLLECTION
         assert new.created_by is not None
         basis = bases.get((new.created_by, new.channel))
         if basis is None:
-            basis = collection_fast_path.FeeBasis(
+            basis = collection_fast_path.CreationBasis(
                 number=len(bases),
                 key_id=new.created_by,
                 merchant_id=new.merchant_id,
@@ -196,7 +196,7 @@ async def write(
         return
     latest = {(each.merchant_id, each.id): each for each in reached}
     if latest:
-        await status_writes.advance(tx, [(found[key].status, each) for key, each in latest.items()])
+        await status_writes.update_statuses(tx, [(found[key].status, each) for key, each in latest.items()])
     postings = _postings(reached) + [each.posting for each in corrected]
     events = _events(reached) + [event for each in corrected if (event := each.outbox_event(now))]
     events += await _refunded_events(tx, reached, corrected, now=now)

@@ -24,7 +24,7 @@ from malipo.payments import status_writer
 from malipo.payments.dispatch import Dispatch, NextAction, ReviewReason
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.refunds import refundable
-from malipo.payments.retries import Standing
+from malipo.payments.retry_standing import Standing
 from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches, refunds, retries
 from malipo.payments.store.dispatches import PaymentRecord

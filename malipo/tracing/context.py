@@ -16,7 +16,7 @@ _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 _SERVER_ERROR = 500
 
 
-class Work:
+class LazySpan:
     """A span that is begun when somebody needs it, and not before: until then it may still choose its trace."""
 
     __slots__ = ("_attributes", "_began", "_ended", "_factory", "_kind", "_name", "_parent", "_span")
@@ -63,7 +63,7 @@ class Work:
         self.span.end(self._ended)
 
 
-class RequestWork(Work):
+class RequestSpan(LazySpan):
     """A request. Without a trace of its caller's it is the first span of the trace of the payment that it creates."""
 
     __slots__ = ("_entered",)
@@ -144,4 +144,4 @@ class RequestWork(Work):
         span.end()
 
 
-under_way: ContextVar[Work | None] = ContextVar("work", default=None)
+under_way: ContextVar[LazySpan | None] = ContextVar("work", default=None)

@@ -12,7 +12,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 from opentelemetry.util.types import AttributeValue
 
 from malipo import __version__
-from malipo.tracing.context import RequestWork, Work, under_way
+from malipo.tracing.context import LazySpan, RequestSpan, under_way
 from malipo.tracing.payment_trace import trace_id_of
 from malipo.tracing.span_factory import SpanFactory
 from malipo.tracing.span_ids import SpanIds
@@ -33,26 +33,26 @@ class Spans:
 
     def begin_request(self, request_id: str, traceparent: bytes | None) -> None:
         parent = None if traceparent is None else parent_in(traceparent)
-        under_way.set(RequestWork(self._factory, request_id, parent))
+        under_way.set(RequestSpan(self._factory, request_id, parent))
 
     def enter_payment(self, transaction_id: str) -> None:
         """This request is about to create this payment."""
-        if isinstance(work := under_way.get(), RequestWork):
+        if isinstance(work := under_way.get(), RequestSpan):
             work.enter_payment(transaction_id)
 
     def note_transaction(self, transaction_id: str, *, is_new: bool) -> None:
         """This request is about this transaction, or has just created it."""
-        if isinstance(work := under_way.get(), RequestWork):
+        if isinstance(work := under_way.get(), RequestSpan):
             work.note_transaction(transaction_id, is_new=is_new)
 
     def note_callback(self, transaction_id: str, connector: str, verdict: str) -> None:
-        if isinstance(work := under_way.get(), RequestWork):
+        if isinstance(work := under_way.get(), RequestSpan):
             work.note_callback(transaction_id, connector, verdict)
 
     def end_request(
         self, method: str, route: str, status: int | None, scheme: str, merchant_id: str | None = None
     ) -> None:
-        if isinstance(work := under_way.get(), RequestWork):
+        if isinstance(work := under_way.get(), RequestSpan):
             work.answered(method, route, status, scheme, merchant_id)
 
     # Work of the worker, each in a task of its own
@@ -97,8 +97,8 @@ class Spans:
     # Commits
 
     @staticmethod
-    def work() -> Work | None:
-        """Whoever shares a commit hands this to it."""
+    def work() -> LazySpan | None:
+        """The span of the caller, which a group commit is linked with."""
         return under_way.get()
 
     @staticmethod
@@ -107,7 +107,7 @@ class Spans:
         under_way.set(None)
 
     def commit(
-        self, group: str, shared_by: Iterable[Work | None], *, callers: int, began: int, error: BaseException | None
+        self, group: str, shared_by: Iterable[LazySpan | None], *, callers: int, began: int, error: BaseException | None
     ) -> None:
         """A commit, if one of those who share it is kept: under the first of them, and linked with all, both ways."""
         kept = [each for each in shared_by if each is not None and each.context.trace_flags.sampled]
@@ -147,7 +147,7 @@ class Spans:
         if transaction_id is not None:
             parent = self._factory.first_span_of(transaction_id)
             attributes["malipo.transaction.id"] = transaction_id
-        under_way.set(Work(self._factory, name, SpanKind.CLIENT, parent, **attributes))
+        under_way.set(LazySpan(self._factory, name, SpanKind.CLIENT, parent, **attributes))
 
 
 def parent_in(traceparent: bytes) -> SpanContext | None:

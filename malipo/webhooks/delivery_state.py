@@ -29,7 +29,7 @@ class WebhookMessage:
     event: str
     body: str
     claim_id: str
-    transaction_id: str | None = None  # None: it is a test, or about a batch
+    transaction_id: str | None = None  # None: it is a test, or about a batch, a link or a settlement
 
     @property
     def key(self) -> Key:

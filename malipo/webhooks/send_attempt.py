@@ -9,7 +9,7 @@ from malipo import clock as clocks
 from malipo import ids
 from malipo.clock import Clock
 from malipo.db.group_commit import GroupCommits
-from malipo.db.pace import Pace
+from malipo.db.pace import ANSWERS_PACE
 from malipo.encryption import Encryption
 from malipo.metrics.process_metrics import Metrics
 from malipo.settings import Settings
@@ -20,14 +20,12 @@ from malipo.webhooks.signature import headers_of
 
 # Enough for all concurrent attempts of a worker.
 _MOST_ATTEMPTS = 4096
-# Between commits of attempts. This delays only deliveries of an endpoint that has used all its slots.
-_PACE = Pace(least_seconds=0.05, most_seconds=0.15, enough=8)
 
 
 async def send_attempt(
     message: WebhookMessage, webhook_client: WebhookClient, encryption: Encryption, *, word: str, clock: Clock
 ) -> Attempt:
-    """The result is always an Attempt, never an exception."""
+    """Returns an Attempt also if the request fails. Raises CannotDecrypt if the endpoint's secret cannot be read."""
     at = clock()
     attempt_id = ids.mint("att_", at)
     body = message.body.encode()
@@ -67,7 +65,8 @@ class Attempts:
         self._word = settings.header_word
         self._clock = clock
         act = RecordAttempts(clock=clock, retry_seconds=settings.webhook_retry_seconds)
-        self._record = commits.group("record_attempt", act, most=_MOST_ATTEMPTS, pace=_PACE)
+        # The pace delays only deliveries of an endpoint that has used all its slots.
+        self._record = commits.group("record_attempt", act, most=_MOST_ATTEMPTS, pace=ANSWERS_PACE)
 
     def send(self, message: WebhookMessage) -> Awaitable[Attempt]:
         return send_attempt(message, self._client, self._encryption, word=self._word, clock=self._clock)

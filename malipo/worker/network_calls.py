@@ -13,13 +13,13 @@ from malipo.errors import Unavailable
 from malipo.metrics.process_metrics import Metrics
 from malipo.networks.connector import Answer, Connector, PaymentInstruction, Type, Verdict, cannot_query
 from malipo.networks.routing import Networks
-from malipo.payments.apply_network_answers import Report
+from malipo.payments.apply_network_answers import AnswerToApply
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.network_work import NetworkWork
 from malipo.payments.transaction import Transaction
 from malipo.worker.circuit_breaker import CircuitBreaker
 
-Mark = Callable[[str], None]
+AtPoint = Callable[[str], None]
 
 # Added to the duration of a call: how long after the claim it may begin, and the error of clocks and scheduling.
 START_SECONDS = 15.0
@@ -31,7 +31,7 @@ _KEPT_SECONDS = 1.0
 
 
 class NetworkCalls:
-    """`mark` is called at each named point of a payment's way, so that a test can stop the process there."""
+    """`at_point` is called at each named point of a payment's way, so that a test can stop the process there."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class NetworkCalls:
         clock: Clock,
         *,
         lease_seconds: float | None,
-        mark: Mark,
+        at_point: AtPoint,
     ) -> None:
         self.connector = connector
         self.circuit = circuit
-        self.pairs = networks.carried_by(connector.name)
+        self.routes = networks.carried_by(connector.name)
         self._networks = networks
         self._network_work = network_work
         self._metrics = metrics
@@ -59,7 +59,7 @@ class NetworkCalls:
         self._is_ending = False
         self.may_begin = asyncio.Event()  # a notification came, or there is room for a call again
         self.lease_seconds = lease_seconds or self._call_seconds + START_SECONDS + _MARGIN_SECONDS
-        self.mark = mark
+        self.at_point = at_point
 
     @property
     def free(self) -> int:
@@ -143,7 +143,7 @@ class NetworkCalls:
             log.error("network.alert", route=self.connector.name, transaction=transaction.id, alert=answer.alert)
         can_query = self.connector.can_query(transaction.type)
         waits = may_be_written_later(transaction, source, answer, can_query=can_query) and not self._is_ending
-        report = Report(
+        report = AnswerToApply(
             id=ids.mint("hrg_", self._clock()),
             channels=[transaction.channel],
             key=transaction.network_key,
@@ -160,8 +160,8 @@ class NetworkCalls:
             asked_at=asked_at,
         )
         if waits:
-            await self._until_others_are_written()
-        self.mark("recording")
+            await self._wait_to_write_together()
+        self.at_point("recording")
         while True:
             try:
                 await self._network_work.apply_answer(report)
@@ -171,8 +171,9 @@ class NetworkCalls:
             else:
                 return
 
-    async def _until_others_are_written(self) -> None:
-        """Wait until the kept replies are written. The call has ended, so another one may begin meanwhile."""
+    async def _wait_to_write_together(self) -> None:
+        """Wait for the moment at which all kept replies are written. The call has ended, so another one may begin
+        meanwhile."""
         task = asyncio.current_task()
         assert task is not None
         self._leave(task)

@@ -61,7 +61,7 @@ class NetworkQuerier:
             due = await claims.claim_queries(tx, name, lease_seconds=lease_seconds, most=free)
             if (left := free - len(due)) > 0:
                 due += await asked_first.claim_asked_first(
-                    tx, name, self._calls.pairs, lease_seconds=lease_seconds, most=left
+                    tx, name, self._calls.routes, lease_seconds=lease_seconds, most=left
                 )
             # Follow-ups use the remaining slots, and never all slots.
             free = min(free - len(due), max(self._connector.concurrency // _FOLLOW_UP_SHARE, 1))
@@ -73,8 +73,8 @@ class NetworkQuerier:
 
     async def _query(self, transaction: Transaction) -> None:
         asked_at = loop_time()
-        self._calls.mark("asking")
+        self._calls.at_point("asking")
         answer = await self._calls.call(AnswerSource.QUERY, self._connector.query, transaction)
-        self._calls.mark("told")
+        self._calls.at_point("told")
         await self._calls.report(transaction, AnswerSource.QUERY, answer, asked_at=asked_at)
-        self._calls.mark("noted")
+        self._calls.at_point("noted")

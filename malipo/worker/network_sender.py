@@ -35,7 +35,7 @@ class NetworkSender:
         self._network_work = network_work
         self._settings = settings
         self._clock = clock
-        self._channels = list(dict.fromkeys(channel for channel, _ in calls.pairs))
+        self._channels = list(dict.fromkeys(channel for channel, _ in calls.routes))
 
     def wake(self, topic: str) -> None:
         """Look now, because a notification came."""
@@ -73,22 +73,22 @@ class NetworkSender:
         claim = SendClaim(
             id=ids.mint("clm_", self._clock()),
             connector=self._connector.name,
-            pairs=self._calls.pairs,
+            routes=self._calls.routes,
             most=free,
             lease_seconds=self._calls.lease_seconds,
             lapse_seconds=self._settings.lapse_seconds,
             worker_id=self._detector.worker_id,
         )
-        self._calls.mark("claiming")
+        self._calls.at_point("claiming")
         taken = await self._network_work.claim_for_sending(claim)
         if taken.to_send:
-            self._calls.mark("claimed")
+            self._calls.at_point("claimed")
             if not await self._detector.may_leave(taken.batch, before=before):
                 await self._network_work.take_back(claim)
                 return False
         for transaction in taken.to_send:
             self._calls.spawn(self._send(transaction, age), transaction)
-        return may_be_more(len(taken.to_send) + len(taken.lapsed), free=free, pairs=len(self._calls.pairs))
+        return may_be_more(len(taken.to_send) + len(taken.lapsed), free=free, routes=len(self._calls.routes))
 
     async def _send(self, transaction: Transaction, age: "_Age") -> None:
         if age.seconds() >= min(START_SECONDS, self._calls.lease_seconds / 2):
@@ -96,20 +96,20 @@ class NetworkSender:
             # sent.
             log.warning("worker.claim_too_old", transaction=transaction.id)
             return
-        self._calls.mark("sending")
+        self._calls.at_point("sending")
         answer = await self._calls.call(AnswerSource.SEND, self._connector.send, transaction)
-        self._calls.mark("answered")
+        self._calls.at_point("answered")
         await self._calls.report(transaction, AnswerSource.SEND, answer)
-        self._calls.mark("recorded")
+        self._calls.at_point("recorded")
 
 
-def may_be_more(claimed: int, *, free: int, pairs: int) -> bool:
-    """Whether more payments may be waiting than were claimed. A network that carries no channel has no pairs.
+def may_be_more(claimed: int, *, free: int, routes: int) -> bool:
+    """Whether more payments may be waiting than were claimed. A network that carries no channel has no routes.
 
-    Each pair has its share of the places, and batches have up to a quarter of all. A pair with more waiting payments
+    Each route has its share of the places, and batches have up to a quarter of all. A route with more waiting payments
     has filled its share. So if fewer than half a share were claimed, no more are waiting.
     """
-    share = free // max(pairs, 1)
+    share = free // max(routes, 1)
     return claimed >= max(share // 2, 1)
 
 

@@ -33,7 +33,7 @@ def step_seconds(settings: Settings) -> float:
 async def run_forever(
     loop_name: str,
     step: Step,
-    notifier: asyncio.Event | None = None,
+    wake: asyncio.Event | None = None,
     *,
     seconds: float | None,
     pause_seconds: float = 0.0,
@@ -66,7 +66,7 @@ async def run_forever(
                 if loops.note_blocked(name, str(error)):
                     log.error("worker.blocked", None, step=loop_name, message=str(error), **where)
             if not is_more:
-                await _rest(notifier, look_seconds, until=next_at)
+                await _rest(wake, look_seconds, until=next_at)
     except asyncio.CancelledError:
         task = asyncio.current_task()
         # The loop was told to end. A loop that ends by itself counts as stuck.
@@ -106,17 +106,17 @@ async def _result_of(begun: asyncio.Future[bool]) -> bool:
     return begun.result()
 
 
-async def _rest(notifier: asyncio.Event | None, look_seconds: float, *, until: float) -> None:
+async def _rest(wake: asyncio.Event | None, look_seconds: float, *, until: float) -> None:
     """Rest until a notification comes, or for `look_seconds`, because notifications can be lost; and at least until a
     time."""
-    if notifier is None:
+    if wake is None:
         await asyncio.sleep(look_seconds)
         return
     try:
         async with asyncio.timeout(look_seconds):
-            await notifier.wait()
+            await wake.wait()
     except TimeoutError:
         pass
     if (left := until - loop_time()) > 0:
         await asyncio.sleep(left)
-    notifier.clear()  # The next step may miss work that is notified from here on, which needs another step.
+    wake.clear()  # The next step may miss work that is notified from here on, which needs another step.

@@ -38,7 +38,7 @@ from malipo.worker.ledger_checker import LedgerChecker
 from malipo.worker.link_counter import LinkCounter
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.message_sender import MessageSender
-from malipo.worker.network_calls import Mark, NetworkCalls
+from malipo.worker.network_calls import AtPoint, NetworkCalls
 from malipo.worker.network_querier import NetworkQuerier
 from malipo.worker.network_sender import NetworkSender
 from malipo.worker.poll_loop import LOOK_SECONDS, RARE_LOOK_SECONDS, run_forever, step_seconds
@@ -137,7 +137,7 @@ async def work(
     *,
     finish_seconds: float = 10.0,
     lease_seconds: float | None = None,
-    mark: Mark = _nothing,
+    at_point: AtPoint = _nothing,
     loops: LoopHealth | None = None,
     extra_loops: Sequence[ExtraLoop] = (),
     on_started: Callable[[], None] = lambda: None,
@@ -154,7 +154,7 @@ async def work(
             await _either(stop.wait(), schema.until(is_served=True))
             if stop.is_set():
                 break
-            worker = _Worker(service, lease_seconds=lease_seconds, mark=mark)
+            worker = _Worker(service, lease_seconds=lease_seconds, at_point=at_point)
             tasks = worker.start(database_url, loops=loops or LoopHealth(service.metrics), extra_loops=extra_loops)
             log.info("worker.started", routes=list(service.networks.connectors), version=__version__, build=build_id())
             on_started()
@@ -180,7 +180,7 @@ async def _either(*awaited: Coroutine[Any, Any, object]) -> None:
 class _Worker:
     """The parts of a worker for as long as it serves the schema: what wakes each of them, and the tasks that run."""
 
-    def __init__(self, service: Service, *, lease_seconds: float | None, mark: Mark) -> None:
+    def __init__(self, service: Service, *, lease_seconds: float | None, at_point: AtPoint) -> None:
         settings, clock, metrics, networks = service.settings, service.clock, service.metrics, service.networks
         self._service = service
         self._database = database = service.queries.database
@@ -193,7 +193,7 @@ class _Worker:
             circuit = CircuitBreaker(connector, open_circuits, service.queries, metrics, clock)
             self._circuits.append(circuit)
             calls = partial(NetworkCalls, connector, circuit, networks, service.network_work, metrics, clock)
-            sends, queries = (calls(lease_seconds=lease_seconds, mark=mark) for _ in range(2))
+            sends, queries = (calls(lease_seconds=lease_seconds, at_point=at_point) for _ in range(2))
             self._parts.append(NetworkSender(sends, self._detector, service.network_work, settings, clock))
             self._parts.append(NetworkQuerier(queries, database, settings))
         self._to_count, self._to_complete = asyncio.Event(), asyncio.Event()
@@ -209,7 +209,7 @@ class _Worker:
                 settings,
                 clock,
                 lease_seconds=lease_seconds,
-                mark=mark,
+                at_point=at_point,
                 on_numbered=self._note_numbered,
             )
         )
@@ -305,9 +305,9 @@ def _kinds_of_work(networks: Networks) -> dict[str, tuple[str, frozenset[str]]]:
     are one kind."""
     kinds: dict[str, tuple[str, frozenset[str]]] = {EVENTS_TOPIC: (EVENTS_TOPIC, frozenset())}
     for name in networks.connectors:
-        pairs = networks.carried_by(name)
-        kinds[name] = name, frozenset(route_of(*each) for each in pairs)
-        kinds |= {channel: kinds[name] for channel, _ in pairs}
+        routes = networks.carried_by(name)
+        kinds[name] = name, frozenset(route_of(*each) for each in routes)
+        kinds |= {channel: kinds[name] for channel, _ in routes}
     return kinds
 
 

@@ -20,7 +20,7 @@ from malipo.db import Database
 from malipo.errors import Refusal
 from malipo.networks.routing import Networks
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.reconciliation.imports.fetch_statement import (
     DAYS_TRIED,
     FetchableAccount,
@@ -31,8 +31,8 @@ from malipo.reconciliation.imports.fetch_statement import (
 )
 from malipo.reconciliation.imports.import_statement import ImportResult, StatementImport, import_statement
 from malipo.reconciliation.matching.matching_summary import match_and_note
+from malipo.reconciliation.statements.statement_file import FETCHED_BY
 from malipo.reconciliation.statements.store import statements
-from malipo.reconciliation.statements.store.statements import FETCHED_BY
 from malipo.settings import Settings
 from malipo.words.say import say
 from malipo.worker.loop_health import LoopHealth
@@ -102,7 +102,7 @@ class StatementFetcher:
     async def _match(self) -> None:
         settings, clock = self._settings, self._clock
         apply_answers = ApplyNetworkAnswers(
-            clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself
+            clock=clock, rules=QueryRules.of(settings), credits_automatically=settings.credit_by_itself
         )
         limit = settings.booking_approval_amount
         _, summary = await match_and_note(

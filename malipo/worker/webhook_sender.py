@@ -28,7 +28,7 @@ from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import LOOK_SECONDS, PAUSE_SECONDS, RARE_LOOK_SECONDS, run_forever, step_seconds
 from malipo.worker.webhook_concurrency import LINGER_SECONDS, Slot, WebhookConcurrency
 
-Mark = Callable[[str], None]
+AtPoint = Callable[[str], None]
 
 _MOST_EVENTS = 500
 _MOST_CLAIMED = 256
@@ -42,7 +42,7 @@ _LOOK_SHARE = 0.05
 
 
 class WebhookSender:
-    """`mark` is called at each named point of a delivery's way, so that a test can stop the process there."""
+    """`at_point` is called at each named point of a delivery's way, so that a test can stop the process there."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class WebhookSender:
         clock: Clock,
         *,
         lease_seconds: float | None,
-        mark: Mark,
+        at_point: AtPoint,
         on_numbered: Callable[[Sequence[AnyEvent]], None] = lambda _: None,
     ) -> None:
         self._on_numbered = on_numbered  # called with numbered events, after their commit: links may count them
@@ -64,7 +64,7 @@ class WebhookSender:
         self._metrics = metrics
         self._step_seconds = step_seconds(settings)
         self._clock = clock
-        self._mark = mark
+        self._at_point = at_point
         self._lease_seconds = lease_seconds or settings.webhook_timeout_seconds + _MARGIN_SECONDS
         self._concurrency = WebhookConcurrency(fast=_FAST, slow=_SLOW)
         self._waiting: dict[str, None] = {}  # endpoints for which something is due, in turn
@@ -129,7 +129,7 @@ class WebhookSender:
                     now=now,
                 )
                 counted = await self._detector.count_numbering(tx) if result.event_count else None
-                self._mark("fanning")
+                self._at_point("fanning")
         except BaseException as error:
             for slot in slots:
                 self._concurrency.cancel(slot)
@@ -137,7 +137,7 @@ class WebhookSender:
                 return False
             raise
         if result.claimed:
-            self._mark("claimed")
+            self._at_point("claimed")
         for slot, message in zip(slots, result.claimed, strict=True):
             self._spawn(slot, message)
         if result.waiting:
@@ -162,7 +162,7 @@ class WebhookSender:
                     tx, room, ids.mint("clm_", now), lease_seconds=self._lease_seconds, now=now
                 )
             if messages:
-                self._mark("claimed")
+                self._at_point("claimed")
             for message in messages:
                 self._spawn(slots[message.endpoint.id].pop(), message)
         finally:
@@ -213,7 +213,7 @@ class WebhookSender:
             if attempt is not None:
                 is_success = attempt.is_success
                 await self._record(attempt)
-                self._mark("recorded")
+                self._at_point("recorded")
         finally:
             if tracing.active is not None:
                 tracing.active.end()
@@ -228,9 +228,9 @@ class WebhookSender:
                 message.transaction_id, endpoint_id=message.endpoint.id, event_id=message.event_id, event=message.event
             )
         try:
-            self._mark("sending")
+            self._at_point("sending")
             attempt = await self._attempts.send(message)
-            self._mark("answered")
+            self._at_point("answered")
             log.debug(
                 "webhook.attempted",
                 endpoint=message.endpoint.id,

@@ -18,7 +18,7 @@ from malipo.networks.connector import Channel
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.cases import resolve
 from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.payments.store import cases
 from malipo.reconciliation.close import close_day
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
@@ -70,7 +70,7 @@ class FinanceTeam:
             async with database.begin() as tx:
                 await import_statement(tx, request, actor=ASHA, now=clock.now())
             self.acts["statements imported"] += 1
-        apply_answers = ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(self._settings))
+        apply_answers = ApplyNetworkAnswers(clock=clock.now, rules=QueryRules.of(self._settings))
         await match_statements(database, apply_answers, approval_amount=APPROVAL_AMOUNT, clock=clock.now)
         async with database.begin() as tx:
             waiting = await import_approval.find_open(tx)

@@ -61,12 +61,6 @@ class NetworkAccount:
     def take_back(self, line: NetworkLine, at: datetime) -> None:
         self._add(NetworkLine(at, self.receipt(), -line.cents, "reversal", line.key, line.phone, line.receipt))
 
-    def credit_of_nobody(self, amount: int, at: datetime) -> NetworkLine:
-        """Somebody pays in whom no merchant has asked."""
-        line = NetworkLine(at, self.receipt(), amount * _CENTS, "payment", "", "+255700000001")
-        self._add(line)
-        return line
-
     def transfer(self, change: int, reference: str, at: datetime) -> None:
         self._add(NetworkLine(at, reference, change * _CENTS, "bank"))
 

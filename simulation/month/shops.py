@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 from malipo import clock, ids
 from malipo.db import Database, Tx
 from malipo.networks.connector import Answer, Channel, FailureCode, Resubmit, Verdict
-from malipo.payments.apply_network_answers import ApplyNetworkAnswers, Report
+from malipo.payments.apply_network_answers import AnswerToApply, ApplyNetworkAnswers
 from malipo.payments.assign_network_keys import DerivedKeys
 from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.claim_for_sending import ClaimForSending, SendClaim
-from malipo.payments.dispatch import AnswerSource, ReceivedAnswer, Rules
+from malipo.payments.dispatch import AnswerSource, QueryRules, ReceivedAnswer
 from malipo.payments.initiate import Initiate, InitiatedPayment, PaymentRequest
 from malipo.payments.payment_request import Terms, payment_request_of
 from malipo.payments.store import asked_first
@@ -64,7 +64,7 @@ class Shops:
         self._accounts = accounts
         self._chance = chance
         self._terms = Terms.of(settings)
-        self._rules = Rules.of(settings)
+        self._rules = QueryRules.of(settings)
         self.fates: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.requests = 0
@@ -154,11 +154,11 @@ class Shops:
         found = []
         async with database.begin() as tx:
             for channel, connector in _CONNECTORS.items():
-                pairs = [(channel, type_) for type_ in Type]
-                found += await asked_first.claim_asked_first(tx, connector, pairs, lease_seconds=60, most=_AT_ONCE)
+                routes = [(channel, type_) for type_ in Type]
+                found += await asked_first.claim_asked_first(tx, connector, routes, lease_seconds=60, most=_AT_ONCE)
         return [each.transaction for each in found]
 
-    def _known(self, payment: Transaction) -> Report:
+    def _known(self, payment: Transaction) -> AnswerToApply:
         line = self._accounts[payment.channel].paid.get(payment.network_key)
         verdict, receipt = (Verdict.MISSING, None) if line is None else (Verdict.CONFIRMED, line.receipt)
         return _report(_CONNECTORS[payment.channel], payment, verdict, AnswerSource.QUERY, receipt)
@@ -168,7 +168,7 @@ class Shops:
             SendClaim(
                 id=ids.mint("clm_", clock.now()),
                 connector=connector,
-                pairs=[(channel, type_) for type_ in Type],
+                routes=[(channel, type_) for type_ in Type],
                 most=_AT_ONCE,
                 lease_seconds=60,
                 lapse_seconds=86_400,
@@ -179,12 +179,14 @@ class Shops:
             claimed = await ClaimForSending(clock=clock.now)(tx, wanted, again=False)
         return [payment for each in claimed for payment in each.to_send]
 
-    def _answers(self, connector: str, payment: Transaction, at: datetime) -> list[Report]:
+    def _answers(self, connector: str, payment: Transaction, at: datetime) -> list[AnswerToApply]:
         """What the network does, and what it says."""
         account, fate = self._accounts[payment.channel], self._fate(payment)
         self.fates[fate] += 1
 
-        def said(verdict: Verdict, receipt: str | None = None, source: AnswerSource = AnswerSource.SEND) -> Report:
+        def said(
+            verdict: Verdict, receipt: str | None = None, source: AnswerSource = AnswerSource.SEND
+        ) -> AnswerToApply:
             return _report(connector, payment, verdict, source, receipt)
 
         match fate:
@@ -217,7 +219,7 @@ class Shops:
         names = [each for each in FATES if each != "cancelled"]
         return self._chance.choices(names, [FATES[each] for each in names])[0]
 
-    async def _report(self, database: Database, reports: Sequence[Report]) -> None:
+    async def _report(self, database: Database, reports: Sequence[AnswerToApply]) -> None:
         apply_answers = ApplyNetworkAnswers(clock=clock.now, rules=self._rules)
         for start in range(0, len(reports), _AT_ONCE):
             async with database.begin() as tx:
@@ -226,10 +228,10 @@ class Shops:
 
 def _report(
     connector: str, payment: Transaction, verdict: Verdict, source: AnswerSource, receipt: str | None
-) -> Report:
+) -> AnswerToApply:
     failure = FailureCode.DECLINED if verdict is Verdict.REFUSED else None
     answer = Answer(verdict=verdict, provider_reference=receipt, failure_code=failure)
-    return Report(
+    return AnswerToApply(
         id=ids.mint("hrg_", clock.now()),
         channels=[payment.channel],
         key=payment.network_key,

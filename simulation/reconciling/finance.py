@@ -17,7 +17,7 @@ from malipo.db import Database, Tx
 from malipo.errors import Conflict, Impossible, Refusal
 from malipo.networks.connector import Channel
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.reconciliation.imports.import_statement import ImportResult, StatementImport, import_statement
 from malipo.reconciliation.imports.refuse_conflicting_file import AgainstAnother, NothingKnown
 from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements
@@ -223,7 +223,7 @@ class Finance:
         )
 
     async def match(self, database: Database) -> None:
-        apply_answers = ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(self._world.settings))
+        apply_answers = ApplyNetworkAnswers(clock=clock.now, rules=QueryRules.of(self._world.settings))
         await match_statements(database, apply_answers, approval_amount=_APPROVAL_AMOUNT, clock=clock.now)
         async with database.begin() as tx:
             for each in await import_approval.find_open(tx):

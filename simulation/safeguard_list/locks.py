@@ -33,7 +33,7 @@ SAFEGUARDS = (
     Safeguard(
         "claim-locked",
         "Two workers do not claim the same payment.",
-        (InFunction(claims.claim_new, "FOR UPDATE OF d, t SKIP LOCKED", ""),),
+        (InFunction(claims.lock_new, "FOR UPDATE OF d, t SKIP LOCKED", ""),),
     ),
     Safeguard(
         "cancel-locked",

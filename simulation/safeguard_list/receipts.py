@@ -33,7 +33,7 @@ SAFEGUARDS = (
         "Each event of an adopted payout, and so each leaf, has the network's receipt.",
         (InFunction(adopt_payment._lend, "provider_reference=receipt, ", ""),),
         note="hardly simulated: operators must adopt a payout that the wallet cannot pay; seeds of 25 payments "
-        "have found it before it was mended",
+        "have found it before it was fixed",
     ),
     Safeguard(
         "appended-in-turn",

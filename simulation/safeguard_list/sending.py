@@ -40,7 +40,7 @@ SAFEGUARDS = (
     Safeguard(
         "queried-before-resent",
         "What a worker had claimed when it died is not sent again without a query.",
-        (InFunction(claims.claim_unsent, "d.next_action = 'send'", "d.next_action IN ('send', 'sending')"),),
+        (InFunction(claims.lock_unsent, "d.next_action = 'send'", "d.next_action IN ('send', 'sending')"),),
         note="covered by the networks: a second request has the same key, and they refuse it; Tigo Pesa pays it "
         "again in half of its runs, which these seeds do not meet",
     ),

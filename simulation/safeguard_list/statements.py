@@ -45,7 +45,7 @@ SAFEGUARDS = (
             ),
             InFunction(
                 refuse_conflicting_file.refuse_content_of_another,
-                "is_fetched = file.imported_by == FETCHED_BY",
+                "only_by = FETCHED_BY if file.is_fetched else None",
                 "return None",
             ),
         ),

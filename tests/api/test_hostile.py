@@ -217,7 +217,7 @@ async def test_two_requests_on_one_line_get_two_answers_in_order(running: Runnin
     assert re.findall(rb"HTTP/1.1 (\d+)", received) == [b"200", b"404"]
 
 
-# Found by this file, not yet mended
+# Found by this file, not yet fixed
 
 
 async def test_no_depth_of_nesting_is_a_fault_of_ours(running: Running, merchant: Merchant) -> None:

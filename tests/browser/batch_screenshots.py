@@ -1,4 +1,4 @@
-"""The pictures of docs/batches.md: salaries that are mended, and a batch that is approved on a phone. Run by scripts/screenshots.
+"""The pictures of docs/batches.md: salaries that are fixed, and a batch that is approved on a phone. Run by scripts/screenshots.
 
 With a folder as its argument it takes every page of batches, wide and narrow, light and dark, in both languages.
 """
@@ -70,7 +70,7 @@ async def _submitted(page: Page, folder: Path | None, draft: str) -> str:
     for where, what in _MENDED.items():
         await page.locator(where).fill(what)
     await page.locator("#channel-133").select_option("MPESA")
-    await page.locator(".mending .button.primary").click()
+    await page.locator(".fixing .button.primary").click()
     await page.wait_for_url(draft)
     await _look(page, folder, "repaired", f"{draft}?show=repaired")
     await page.locator("#field-batchName").fill("Salaries November")

@@ -14,7 +14,7 @@ from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel
 from malipo.operators import store
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.reconciliation.imports.import_statement import StatementImport, import_statement
 from malipo.reconciliation.matching.match_statements import match_statements
 from malipo.settings import Settings
@@ -79,7 +79,7 @@ async def at_work(database: Database, database_url: str, folder: Path) -> AsyncI
             await _import(database, path, channel)
     await match_statements(
         database,
-        ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(Settings())),
+        ApplyNetworkAnswers(clock=clock.now, rules=QueryRules.of(Settings())),
         approval_amount=1_000_000,
         clock=clock.now,
     )

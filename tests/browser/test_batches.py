@@ -1,4 +1,4 @@
-"""Payday: the office sends a spreadsheet with mistakes, mends it and submits it; the owner approves it on a telephone."""
+"""Payday: the office sends a spreadsheet with mistakes, fixes it and submits it; the owner approves it on a telephone."""
 
 import csv
 import re
@@ -21,7 +21,7 @@ sw = Translator(Language.KISWAHILI)
 
 
 @pytest.mark.slow
-async def test_three_hundred_salaries_with_five_mistakes_are_mended_approved_on_a_phone_and_paid(
+async def test_three_hundred_salaries_with_five_mistakes_are_fixed_approved_on_a_phone_and_paid(
     demo: dict[str, Any], windows: Windows, tmp_path: Path
 ) -> None:
     async with windows.open() as owner:
@@ -33,7 +33,7 @@ async def test_three_hundred_salaries_with_five_mistakes_are_mended_approved_on_
         await expect(office.locator("html")).to_have_attribute("lang", "sw")
 
         await send_file(office, write_salaries(tmp_path / "mishahara.xlsx", COUNT))
-        await _mend(office)
+        await _fix(office)
         await _submit(office)
         batch = office.url.rpartition("/")[2]
         await until_live(office)
@@ -47,9 +47,9 @@ async def test_three_hundred_salaries_with_five_mistakes_are_mended_approved_on_
         await _check_results(office)
 
 
-async def _mend(page: Page) -> None:
+async def _fix(page: Page) -> None:
     """Five lines, each with what is wrong beside it; the file is not sent again."""
-    await expect(page.locator(".mend")).to_have_count(5)
+    await expect(page.locator(".fix")).to_have_count(5)
     await expect(page.locator("#row-200")).to_contain_text("7.54E+08")
     assert await english_in(page) == []
     await page.locator("#phone-12").fill("0621 990 012")
@@ -58,7 +58,7 @@ async def _mend(page: Page) -> None:
     await page.locator("#phone-200").fill("0754 990 020")
     await page.locator("#amount-258").fill("5257")
     await page.get_by_role("button", name=sw("Save")).click()
-    await expect(page.locator(".mend")).to_have_count(0)
+    await expect(page.locator(".fix")).to_have_count(0)
 
 
 async def _submit(page: Page) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from malipo.http_server.listen import CannotListen, listeners
+from malipo.http_server.sockets import CannotListen, listeners
 from malipo.settings import Settings
 from tests.cli.database_roles import url_of_role
 from tests.cli.test_child_processes import child, is_alive, logged, until

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import asyncpg
 import pytest
 
 from tests.journeys.operator_commands import Said, malipo
@@ -92,3 +93,16 @@ async def test_a_settlement_that_the_wallet_cannot_bear_is_not_even_proposed(ter
     refused = await terminal("wallet", "settle", "Duka", LARGE, "--reference", "NMB-1", by="asha")
     assert (refused.code, refused.err) == (2, "malipo: The wallet holds only TZS 0.\n")
     assert json.loads((await terminal("wallet", "pending", "--json")).out) == []
+
+
+async def test_what_a_merchant_owes_is_shown_beside_its_balance(terminal: Terminal, database_url: str) -> None:
+    await terminal.told("wallet", "top-up", "Duka", "5000", "--reference", "NMB-1", by="juma")
+    assert (await terminal("wallet", "show", "Duka")).out == "TZS 5,000 available, TZS 0 reserved for payouts.\n"
+    assert "owed" not in await terminal.told("wallet", "show", "Duka")
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("UPDATE wallets SET owed = 2000")
+    await connection.close()
+    assert (await terminal("wallet", "show", "Duka")).out == (
+        "TZS 5,000 available, TZS 0 reserved for payouts. TZS 2,000 is owed, and cannot be spent.\n"
+    )
+    assert (await terminal.told("wallet", "show", "Duka"))["owed"] == 2000

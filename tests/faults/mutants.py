@@ -44,7 +44,7 @@ TESTS = {
     "malipo/payments/failure_reasons.py": ("payments/test_failure_details.py",),
     "malipo/payments/network_answer": ("payments/network_answer",),
     "malipo/payments/dispatch.py": ("payments/network_answer",),
-    "malipo/payments/batches/spreadsheet/cell_values.py": ("payments/batches/spreadsheet",),
+    "malipo/payments/batches/spreadsheet/repaired_cells.py": ("payments/batches/spreadsheet",),
     "malipo/ledger/accounts.py": ("ledger/test_accounts.py", "payments/test_correction_moves.py"),
     "malipo/reconciliation/exceptions/action_moves.py": ("reconciliation/test_action_moves.py",),
     "malipo/reconciliation/matching/transfer_pairs.py": ("reconciliation/test_book_lines.py",),

@@ -24,7 +24,7 @@ async def _live(point: str, number: int, fate: signal.Signals, lease_seconds: fl
     assert settings.database_url is not None
     left = number
 
-    def mark(reached: str) -> None:
+    def at_point(reached: str) -> None:
         nonlocal left
         if reached == point:
             left -= 1
@@ -33,7 +33,7 @@ async def _live(point: str, number: int, fate: signal.Signals, lease_seconds: fl
 
     async with Database.opened(settings.database_url, size=settings.database_pool) as database:
         service = assemble(settings, database)
-        await work(service, settings.database_url, asyncio.Event(), lease_seconds=lease_seconds, mark=mark)
+        await work(service, settings.database_url, asyncio.Event(), lease_seconds=lease_seconds, at_point=at_point)
 
 
 if __name__ == "__main__":

@@ -149,14 +149,16 @@ class Elsewhere:
 
 @asynccontextmanager
 async def a_worker(
-    full_stack: Home, *, lease_seconds: float | None = None, mark: Callable[[str], None] = lambda _: None
+    full_stack: Home, *, lease_seconds: float | None = None, at_point: Callable[[str], None] = lambda _: None
 ) -> AsyncIterator[Service]:
     """A worker in this process, with a database pool of its own."""
     stop = asyncio.Event()
     async with Database.opened(full_stack.database_url, size=10, connect_seconds=PATIENCE_SECONDS) as database:
         service = assemble(full_stack.settings, database)
         running = asyncio.ensure_future(
-            work(service, full_stack.database_url, stop, finish_seconds=2, lease_seconds=lease_seconds, mark=mark)
+            work(
+                service, full_stack.database_url, stop, finish_seconds=2, lease_seconds=lease_seconds, at_point=at_point
+            )
         )
         try:
             yield service

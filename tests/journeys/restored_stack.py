@@ -107,6 +107,18 @@ async def until_looked(full_stack: FullStack, workers: int = 1) -> None:
     await until(is_seen, what="a look at the database")
 
 
+async def until_looked_again(full_stack: FullStack, times: int = 3) -> None:
+    """The one worker has looked at the database so many times from now on, as it does before it sends anything."""
+    seen: set[Any] = set()
+
+    async def has_looked() -> bool:
+        async with full_stack.database.read() as connection:
+            seen.add(await connection.fetchval("SELECT max(seen_at) FROM worker_send_counts"))
+        return len(seen) > times  # the first one was before
+
+    await until(has_looked, what=f"{times} looks at the database")
+
+
 async def operate(full_stack: FullStack, operator: str | None, *arguments: str) -> Said:
     settings: dict[str, Any] = {"database_url": full_stack.database_url, "unsettled_seconds": 5}
     return await malipo(*arguments, **settings, **({"operator": operator} if operator else {}))

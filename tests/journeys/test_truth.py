@@ -1,6 +1,6 @@
 """Answers of networks that were once misread, over real HTTP: nobody who has paid is told FAILED without being put right.
 
-Each story was seen to go wrong from the outside before it was mended.
+Each story was seen to go wrong from the outside before it was fixed.
 """
 
 import asyncio

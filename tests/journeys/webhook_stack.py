@@ -123,7 +123,7 @@ class WebhookStack:
         self,
         *,
         lease_seconds: float | None = None,
-        mark: Callable[[str], None] = lambda _: None,
+        at_point: Callable[[str], None] = lambda _: None,
         webhook_client: WebhookClient | None = None,
         **settings: Any,
     ) -> AsyncIterator[Service]:
@@ -137,7 +137,7 @@ class WebhookStack:
                 webhook_client=webhook_client,
             )
             running = asyncio.ensure_future(
-                work(service, self.database_url, stop, finish_seconds=0, lease_seconds=lease_seconds, mark=mark)
+                work(service, self.database_url, stop, finish_seconds=0, lease_seconds=lease_seconds, at_point=at_point)
             )
             try:
                 yield service

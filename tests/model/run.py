@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from malipo.ledger.accounts import Account, Move
 from malipo.networks.connector import Answer, Channel, FailureCode, Resubmit, Verdict
 from malipo.payments import correction_moves as corrections
-from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReceivedAnswer, Rules
+from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, QueryRules, ReceivedAnswer
 from malipo.payments.network_answer.decide import decide as decide_by_rules
 from malipo.payments.network_answer.failure import follow_up
 from malipo.payments.status_effects import posting_of
@@ -25,7 +25,7 @@ from tests.model.queue_row import Row
 from tests.model.scenario import DAY, HOUR, Fault, Kind, Scenario
 from tests.model.trace import Asked, MerchantNotice, Sent, Trace, Way, Word
 
-RULES = Rules(poll_seconds=(15, 30, 60, 120, 300, 900, 3600), not_found_seconds=300)
+RULES = QueryRules(poll_seconds=(15, 30, 60, 120, 300, 900, 3600), not_found_seconds=300)
 LAPSE_SECONDS = 600.0
 MOST_SENDINGS = 20  # whoever sends more often is not waited for
 _BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -39,7 +39,7 @@ class Decide(Protocol):
         transaction: Transaction,
         dispatch: Dispatch | None,
         received: ReceivedAnswer,
-        rules: Rules,
+        rules: QueryRules,
         *,
         last: Any = None,
     ) -> Decision: ...

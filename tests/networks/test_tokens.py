@@ -66,7 +66,7 @@ REFUSED_AGAIN: dict[Entry, Outcome] = {
     AZAM: FAIL_CFG,
 }
 
-# Our credentials are refused: only an operator can mend that.
+# Our credentials are refused: only an operator can fix that.
 REFUSED_CREDENTIALS: dict[Entry, list[Reply]] = {
     MPESA: [
         said("400 Bad Request", output_ResponseCode="INS-989", output_ResponseDesc="Session Creation Failed"),

@@ -8,7 +8,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.payments.cases import resolve
 from malipo.payments.cases.resolution import OperatorFinding, ResolutionResult, ResolvedOutcome
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.payments.transaction import Transaction
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, Merchant
@@ -16,7 +16,7 @@ from tests.payments.payment_steps import PaymentSteps
 
 ASHA, JUMA = (Actor(f"operator {name}", "till") for name in ("asha", "juma"))
 EVIDENCE = "Receipt QK12AB on the network's statement"
-RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300)
+RULES = QueryRules(poll_seconds=(10, 60, 300), not_found_seconds=300)
 OUTCOMES = {"paid": ResolvedOutcome.COMPLETED, "not-paid": ResolvedOutcome.FAILED}
 
 

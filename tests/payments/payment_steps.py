@@ -14,7 +14,7 @@ from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.networks.connector import Answer, Channel, Resubmit, Verdict
-from malipo.payments.apply_network_answers import AnswerResult, Report
+from malipo.payments.apply_network_answers import AnswerResult, AnswerToApply
 from malipo.payments.cancel import Cancellation
 from malipo.payments.claim_for_sending import ClaimedPayments, SendClaim
 from malipo.payments.correction_moves import Correction
@@ -33,7 +33,7 @@ def a_claim(**changes: Any) -> SendClaim:
     whole: dict[str, Any] = {
         "id": ids.mint("clm_", clock.now()),
         "connector": ROUTE,
-        "pairs": PAIRS,
+        "routes": PAIRS,
         "most": 1000,
         "lease_seconds": 60,
         "lapse_seconds": 600,
@@ -41,11 +41,13 @@ def a_claim(**changes: Any) -> SendClaim:
     return SendClaim(**whole | changes)
 
 
-def a_report(transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, **how: Any) -> Report:
+def a_report(
+    transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, **how: Any
+) -> AnswerToApply:
     trust = {name: how.pop(name) for name in ("is_trusted", "is_listed", "cannot_query") if name in how}
     resubmit = how.pop("resubmit", Resubmit.DUPLICATES_REFUSED)
     answer = Answer(verdict=verdict, **how)
-    return Report(
+    return AnswerToApply(
         id=ids.mint("hrg_", clock.now()),
         channels=[transaction.channel],
         key=transaction.network_key,

@@ -124,11 +124,11 @@ async def test_places_that_one_type_does_not_need_are_the_others(steps: PaymentS
 def test_batches_get_a_quarter_of_the_free_slots_also_where_there_are_few(
     free: int, of_batches_in_four_turns: list[int]
 ) -> None:
-    assert [slots_of_batches(free, turn=turn, pairs=1) for turn in range(4)] == of_batches_in_four_turns
-    # Each of two pairs is the first once before the remainder grows.
-    twice = [slots_of_batches(free, turn=turn, pairs=2) for turn in range(8)]
+    assert [slots_of_batches(free, turn=turn, routes=1) for turn in range(4)] == of_batches_in_four_turns
+    # Each of two routes is the first once before the remainder grows.
+    twice = [slots_of_batches(free, turn=turn, routes=2) for turn in range(8)]
     assert twice == [each for each in of_batches_in_four_turns for _ in range(2)]
-    assert slots_of_batches(4, turn=3, pairs=0) == 1, "a worker without pairs"
+    assert slots_of_batches(4, turn=3, routes=0) == 1, "a worker without routes"
 
 
 async def test_the_oldest_go_first_and_no_more_than_there_are_places_for(steps: PaymentSteps) -> None:
@@ -139,9 +139,9 @@ async def test_the_oldest_go_first_and_no_more_than_there_are_places_for(steps: 
 
 async def test_a_worker_takes_only_what_its_network_carries(steps: PaymentSteps) -> None:
     collection, payout = await steps.open(Type.COLLECTION), await steps.open(Type.DISBURSEMENT)
-    assert (await steps.claim(pairs=[(Channel.HALOPESA, Type.COLLECTION)])).to_send == []
-    assert of((await steps.claim(pairs=PAIRS[1:])).to_send) == [payout.id]
-    assert of((await steps.claim(pairs=PAIRS[:1])).to_send) == [collection.id]
+    assert (await steps.claim(routes=[(Channel.HALOPESA, Type.COLLECTION)])).to_send == []
+    assert of((await steps.claim(routes=PAIRS[1:])).to_send) == [payout.id]
+    assert of((await steps.claim(routes=PAIRS[:1])).to_send) == [collection.id]
 
 
 async def test_the_payouts_of_a_merchant_who_was_stopped_are_held_until_it_may_go_on(
@@ -210,8 +210,8 @@ async def test_a_network_that_is_given_nothing_new_still_sends_what_it_had_begun
     await steps.make_due(begun)
     await steps.open(Type.DISBURSEMENT)
 
-    assert of((await steps.claim(pairs=())).to_send) == [begun.id], "its routes are other networks' now"
-    assert of((await steps.claim(pairs=())).to_send) == []
+    assert of((await steps.claim(routes=())).to_send) == [begun.id], "its routes are other networks' now"
+    assert of((await steps.claim(routes=())).to_send) == []
 
 
 async def test_until_the_lease_ends_a_payment_is_its_workers_alone_and_then_it_is_queried_and_not_sent(

@@ -24,7 +24,7 @@ async def test_a_wallet_that_was_waited_for_is_as_the_other_left_it(database: Da
                 " WHERE merchant_id = $1",
                 merchant.id,
             )
-            finding = asyncio.create_task(initiate_inputs.claim_inputs(tx, wanted, [], [merchant.id]))
+            finding = asyncio.create_task(initiate_inputs.lock_inputs(tx, wanted, [], [merchant.id]))
             await asyncio.sleep(0.1)
             assert not finding.done()
         found = await finding
@@ -38,9 +38,9 @@ async def test_whoever_waits_for_a_key_holds_no_wallet(database: Database) -> No
     key = (merchant.id, Type.DISBURSEMENT, "order-1")
     async with database.begin() as tx:
         async with database.begin() as other:
-            first = await initiate_inputs.claim_inputs(other, {key: IdempotencyRecord(b"one", "txn_1")}, [], [])
+            first = await initiate_inputs.lock_inputs(other, {key: IdempotencyRecord(b"one", "txn_1")}, [], [])
             finding = asyncio.create_task(
-                initiate_inputs.claim_inputs(tx, {key: IdempotencyRecord(b"one", "txn_2")}, [], [merchant.id])
+                initiate_inputs.lock_inputs(tx, {key: IdempotencyRecord(b"one", "txn_2")}, [], [merchant.id])
             )
             await asyncio.sleep(0.1)
             assert not finding.done()

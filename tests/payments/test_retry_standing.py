@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.payments.retries import RetriedPayout, Standing, worst
+from malipo.payments.retry_standing import RetriedPayout, Standing, worst
 from malipo.payments.transaction import Status
 
 FAILED, IN_DOUBT, PAID = Standing.FAILED, Standing.IN_DOUBT, Standing.PAID

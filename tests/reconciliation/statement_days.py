@@ -17,7 +17,7 @@ from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.check import transactions as payments_check
-from malipo.payments.dispatch import AnswerSource, Rules
+from malipo.payments.dispatch import AnswerSource, QueryRules
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.imports.import_statement import ImportResult, StatementImport, import_statement
 from malipo.reconciliation.matching.exception import ReconciliationException
@@ -147,7 +147,7 @@ class Statements:
             )
 
     def apply_answers(self) -> ApplyNetworkAnswers:
-        return ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(self.steps.service.settings))
+        return ApplyNetworkAnswers(clock=clock.now, rules=QueryRules.of(self.steps.service.settings))
 
     async def match(self, approval_amount: int = 1_000_000) -> MatchingResult:
         return await match_statements(

@@ -16,7 +16,7 @@ FEES = ChargeSum(
     cents=-800_000_000,
     imported_by="operator asha",
     lines=1,
-    untold=8_000_000,
+    unconfirmed=8_000_000,
     authors=("operator neema",),
 )
 

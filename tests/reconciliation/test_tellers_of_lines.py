@@ -17,7 +17,7 @@ from malipo.reconciliation.exceptions.approve_case import approve_case
 from malipo.reconciliation.matching.exception import ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.import_approval import ImportApprovalRefusal
 from malipo.reconciliation.matching.line_tellers import FactSource, tellers_of
-from malipo.reconciliation.statements.store.statements import FETCHED_BY
+from malipo.reconciliation.statements.statement_file import FETCHED_BY
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps
 from tests.reconciliation.exception_desk import REASON, ExceptionDesk

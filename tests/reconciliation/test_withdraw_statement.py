@@ -11,7 +11,7 @@ from malipo.audit_log import store as audit_log
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.floats import store as floats
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.payments.transaction import Status, Type
 from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
@@ -190,7 +190,7 @@ async def test_what_operators_have_decided_about_its_lines_is_undone_first(state
     await statements.match()
     [found] = await statements.open_exceptions()
     settings = statements.steps.service.settings
-    resolve = ResolveExceptions(ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(settings)), 1000, "MLP", 1)
+    resolve = ResolveExceptions(ApplyNetworkAnswers(clock=clock.now, rules=QueryRules.of(settings)), 1000, "MLP", 1)
     await propose(statements, file.id)
 
     async def decide(action: Action | None) -> None:

@@ -41,9 +41,9 @@ async def let_go(
 
 
 async def ask_first(
-    steps: PaymentSteps, connector: str = ROUTE, pairs: Sequence[tuple[Channel, Type]] = PAIRS
+    steps: PaymentSteps, connector: str = ROUTE, routes: Sequence[tuple[Channel, Type]] = PAIRS
 ) -> list[Transaction]:
     """What a worker asks a connector about before anything is sent."""
     async with steps.database.begin() as tx:
-        found = await asked_first.claim_asked_first(tx, connector, pairs, lease_seconds=60, most=100)
+        found = await asked_first.claim_asked_first(tx, connector, routes, lease_seconds=60, most=100)
     return [each.transaction for each in found]

@@ -309,7 +309,7 @@ async def _numbered(steps: PaymentSteps, detector: RestoreDetector) -> int:
         service.settings,
         service.clock,
         lease_seconds=1,
-        mark=lambda _: None,
+        at_point=lambda _: None,
     )
     await sender._fan_out()
     async with steps.database.read() as connection:

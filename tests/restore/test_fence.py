@@ -142,9 +142,9 @@ async def test_what_was_cancelled_in_the_lost_time_is_cancelled_again_while_its_
     """Its cancellation is forgotten, and its network knows nothing of it: it would be sent after the release."""
     payout = await steps.open(Type.DISBURSEMENT)
     await fence(steps)
-    pairs = [("MPESA", "DISBURSEMENT")]
+    routes = [("MPESA", "DISBURSEMENT")]
     async with steps.database.begin() as tx:
-        await hold.hold(tx, pairs, "merchants cancel again", actor=ASHA, now=clock.now())
+        await hold.hold(tx, routes, "merchants cancel again", actor=ASHA, now=clock.now())
     with pytest.raises(DatabaseRestored):
         await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
     await steps.wait(payout, seconds=301)
@@ -153,7 +153,7 @@ async def test_what_was_cancelled_in_the_lost_time_is_cancelled_again_while_its_
     assert (await steps.claim()).to_send == [], "it is held"
     await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
     async with steps.database.begin() as tx:
-        await hold.end(tx, pairs, actor=JUMA, now=clock.now())
+        await hold.end(tx, routes, actor=JUMA, now=clock.now())
     assert (await steps.claim()).to_send == []
     assert await steps.status(payout) is Status.CANCELLED
     await database_facts.assert_clean(steps.database)

@@ -57,7 +57,7 @@ ALLOWED = """
     2000::1 2001:200:: 2001:db7:ffff::1 2001:db9:: 2001:4860:4860::8888 2003::1 2400:cb00::1 2606:4700:4700::1111
     2620:4f:7fff:ffff::1 2620:4f:8001:: 2a00:1450:4001::200e 2c0f:fb50::1 3ffd:ffff::1 3fff:1000::
 """
-# How 127.0.0.1, 169.254.169.254 and their like are written to get past a check. The URL is refused, never mended.
+# How 127.0.0.1, 169.254.169.254 and their like are written to get past a check. The URL is refused, never repaired.
 SPELLINGS = """
     127.0.0.1 127.0.0.1:443 127.0.0.1. 127.0.0.1.. 127.1 127.0.1 127.0.0.01 127.000.000.001 0127.0.0.1 00127.0.0.1
     0177.0.0.1 0177.0.0.01 0177.1 017700000001 0x7f.0.0.1 0x7f.0x0.0x0.0x1 0X7F.0.0.1 0x7f.1 0x7f000001 0X7F000001

@@ -36,7 +36,7 @@ _ROOMS = Path(malipo.__file__).parent
 _DOORS = {"api", "cli", "dashboard", "http_server", "worker", "words"}
 # What a network's API sends wrongly is for the log and the terminal. The limit's name is no sentence. Pages submit for
 # approval instead of saying that it is required.
-_TOLD = {"CannotFetch", "LimitMet", "ApprovalRequired", "KeyCheckFailed"}
+_TOLD = {"CannotFetch", "LimitMet", "ApprovalRequired", "NeedsUsualPath"}
 _NO_VALUES = {"code", "details", "problems", "limit"}
 # Values that another place adds: the name of a column, and what a file has that is in the way.
 _ADDED = {CellProblem: {"column"}, DoubtRefusal: {"name", "other", "other_id", "where"}}

@@ -10,7 +10,7 @@ import pytest
 from malipo import clock
 from malipo.errors import Unavailable
 from malipo.networks.connector import Answer, PaymentInstruction, Resubmit, Type, Verdict
-from malipo.payments.apply_network_answers import Report
+from malipo.payments.apply_network_answers import AnswerToApply
 from malipo.payments.dispatch import AnswerSource
 from malipo.worker import network_calls
 from malipo.worker.network_calls import NetworkCalls, may_be_written_later
@@ -69,16 +69,16 @@ async def test_of_a_payment_whose_call_was_not_answered_the_outcome_is_unknown(c
 async def test_an_answer_is_reported_until_the_database_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its network says it once."""
     monkeypatch.setattr(network_calls, "_AGAIN_SECONDS", 0)
-    tried: list[Report] = []
+    tried: list[AnswerToApply] = []
 
-    async def apply_answer(report: Report) -> None:
+    async def apply_answer(report: AnswerToApply) -> None:
         tried.append(report)
         if len(tried) < 3:
             raise Unavailable
 
     calls: Any = SimpleNamespace(
         connector=SimpleNamespace(name="mpesa", can_query=lambda _: True, resubmit=lambda _: Resubmit.UNSAFE),
-        mark=lambda _: None,
+        at_point=lambda _: None,
         _networks=SimpleNamespace(routes={}, connectors={}),
         _network_work=SimpleNamespace(apply_answer=apply_answer),
         _clock=clock.now,

@@ -6,7 +6,7 @@ from malipo.worker.network_sender import may_be_more
 
 
 @pytest.mark.parametrize(
-    ("claimed", "free", "pairs", "expected"),
+    ("claimed", "free", "routes", "expected"),
     [
         (0, 20, 2, False),
         (4, 20, 2, False),
@@ -19,6 +19,6 @@ from malipo.worker.network_sender import may_be_more
     ],
 )
 def test_more_may_be_waiting_if_half_of_a_share_was_claimed(
-    claimed: int, free: int, pairs: int, expected: bool
+    claimed: int, free: int, routes: int, expected: bool
 ) -> None:
-    assert may_be_more(claimed, free=free, pairs=pairs) is expected
+    assert may_be_more(claimed, free=free, routes=routes) is expected

@@ -15,7 +15,7 @@ class Steps:
     """When each step began; the first `full` of them leave something."""
 
     def __init__(self, *, full: int = 0) -> None:
-        self.notifier = asyncio.Event()
+        self.wake = asyncio.Event()
         self.began: list[float] = []
         self._full = full
         self._changed = asyncio.Condition()
@@ -33,7 +33,7 @@ class Steps:
     @asynccontextmanager
     async def running(self, *, pause_seconds: float = PAUSE_SECONDS) -> AsyncIterator[None]:
         task = asyncio.ensure_future(
-            run_forever("step", self, self.notifier, seconds=10, pause_seconds=pause_seconds, look_seconds=60)
+            run_forever("step", self, self.wake, seconds=10, pause_seconds=pause_seconds, look_seconds=60)
         )
         try:
             yield
@@ -47,7 +47,7 @@ async def test_notifications_that_come_during_a_pause_share_one_step_after_it() 
     async with steps.running():
         await steps.until(1)
         for _ in range(5):
-            steps.notifier.set()
+            steps.wake.set()
             await asyncio.sleep(0)
         await steps.until(2)
         assert steps.began[1] - steps.began[0] >= PAUSE_SECONDS - 0.01
@@ -61,7 +61,7 @@ async def test_a_notification_after_a_pause_is_followed_at_once() -> None:
         await steps.until(1)
         await asyncio.sleep(PAUSE_SECONDS)
         told_at = asyncio.get_running_loop().time()
-        steps.notifier.set()
+        steps.wake.set()
         await steps.until(2)
         assert steps.began[1] - told_at < PAUSE_SECONDS
 
@@ -80,10 +80,10 @@ async def test_what_is_told_of_during_a_step_is_followed_by_another_one() -> Non
         is_first = not steps.began
         await steps()
         if is_first:
-            steps.notifier.set()  # committed, perhaps, after the step has looked
+            steps.wake.set()  # committed, perhaps, after the step has looked
         return False
 
-    task = asyncio.ensure_future(run_forever("step", step, steps.notifier, seconds=10, look_seconds=60))
+    task = asyncio.ensure_future(run_forever("step", step, steps.wake, seconds=10, look_seconds=60))
     await steps.until(2)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -34,7 +34,7 @@ async def calls(service: Service) -> AsyncIterator[NetworkCalls]:
             service.metrics,
             service.clock,
             lease_seconds=60,
-            mark=lambda _: None,
+            at_point=lambda _: None,
         )
 
 

@@ -1,4 +1,4 @@
-// Is this webhook from malipo? Everything else that reaches your server is somebody else's word.
+// Verifies that malipo sent a webhook.
 import { MalipoError, InvalidWebhook } from "./errors.js";
 import { webCrypto } from "./webcrypto.js";
 /**
@@ -50,7 +50,7 @@ function eventIn(id, bytes) {
         }
     }
     catch {
-        // Said below.
+        // The error is thrown below.
     }
     throw new InvalidWebhook(400, "the webhook's body is no event");
 }

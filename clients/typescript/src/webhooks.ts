@@ -1,4 +1,4 @@
-// Is this webhook from malipo? Everything else that reaches your server is somebody else's word.
+// Verifies that malipo sent a webhook.
 
 import { MalipoError, InvalidWebhook } from "./errors.js";
 import type { MalipoEvent } from "./types.js";
@@ -60,7 +60,7 @@ function eventIn(id: string, bytes: Uint8Array): MalipoEvent {
       return { id, event, [about]: subject } as unknown as MalipoEvent;
     }
   } catch {
-    // Said below.
+    // The error is thrown below.
   }
   throw new InvalidWebhook(400, "the webhook's body is no event");
 }

@@ -223,7 +223,7 @@ class ClientConnection(HttpToolsProtocol):
         self._stop_waiting()
         self._outgoing.leave()
         if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.keep_alive = False  # An earlier request is being answered: its answer is the last.
+            self.cycle.keep_alive = False  # The connection closes after the current answer.
         elif not self.transport.is_closing():
             self._close()
 

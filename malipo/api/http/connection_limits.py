@@ -59,7 +59,7 @@ class ConnectionLimits:
     def admit(self, connection: CountedConnection) -> Unavailable | None:
         """Why there is no room for one more, if there is none.
 
-        Who sends nothing makes room for it, and then who is idle longest.
+        Closes first a connection that has sent nothing, then the one that has been idle longest.
         """
         siblings = self.per_address.siblings(connection)
         if siblings is not None:

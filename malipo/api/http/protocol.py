@@ -97,7 +97,7 @@ class Protocol(ClientConnection):
             self._wait_for_head() if self._is_in_head else self._wait_for_body()
 
     def _end_of_part(self, data: bytes, begin: int) -> int:
-        """Where the head ends that begins here, or the body; no request ends before. If neither does, all of it."""
+        """The index where the current head or body ends; len(data) if it does not end here."""
         if self._length is not None and not self._is_in_head:
             return min(len(data), begin + self._length - self._body_bytes)
         if self._tail:

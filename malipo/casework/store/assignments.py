@@ -37,7 +37,7 @@ async def find_of(connection: Conn, owner: str) -> list[Assignment]:
 
 
 async def find_due(connection: Conn, *, until: date) -> list[Assignment]:
-    """What is due on this day or was due before, whoever looks after it."""
+    """Assignments that are due on this day or were due before, of all operators."""
     rows = await connection.fetch(
         "SELECT subject, owner, due_on FROM assignments WHERE due_on <= $1 ORDER BY due_on, subject", until
     )

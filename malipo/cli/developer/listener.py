@@ -71,7 +71,7 @@ class FeedListener:
         return FeedPlace(lost.go_on)
 
     async def _read(self, after: str | None, *, is_waiting: bool) -> FetchedPage | CursorGone:
-        """However long the service is away. That is printed once, and so is its return."""
+        """Read a page, and wait while the service is down. Print the outage and the recovery once each."""
         pauses, is_away = _pauses(1, 2, 5), False
         while isinstance(read := await self._ask(after, is_waiting=is_waiting), ServiceAway):
             if not is_away:

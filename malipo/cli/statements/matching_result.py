@@ -11,7 +11,7 @@ from malipo.cli.exceptions.words import row_of
 from malipo.db import Database
 from malipo.db.database_time import database_now
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.matching_summary import MatchingSummary, match_and_note
 from malipo.reconciliation.matching.store import exceptions
@@ -22,13 +22,13 @@ Found = tuple[MatchingSummary, list[ReconciliationException]]
 
 
 def match_now(settings: Settings, actor: Actor) -> Found:
-    """Match what was imported, in somebody's name; with the exceptions that were found."""
+    """Match imported lines as this actor. Returns the summary and the first exceptions."""
 
     async def act(database: Database) -> Found:
         async with database.read() as connection:
             limited, now = await with_limits(connection, settings), await database_now(connection)
         apply_answers = ApplyNetworkAnswers(
-            clock=lambda: now, rules=Rules.of(limited), credits_automatically=limited.credit_by_itself
+            clock=lambda: now, rules=QueryRules.of(limited), credits_automatically=limited.credit_by_itself
         )
         limit = limited.booking_approval_amount
         done, summary = await match_and_note(

@@ -16,7 +16,7 @@ from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.cli.statements.matching_result import match_now
 from malipo.db import Database, Tx
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.import_approval import WaitingList
 from malipo.reconciliation.matching.report_evidence import approve_import
@@ -72,7 +72,7 @@ def _waiting(arguments: argparse.Namespace, settings: Settings) -> int:
             "because of": None,
             "in": each.money_in or None,
             "out": each.money_out or None,
-            "amount": each.untold,
+            "amount": each.unconfirmed,
         }
         for waiting in found
         for each in waiting.sums
@@ -92,7 +92,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> tuple[int, Actor]:
         limited = await with_limits(tx, settings)
         apply_answers = ApplyNetworkAnswers(
-            clock=lambda: now, rules=Rules.of(limited), credits_automatically=limited.credit_by_itself
+            clock=lambda: now, rules=QueryRules.of(limited), credits_automatically=limited.credit_by_itself
         )
         alone = arguments.alone
         proposal = await approve_import(

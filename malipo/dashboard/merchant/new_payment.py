@@ -21,7 +21,7 @@ from malipo.dashboard.merchant import account_holder
 from malipo.dashboard.merchant.account_holder import check_name
 from malipo.dashboard.merchant.batches import single_payout
 from malipo.dashboard.merchant.batches.upload import PATH as BATCHES
-from malipo.dashboard.merchant.duplicate_warnings import RepeatWarning, warnings_of
+from malipo.dashboard.merchant.duplicate_warning_sentences import RepeatWarning, warnings_of
 from malipo.dashboard.merchant.payment_forms import (
     IN_DOUBT,
     Quote,

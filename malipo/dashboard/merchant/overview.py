@@ -38,7 +38,7 @@ from malipo.ledger.store import wallets
 from malipo.ledger.wallet import Wallet
 from malipo.merchants.api_keys import StoredKey
 from malipo.merchants.store import api_keys
-from malipo.networks import circuit_store as networks
+from malipo.networks import circuit_store
 from malipo.networks.circuit_store import Outage
 from malipo.networks.connector import Channel
 from malipo.networks.routing import Route
@@ -129,7 +129,7 @@ async def _look(connection: Conn, request: MerchantRequest, first: date, now: da
         ),
         slow=await late_payouts.find(connection, merchant_id, before=now - _SLOW, most=MOST_COUNTED),
         keys=await api_keys.find_all(connection, merchant_id),
-        down=await networks.find_down(connection),
+        down=await circuit_store.find_down(connection),
         proposed=await awaiting.find_oldest(connection, merchant_id, makers, limit=_PROPOSED_SHOWN) if makers else [],
         waiting=sum(each.is_told for each in (await find_waiting(connection, request)).values()),
     )

@@ -23,7 +23,7 @@ from malipo.db import Conn, Tx
 from malipo.ledger.store import wallets
 from malipo.ledger.wallet import Wallet
 from malipo.merchants.store import merchants
-from malipo.networks import circuit_store as networks
+from malipo.networks import circuit_store
 from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.routing import Route, unconnected_routes
 from malipo.operators import store as operators
@@ -81,7 +81,7 @@ async def show_all(request: OperatorRequest) -> Response:
         found = await find_open(connection, request)
         assigned = await assignments.find(connection, [case.transaction.id for case in found])
         names = {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
-        down = set(await networks.find_down(connection)) & set(request.parts.networks.routes.values())
+        down = set(await circuit_store.find_down(connection)) & set(request.parts.networks.routes.values())
         waiting = await proposals.find_open(connection, list(Act)) if request.may(Right.READ) else []
         return found, names, len(down), waiting, assigned
 

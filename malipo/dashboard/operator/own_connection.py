@@ -11,7 +11,7 @@ Done = TypeVar("Done")
 
 
 async def write_apart(request: OperatorRequest, act: Callable[[Tx], Awaitable[Done]]) -> Done:
-    """In one transaction; settlements that end by it are told at once."""
+    """Run the act in one transaction, then wake the fan-out for the events of settlements that it ended."""
     database = request.parts.queries.database.another(size=1)
     await database.open()
     try:

@@ -100,8 +100,8 @@ async def begin_hold(request: OperatorRequest) -> Response:
     form = await request.form()
 
     async def act(tx: Tx) -> None:
-        pairs, reason = _pairs_of(form), " ".join(form.text("reason").split())
-        await hold.hold(tx, pairs, reason, actor=request.actor, now=request.parts.clock())
+        routes, reason = _routes_of(form), " ".join(form.text("reason").split())
+        await hold.hold(tx, routes, reason, actor=request.actor, now=request.parts.clock())
 
     return await _done(request, form, act, lambda _: "held")
 
@@ -110,7 +110,7 @@ async def end_hold(request: OperatorRequest) -> Response:
     form = await request.form()
 
     async def act(tx: Tx) -> None:
-        await hold.end(tx, _pairs_of(form), actor=request.actor, now=request.parts.clock())
+        await hold.end(tx, _routes_of(form), actor=request.actor, now=request.parts.clock())
 
     return await _done(request, form, act, lambda _: "hold-ended")
 
@@ -122,7 +122,7 @@ def _scope_of(form: Form) -> Scope:
     return _known(form.text("channel"), form.text("type"))
 
 
-def _pairs_of(form: Form) -> list[tuple[str, str]]:
+def _routes_of(form: Form) -> list[tuple[str, str]]:
     if form.text("scope") == _EVERYTHING:
         return []
     channel, _, type_ = form.text("scope").partition(" ")
@@ -186,5 +186,5 @@ async def _page(
         values=values or {},
         found=found,
         me=request.actor.name,
-        pairs=[(channel, type_) for channel in Channel for type_ in (Type.DISBURSEMENT, Type.COLLECTION)],
+        routes=[(channel, type_) for channel in Channel for type_ in (Type.DISBURSEMENT, Type.COLLECTION)],
     )

@@ -79,7 +79,7 @@ class LookedAfter(NamedTuple):
 
 class Found(NamedTuple):
     proposals: Sequence[Proposal]
-    assigned: Sequence[Assignment]  # to anybody, if it is due; else to whoever asks
+    assigned: Sequence[Assignment]  # to anybody, if it is due; else to this operator
     cases: Sequence[Case]
     exceptions: Sequence[ReconciliationException]
     names: Mapping[str, str]

@@ -48,8 +48,8 @@ _SILENT = ""
 def server(data_dir: Path, *, binaries: Path | None = None, may_start: bool = True) -> Iterator[str]:
     """A PostgreSQL of our own under data_dir/postgres, shared with every malipo process that asks; yields its URL.
 
-    It runs until its last user has left or died. Whoever leaves last returns when it has shut down. Without `may_start`
-    nothing is started or made: NotRunning if no process has one.
+    It runs until its last user has left or died. The last user returns when the server has shut down. Without
+    `may_start` nothing is started or made: NotRunning if no process has one.
     """
     share = _Share(Path(os.path.realpath(data_dir)) / "postgres", binaries)
     try:

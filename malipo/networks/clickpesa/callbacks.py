@@ -1,16 +1,14 @@
-"""ClickPesa's webhook events, what each means, and the checksum that signs them. Pure.
+"""ClickPesa's webhook events, and what each means. Pure.
 
 An event with a right checksum ends a payment; without one it is a hint. There is none for a payout that is done.
 """
 
-import hashlib
 import hmac
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from malipo.networks.clickpesa import codes
+from malipo.networks.clickpesa.checksum import checksum_of
 from malipo.networks.clickpesa.replies import NETWORK, with_particulars
 from malipo.networks.code_meanings import Table, answer_of, confirmed, refused, unknown, waiting
 from malipo.networks.connector import Acknowledgement, Answer, Callback, CallbackReport, FailureCode, Verdict
@@ -18,7 +16,6 @@ from malipo.networks.http.client import json_object, key_of, text_of
 from malipo.settings.networks import ClickpesaSettings
 
 _VENDOR = "vendor document"
-_NOT_SIGNED = ("checksum", "checksumMethod")
 # Fields that only the data of the other type has.
 _OF_THE_OTHER = {"PAYMENT": "beneficiary", "PAYOUT": "collectedAmount"}
 
@@ -79,30 +76,3 @@ def _is_right(fields: Mapping[str, Any], signature: str, settings: ClickpesaSett
     except (RecursionError, ValueError):
         return False
     return hmac.compare_digest(expected.encode(), signature.lower().encode())
-
-
-def checksum_of(payload: Mapping[str, Any], settings: ClickpesaSettings) -> str:
-    """The checksum of a webhook, and of the bodies that we send."""
-    signed = {name: value for name, value in payload.items() if name not in _NOT_SIGNED}
-    text = _canonical(signed) if settings.clickpesa_checksum == "canonical" else _joined(signed)
-    return hmac.new((settings.clickpesa_checksum_key or "").encode(), text, hashlib.sha256).hexdigest()
-
-
-def _canonical(payload: Mapping[str, Any]) -> bytes:
-    """Compact JSON, the keys of every object sorted."""
-    return msgspec.json.Encoder(order="sorted").encode(payload)
-
-
-def _joined(payload: Mapping[str, Any]) -> bytes:
-    """The older form: the values, in the order of their keys, with nothing between."""
-    return "".join(_flat(payload[name]) for name in sorted(payload)).encode()
-
-
-def _flat(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return _joined(value).decode()
-    if isinstance(value, list):
-        return "".join(map(_flat, value))
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "" if value is None else str(value)

@@ -14,7 +14,7 @@ from malipo import randomness
 from malipo.networks.answers import failed_query, unknown_balance, unknown_recipient
 from malipo.networks.authorized_calls import TokenCalls, TokenWire, refused_by_401
 from malipo.networks.clickpesa import callbacks, replies
-from malipo.networks.clickpesa.callbacks import checksum_of
+from malipo.networks.clickpesa.checksum import checksum_of
 from malipo.networks.clickpesa.statements import statement
 from malipo.networks.connector import (
     Acknowledgement,

@@ -31,7 +31,7 @@ from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.limits import batch_key_limits
 from malipo.payments.payment_request import Terms
 from malipo.payments.refunds.reserve import Reservations
-from malipo.payments.retries import Standing
+from malipo.payments.retry_standing import Standing
 from malipo.payments.store import retries
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore.installation import IntakeClosed

@@ -16,7 +16,7 @@ ReadPart = Callable[[Callable[[Conn], Awaitable[list[BatchLine]]]], Awaitable[li
 async def find(connection: Conn, merchant_id: str, batch_id: str) -> BatchProgress | None:
     """The batch, and how many of its payouts have which status. Read in one snapshot.
 
-    A worker completes it a moment after its last payout has ended; whoever looks in between is told that it has.
+    A worker completes it a moment after its last payout has ended; a page that is read in between shows that it has.
     """
     batch = await batches.get(connection, merchant_id, batch_id)
     if batch is None:

@@ -12,8 +12,8 @@ from malipo.payments.batches import progress
 from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus
 from malipo.payments.batches.spreadsheet.draft import Again, failed_batch_in
 from malipo.payments.batches.store import batches
-from malipo.payments.retries import Standing
 from malipo.payments.retry_failed_payment import failed_in
+from malipo.payments.retry_standing import Standing
 from malipo.payments.store import corrections, retries
 from malipo.payments.transaction import Status
 
@@ -65,7 +65,7 @@ async def _find_retried_by_key(connection: Conn, batch: Batch, lines: Sequence[B
     """The items that a batch of a version before migration 46 pays again: its lines do not say it, its idempotency key
     does.
 
-    A line pays again what failed for its number; if that was mended, it may be any of them."""
+    A line pays again what failed for its number; if that was corrected, it may be any of them."""
     if batch.created_by != batch.maker:
         return {}  # An API key has made it, under a key of the merchant's own.
     key = await batches.find_key(connection, batch) or ""

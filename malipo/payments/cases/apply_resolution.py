@@ -130,7 +130,7 @@ async def _correct(
         raise WalletTooLow(code=CaseRefusal.WALLET_EMPTY, available=money.display(wallet.available))
     await status_writer.write(tx, {}, [], corrected, now=now)
     change = corrected[-1].change if corrected else None
-    await dispatches.clear_doubt(tx, (transaction.merchant_id, transaction.id))
+    await dispatches.clear_review_reason(tx, (transaction.merchant_id, transaction.id))
     await cases.insert_resolution(tx, transaction, proposal, change, decided_by=actor.name, now=now)
     left = change.correction.owed if change is not None else after.owed
     return ResolutionResult(

@@ -33,7 +33,7 @@ async def cancel(
     unconnected: Collection[tuple[Channel, Type]] = (),
     is_single_operator: bool = False,
 ) -> ResolutionResult:
-    """Cancel a payout of which nothing was sent. The wallet gets the money back. `unconnected` are the pairs without a
+    """Cancel a payout of which nothing was sent. The wallet gets the money back. `unconnected` are the routes without a
     connector by the caller's settings, which may be stricter than the workers', never laxer."""
     if (closed := await installation.why_not_cancel(tx)) is not None:
         raise closed

@@ -5,7 +5,7 @@ import math
 from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Type, Verdict
-from malipo.payments.dispatch import Decision, Dispatch, NextAction, ReceivedAnswer, ReviewReason, Rules
+from malipo.payments.dispatch import Decision, Dispatch, NextAction, QueryRules, ReceivedAnswer, ReviewReason
 from malipo.payments.network_answer.not_found_and_resend import had_time
 from malipo.payments.network_answer.query_schedule import NO_QUERY_SECONDS
 from malipo.payments.network_answer.trust import with_success
@@ -16,7 +16,7 @@ _VAGUE_ANSWERS = 3
 
 
 def decide_after_restore(
-    transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules
+    transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: QueryRules
 ) -> Decision:
     """A payment that the network has counts as sent. One that it does not have may be sent.
 
@@ -77,7 +77,7 @@ def _is_created_after_restore(dispatch: Dispatch) -> bool:
     return dispatch.queued_seconds_ago < dispatch.sent_seconds_ago
 
 
-def _until_it_counts(dispatch: Dispatch, verdict: Verdict, rules: Rules) -> float:
+def _until_it_counts(dispatch: Dispatch, verdict: Verdict, rules: QueryRules) -> float:
     """How long until "not found" is believed, plus one second: the query at that time is the last one."""
     assert dispatch.sent_seconds_ago is not None, "what is queried first counts as sent at the restore"
     match verdict:

@@ -33,7 +33,7 @@ def decide_by_statement(transaction: Transaction, dispatch: Dispatch, received: 
     return Decision(dispatch=replace(shown, next_action=_query_instead_of_sending(shown.next_action)))
 
 
-def end_by_statement(
+def correct_by_statement(
     transaction: Transaction, dispatch: Dispatch | None, received: ReceivedAnswer, last: LatestAnswer
 ) -> Decision:
     """The decision for a payment that has ended. Its status stays."""
@@ -46,7 +46,7 @@ def end_by_statement(
     return Decision() if is_paid else Decision(dispatch=dispatch)
 
 
-def hint_after_end(dispatch: Dispatch | None) -> Decision:
+def query_after_hint(dispatch: Dispatch | None) -> Decision:
     """The decision for a payment that has ended and whose line waits for a second operator: its network is queried now,
     if it is still being queried."""
     return Decision() if dispatch is None else query_now(dispatch)

@@ -3,7 +3,15 @@
 from msgspec.structs import replace
 
 from malipo.networks.connector import Verdict
-from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, LatestAnswer, ReceivedAnswer, ReviewReason, Rules
+from malipo.payments.dispatch import (
+    AnswerSource,
+    Decision,
+    Dispatch,
+    LatestAnswer,
+    QueryRules,
+    ReceivedAnswer,
+    ReviewReason,
+)
 from malipo.payments.network_answer.failure import MAY_STILL_BE_PAID, follow_up
 from malipo.payments.network_answer.query_schedule import query_after_end, query_now
 from malipo.payments.network_answer.trust import differs, is_believed, is_overtaken, with_success
@@ -11,7 +19,7 @@ from malipo.payments.transaction import Status, Transaction
 
 
 def decide_after_end(
-    transaction: Transaction, dispatch: Dispatch | None, received: ReceivedAnswer, rules: Rules, last: LatestAnswer
+    transaction: Transaction, dispatch: Dispatch | None, received: ReceivedAnswer, rules: QueryRules, last: LatestAnswer
 ) -> Decision:
     """The decision for a payment that has ended. Its status stays; the answer may contradict it."""
     verdict = received.answer.verdict
@@ -53,7 +61,7 @@ def _needs_query_first(received: ReceivedAnswer) -> bool:
 
 
 def _unclear_after_the_end(
-    transaction: Transaction, dispatch: Dispatch | None, current: Dispatch, received: ReceivedAnswer, rules: Rules
+    transaction: Transaction, dispatch: Dispatch | None, current: Dispatch, received: ReceivedAnswer, rules: QueryRules
 ) -> Decision:
     may_have_it = received.source is AnswerSource.SEND and received.answer.verdict in (Verdict.WAITING, Verdict.UNKNOWN)
     if may_have_it and received.can_query and transaction.status is not Status.COMPLETED:
@@ -74,7 +82,7 @@ def _was_waited_for(transaction: Transaction, received: ReceivedAnswer) -> bool:
 
 
 def _agrees(
-    transaction: Transaction, dispatch: Dispatch | None, received: ReceivedAnswer, rules: Rules, last: LatestAnswer
+    transaction: Transaction, dispatch: Dispatch | None, received: ReceivedAnswer, rules: QueryRules, last: LatestAnswer
 ) -> Decision:
     if received.source is not AnswerSource.QUERY or dispatch is None:
         return Decision(dispatch=dispatch)

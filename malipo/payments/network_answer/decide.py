@@ -16,12 +16,12 @@ from malipo.payments.dispatch import (
     Dispatch,
     LatestAnswer,
     NextAction,
+    QueryRules,
     ReceivedAnswer,
     ReviewReason,
-    Rules,
 )
 from malipo.payments.network_answer.after_restore import answer_before_sending, decide_after_restore
-from malipo.payments.network_answer.by_statement import decide_by_statement, end_by_statement, hint_after_end
+from malipo.payments.network_answer.by_statement import correct_by_statement, decide_by_statement, query_after_hint
 from malipo.payments.network_answer.contradiction import decide_after_end
 from malipo.payments.network_answer.failure import end_as_failed, failure_of
 from malipo.payments.network_answer.not_found_and_resend import decide_missing, decide_not_indexed
@@ -38,7 +38,7 @@ def decide(
     transaction: Transaction,
     dispatch: Dispatch | None,
     received: ReceivedAnswer,
-    rules: Rules,
+    rules: QueryRules,
     *,
     last: LatestAnswer | None = None,
     adopted_receipts: Collection[str] = (),
@@ -50,8 +50,8 @@ def decide(
         last = last or LatestAnswer(transaction.status is Status.COMPLETED)
         if received.source is AnswerSource.STATEMENT:
             if received.is_trusted:
-                return end_by_statement(transaction, dispatch, received, last)
-            return hint_after_end(dispatch)
+                return correct_by_statement(transaction, dispatch, received, last)
+            return query_after_hint(dispatch)
         return decide_after_end(transaction, dispatch, received, rules, last)
     assert dispatch is not None, "an open payment has a dispatch"
     if received.answer.verdict is Verdict.CONFIRMED:
@@ -95,7 +95,7 @@ def _leave_to_operators(transaction: Transaction, dispatch: Dispatch | None) -> 
     return Decision(dispatch=waiting, wait_seconds=_UNTIL_DECIDED_SECONDS)
 
 
-def _while_open(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:
+def _while_open(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: QueryRules) -> Decision:
     if differs(transaction, received.answer):
         return query_later(replace(dispatch, review_reason=ReviewReason.DIFFERS), received, rules)
     if not is_believed(transaction, received):

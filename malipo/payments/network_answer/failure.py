@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from malipo.networks.connector import Answer, FailureCode, Type
-from malipo.payments.dispatch import Decision, Dispatch, NextAction, ReceivedAnswer, ReviewReason, Rules
+from malipo.payments.dispatch import Decision, Dispatch, NextAction, QueryRules, ReceivedAnswer, ReviewReason
 from malipo.payments.network_answer.query_schedule import NO_QUERY_SECONDS
 from malipo.payments.transaction import Cause, Transaction
 
@@ -19,7 +19,7 @@ _OF_A_PAYOUT = {
 
 
 def end_as_failed(
-    transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules, failure: FailureCode
+    transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: QueryRules, failure: FailureCode
 ) -> Decision:
     """End it as FAILED. If it may still turn out to be paid, its network is queried for days."""
     may_be_paid = transaction.type is Type.DISBURSEMENT or failure in MAY_STILL_BE_PAID or dispatch.is_success_reported

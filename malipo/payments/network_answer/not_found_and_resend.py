@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from malipo.networks.connector import FailureCode, Resubmit, Type
-from malipo.payments.dispatch import Decision, Dispatch, NextAction, ReceivedAnswer, ReviewReason, Rules
+from malipo.payments.dispatch import Decision, Dispatch, NextAction, QueryRules, ReceivedAnswer, ReviewReason
 from malipo.payments.network_answer.failure import end_as_failed
 from malipo.payments.network_answer.query_schedule import query_later
 from malipo.payments.transaction import Transaction
@@ -15,14 +15,16 @@ _NOT_FOUNDS = 3
 _SENDS = 3
 
 
-def decide_missing(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:
+def decide_missing(
+    transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: QueryRules
+) -> Decision:
     if dispatch.not_found_count < _NOT_FOUNDS or not had_time(dispatch, rules.not_found_seconds):
         return query_later(dispatch, received, rules)
     return decide_not_found(transaction, dispatch, received, rules)
 
 
 def decide_not_indexed(
-    transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules
+    transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: QueryRules
 ) -> Decision:
     """The network does not have the payment, or has not indexed it yet. This counts only after enough time and
     answers."""
@@ -32,7 +34,9 @@ def decide_not_indexed(
     return decide_not_found(transaction, dispatch, received, rules)
 
 
-def decide_not_found(transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:
+def decide_not_found(
+    transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: QueryRules
+) -> Decision:
     """The network has no such payment, and had time to find it."""
     if dispatch.is_success_reported:
         # The payment was reported as paid, so it neither fails nor is sent again.

@@ -2,13 +2,21 @@
 
 from msgspec.structs import replace
 
-from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReceivedAnswer, ReviewReason, Rules
+from malipo.payments.dispatch import (
+    AnswerSource,
+    Decision,
+    Dispatch,
+    NextAction,
+    QueryRules,
+    ReceivedAnswer,
+    ReviewReason,
+)
 
 # When a payment without a query is due again. Only a callback or an operator ends it.
 NO_QUERY_SECONDS = 86_400
 
 
-def query_later(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:
+def query_later(dispatch: Dispatch, received: ReceivedAnswer, rules: QueryRules) -> Decision:
     query_count = dispatch.query_count + (received.source is AnswerSource.QUERY)
     seconds = (
         rules.poll_seconds[min(query_count, len(rules.poll_seconds) - 1)] if received.can_query else NO_QUERY_SECONDS
@@ -32,7 +40,7 @@ def query_now(dispatch: Dispatch) -> Decision:
     return Decision(dispatch=replace(dispatch, next_action=next_action, is_hinted=True), wait_seconds=0)
 
 
-def query_after_end(dispatch: Dispatch, received: ReceivedAnswer, rules: Rules) -> Decision:
+def query_after_end(dispatch: Dispatch, received: ReceivedAnswer, rules: QueryRules) -> Decision:
     """The next query after the end, at the times in `follow_up_seconds` from the end. While a reported success is not
     confirmed, the times in `poll_seconds` apply too."""
     query_count = dispatch.query_count + (received.source is AnswerSource.QUERY)

@@ -15,11 +15,11 @@ _CAME_LATE = "connector IS NULL AND sent_at IS NULL AND NOT is_asked_first"
 
 
 async def claim_asked_first(
-    tx: Tx, connector: str, pairs: Collection[tuple[Channel, Type]], *, lease_seconds: float, most: int
+    tx: Tx, connector: str, routes: Collection[tuple[Channel, Type]], *, lease_seconds: float, most: int
 ) -> list[PaymentRecord]:
     """Claim payments that as far as we know were not sent, and whose network must be queried before they are sent.
 
-    A connector is queried about the pairs that it carries now, and about those that it carried when the database was
+    A connector is queried about the routes that it carries now, and about those that it carried when the database was
     lost, unless it has answered that it does not have the payment.
     """
     return await find_records(
@@ -36,8 +36,8 @@ async def claim_asked_first(
         RETURNING {COLUMNS}, {DISPATCH}
         """,
         connector,
-        [channel for channel, _ in pairs],
-        [type_ for _, type_ in pairs],
+        [channel for channel, _ in routes],
+        [type_ for _, type_ in routes],
         float(lease_seconds),
         most,
     )

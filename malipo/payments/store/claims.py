@@ -17,8 +17,9 @@ from malipo.restore.store.send_counts import CountedBatch
 
 _MAY_BE_SENT = f"""
     {send_counts.IS_COMPARED} AND NOT {installation.TAKES_NO_PAYMENTS}
-    AND NOT {installation.is_held("d.channel", "d.type")} AND NOT d.is_asked_first
+    AND NOT {installation.is_held_sql("d.channel", "d.type")} AND NOT d.is_asked_first
 """
+_MERCHANT_IS_ACTIVE = "EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active)"
 _MAY_LAPSE = f"{send_counts.IS_COMPARED} AND NOT {installation.IS_FENCED}"
 
 
@@ -70,9 +71,9 @@ async def find_due(
     return Due(*row.values())
 
 
-async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[PaymentRecord]:
-    """Lock the payments that have waited longest until the commit. A closed merchant's payouts are left waiting, and
-    payouts of batches are claimed by `claim_of_batches`.
+async def lock_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list[PaymentRecord]:
+    """Lock, until the commit, the payments that have waited longest. A closed merchant's payouts are left waiting, and
+    payouts of batches are claimed by `lock_of_batches`.
     """
     return await find_records(
         tx,
@@ -80,7 +81,7 @@ async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list
         {RECORDS}
         WHERE d.channel = $1 AND d.type = $2 AND d.connector IS NULL AND d.batch_id IS NULL AND d.due_at <= now()
           AND {_MAY_BE_SENT}
-          AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
+          AND (d.type = 'COLLECTION' OR {_MERCHANT_IS_ACTIVE})
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
         channel,
@@ -89,7 +90,7 @@ async def claim_new(tx: Tx, channel: Channel, type_: Type, *, most: int) -> list
     )
 
 
-async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) -> list[PaymentRecord]:
+async def lock_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) -> list[PaymentRecord]:
     """Lock payouts of batches until the commit: first the one that has waited longest of each batch and channel, then
     the second of each. So a large batch does not block a small one."""
     return await find_records(
@@ -112,14 +113,14 @@ async def claim_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) 
     )
 
 
-async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentRecord]:
+async def lock_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentRecord]:
     """Lock payments that the network provably does not have, and that may therefore be sent again."""
     return await find_records(
         tx,
         f"""
         {RECORDS}
         WHERE d.connector = $1 AND d.next_action = 'send' AND d.due_at <= now() AND {_MAY_BE_SENT}
-          AND (d.type = 'COLLECTION' OR EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active))
+          AND (d.type = 'COLLECTION' OR {_MERCHANT_IS_ACTIVE})
         ORDER BY d.due_at LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED
         """,
         connector,
@@ -127,7 +128,7 @@ async def claim_unsent(tx: Tx, connector: str, *, most: int) -> list[PaymentReco
     )
 
 
-async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
+async def lock_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
     """Lock collections that no worker has claimed in time, because their network is down or not connected."""
     return await find_records(
         tx,
@@ -144,7 +145,7 @@ async def claim_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: 
     )
 
 
-async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
+async def lock_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
     """Lock collections that were claimed, and that provably could not be sent in time."""
     return await find_records(
         tx,
@@ -161,9 +162,7 @@ async def claim_lapsed_unsent(tx: Tx, connector: str, *, lapse_seconds: float, m
     )
 
 
-async def claim_unconnected_payouts(
-    tx: Tx, channel: Channel, *, lapse_seconds: float, most: int
-) -> list[PaymentRecord]:
+async def lock_unconnected_payouts(tx: Tx, channel: Channel, *, lapse_seconds: float, most: int) -> list[PaymentRecord]:
     """Lock payouts that no worker has ever claimed, and that could be sent if a network was connected. A payout that is
     on hold, of a closed merchant, or that may have been sent before a restore, is left waiting."""
     return await find_records(
@@ -174,7 +173,7 @@ async def claim_unconnected_payouts(
           AND d.success_heard_at IS NULL AND d.attention IS NULL AND t.status = 'PENDING'
           AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
           AND {_MAY_BE_SENT} AND {_MAY_LAPSE}
-          AND EXISTS (SELECT FROM merchants m WHERE m.id = d.merchant_id AND m.is_active)
+          AND {_MERCHANT_IS_ACTIVE}
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED
         """,
         channel,

@@ -22,7 +22,7 @@ _encode = msgspec.json.Encoder().encode
 class NewCollection(msgspec.Struct, frozen=True, kw_only=True):
     """A collection as it is written, with its idempotency key and its event."""
 
-    basis: int  # the number of its FeeBasis
+    basis: int  # the number of its CreationBasis
     merchant_id: str
     id: str
     reference: str
@@ -44,7 +44,7 @@ class NewCollection(msgspec.Struct, frozen=True, kw_only=True):
     body: str
 
 
-class FeeBasis(msgspec.Struct, frozen=True, kw_only=True):
+class CreationBasis(msgspec.Struct, frozen=True, kw_only=True):
     """What several collections depend on: the API key, and the tariff from which their fees were computed."""
 
     number: int
@@ -110,7 +110,7 @@ _CREATE = f"""
 
 
 async def create(
-    connection: Conn, collections: Sequence[NewCollection], bases: Sequence[FeeBasis], *, now: datetime
+    connection: Conn, collections: Sequence[NewCollection], bases: Sequence[CreationBasis], *, now: datetime
 ) -> set[str]:
     """Create the collections that fit, and return their ids. The others do not fit: their idempotency key was used, the
     tariff or the API key has changed, or the installation takes no payments."""

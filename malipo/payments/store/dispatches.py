@@ -176,7 +176,7 @@ async def follow_up(tx: Tx, ended: Sequence[tuple[Transaction, Dispatch, float]]
     )
 
 
-async def clear_doubt(tx: Tx, key: Key) -> None:
+async def clear_review_reason(tx: Tx, key: Key) -> None:
     """Clear the reason for review of a payment that has ended, because operators have resolved it."""
     await tx.execute(
         """

@@ -25,17 +25,17 @@ class IdempotencyRecord(NamedTuple):
 ADOPTED = b""  # the request hash of an adopted payment: its request was lost
 
 
-def document_of(claims: Mapping[IdempotencyKey, IdempotencyRecord]) -> str:
-    """The claims as one JSON document, sorted, so that there are no deadlocks."""
-    return _encode([(*key, *claim) for key, claim in sorted(claims.items())]).decode()
+def document_of(records: Mapping[IdempotencyKey, IdempotencyRecord]) -> str:
+    """The records as one JSON document, sorted, so that there are no deadlocks."""
+    return _encode([(*key, *record) for key, record in sorted(records.items())]).decode()
 
 
-def claim_keys_sql(claims: str) -> str:
-    """A part of a statement: claims the keys that are new. It waits for a commit that is using one of them."""
+def insert_new_keys_sql(records: str) -> str:
+    """A part of a statement: inserts the keys that are new. It waits for a commit that is using one of them."""
     return f"""
         INSERT INTO idempotency_keys (merchant_id, route, key, request_hash, transaction_id)
-        SELECT claim ->> 0, claim ->> 1, claim ->> 2, decode(claim ->> 3, 'base64'), claim ->> 4
-        FROM json_array_elements({claims}) AS claim
+        SELECT record ->> 0, record ->> 1, record ->> 2, decode(record ->> 3, 'base64'), record ->> 4
+        FROM json_array_elements({records}) AS record
         ON CONFLICT DO NOTHING
         RETURNING transaction_id
     """
@@ -95,7 +95,7 @@ async def find_transaction_ids(connection: Conn, merchant_id: str, key: str) -> 
     return [row["transaction_id"] for row in rows]
 
 
-async def update(tx: Tx, claims: Mapping[IdempotencyKey, IdempotencyRecord]) -> None:
+async def update(tx: Tx, records: Mapping[IdempotencyKey, IdempotencyRecord]) -> None:
     await tx.execute(
         """
         UPDATE idempotency_keys k SET request_hash = new.request_hash, transaction_id = new.transaction_id
@@ -103,7 +103,7 @@ async def update(tx: Tx, claims: Mapping[IdempotencyKey, IdempotencyRecord]) -> 
              AS new (merchant_id, route, key, request_hash, transaction_id)
         WHERE k.merchant_id = new.merchant_id AND k.route = new.route AND k.key = new.key
         """,
-        *_columns_of(list(claims.items())),
+        *_columns_of(list(records.items())),
     )
 
 
@@ -117,5 +117,5 @@ async def delete(tx: Tx, keys: Collection[IdempotencyKey]) -> None:
     )
 
 
-def _columns_of(claims: Sequence[tuple[IdempotencyKey, IdempotencyRecord]]) -> list[list[Any]]:
-    return [list(column) for column in zip(*((*key, *claim) for key, claim in claims), strict=True)]
+def _columns_of(records: Sequence[tuple[IdempotencyKey, IdempotencyRecord]]) -> list[list[Any]]:
+    return [list(column) for column in zip(*((*key, *record) for key, record in records), strict=True)]

@@ -24,7 +24,7 @@ _decode_wallets = msgspec.json.Decoder(list[tuple[str, int, int, int, int]]).dec
 
 # Keys are locked before wallets, as everywhere, and both in sorted order: no wallet is read until all keys are claimed.
 _STATEMENT = f"""
-    WITH claimed AS ({idempotency_keys.claim_keys_sql("$1")}),
+    WITH claimed AS ({idempotency_keys.insert_new_keys_sql("$1")}),
          held AS (
              SELECT merchant_id, available, in_flight, statement_lines, owed FROM wallets
              WHERE merchant_id = ANY($3) AND (SELECT count(*) FROM claimed) >= 0
@@ -47,7 +47,7 @@ class InitiateInputs(NamedTuple):
     takes_no_payments: bool  # because of a fence or a hold: no request that moves money is accepted
 
 
-async def claim_inputs(
+async def lock_inputs(
     tx: Tx,
     wanted: Mapping[IdempotencyKey, IdempotencyRecord],
     tariff_keys: Collection[TariffKey],

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.payments.retries import RetriedPayout, Standing, worst
+from malipo.payments.retry_standing import RetriedPayout, Standing, worst
 from malipo.payments.store import transactions
 from malipo.payments.store.transactions import Key
 from malipo.payments.transaction import Status, Transaction

@@ -71,7 +71,7 @@ class _StatusRow(msgspec.Struct, frozen=True):
     ended_at: datetime | None
 
 
-async def open_all(
+async def insert_opened(
     tx: Tx,
     opened: Sequence[Transaction],
     wallets: Mapping[str, Wallet],
@@ -103,7 +103,7 @@ async def write_moves_and_events(
         await tx.execute(_MOVES_AND_EVENTS, *documents, outbox.document_of(events), now)
 
 
-async def advance(tx: Tx, steps: Sequence[tuple[Status, Transaction]]) -> None:
+async def update_statuses(tx: Tx, steps: Sequence[tuple[Status, Transaction]]) -> None:
     """Write the next status of transactions that the caller has locked, and delete the dispatches of those that end."""
     reached = [
         _StatusRow(

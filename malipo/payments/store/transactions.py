@@ -1,6 +1,6 @@
 """Transactions. Only `status_writer.py` may call what writes here."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -234,6 +234,25 @@ async def find_ids(tx: Tx, wanted: Sequence[Key]) -> list[str | None]:
     )
     by_reference = {(row["merchant_id"], row["reference"]): row["id"] for row in rows}
     return [name if _column_of(name) == "id" else by_reference.get((merchant_id, name)) for merchant_id, name in wanted]
+
+
+async def keep_network_ids(tx: Tx, network_ids: Mapping[Key, str]) -> None:
+    """Store the ids of transactions that the caller has locked. The first id stays: one network key is one payment."""
+    if not network_ids:
+        return
+    await tx.execute(
+        """
+        UPDATE transactions t SET network_id = new.network_id
+        FROM json_to_recordset($1) AS new (merchant_id text, id text, network_id text)
+        WHERE t.merchant_id = new.merchant_id AND t.id = new.id AND t.network_id IS NULL
+        """,
+        _encode(
+            [
+                {"merchant_id": merchant_id, "id": id_, "network_id": network_id}
+                for (merchant_id, id_), network_id in network_ids.items()
+            ]
+        ).decode(),
+    )
 
 
 def _column_of(id_or_reference: str) -> str:

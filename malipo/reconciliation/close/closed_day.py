@@ -10,10 +10,10 @@ from malipo.reconciliation.close.signed_content import DayClose, decode
 class ClosedDay(msgspec.Struct, frozen=True, kw_only=True):
     day: date
     content: str
-    previous: bytes | None
-    hash: bytes
-    counted: str
-    digest: bytes
+    previous: bytes | None  # the hash of the day before; None: it is the first
+    hash: bytes  # of the content and the previous hash
+    counted: str  # how far the statements of each channel were counted, as JSON; the next close continues there
+    digest: bytes  # of the entries that are kept for the next close
     reason: str
     requested_by: str | None
     closed_by: str

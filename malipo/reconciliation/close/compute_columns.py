@@ -19,10 +19,10 @@ from malipo.reconciliation.close.signed_content import ChangeKind, ChannelClose,
 from malipo.reconciliation.close.store import balances, closes, entries, open_items
 from malipo.reconciliation.close.store.entries import CountedStatements, LineSum
 from malipo.reconciliation.close.two_columns import (
-    Route,
+    AccountFlow,
     added,
     changes_of,
-    late_routes,
+    late_flows,
     ledger_column,
     statement_column,
     sums_of,
@@ -38,17 +38,17 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     """The ledger's side of a day."""
 
     before: Mapping[str, int]  # balances
-    own: Sequence[Route]  # the day's moves of merchants
-    late: Sequence[Route]  # moves of the day before that were written after its close
-    house: Sequence[Route]
+    own: Sequence[AccountFlow]  # the day's moves of merchants
+    late: Sequence[AccountFlow]  # moves of the day before that were written after its close
+    house: Sequence[AccountFlow]
 
     @property
-    def routes(self) -> list[Route]:
+    def flows(self) -> list[AccountFlow]:
         return [*self.own, *self.late, *self.house]
 
     @property
     def after(self) -> dict[str, int]:
-        return added(self.before, changes_of(self.routes))
+        return added(self.before, changes_of(self.flows))
 
     def float_before(self, channel: str) -> int:
         """The float before the day, with the sign that the network would give it."""
@@ -61,11 +61,11 @@ async def collect_ledger_entries(tx: Tx, day: date, before: ClosedDay | None) ->
     own = await entries.add_moves(tx, day, begins, ends)
     house = await entries.add_house_bookings(tx, day)
     if before is None:
-        opening = changes_of(await balances.find_routes_before(tx, day, begins))
+        opening = changes_of(await balances.find_flows_before(tx, day, begins))
         return Ledger(before=opening, own=own, late=[], house=house)
     close = before.close
-    now = await balances.find_routes(tx, begin_of(before.day), end_of(before.day))
-    late = late_routes(now, close.routes)
+    now = await balances.find_flows(tx, begin_of(before.day), end_of(before.day))
+    late = late_flows(now, close.routes)
     await entries.add(
         tx, "late", [(each.channel, "", -each.change) for each in late if each.channel], day=day, moment=begins
     )
@@ -165,7 +165,7 @@ async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Colle
     await _add_balances(tx, day, ledger, statements, is_first=before is None)
     await _build_open_items(tx, day, without=[each for each in statements.missing if each not in statements.networks])
     sums, items = await open_items.find_sums(tx), await open_items.find_items(tx)
-    files = await balances.find_accounts(tx, end_of(day))
+    files = await balances.find_files_by_account(tx, end_of(day))
     readings = await balances.find_readings(tx, begin_of(day), end_of(day), files)
     channels = [
         replace(
@@ -181,7 +181,7 @@ async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Colle
         day=day,
         channels=tuple(channels),
         balances=ledger.after,
-        changes=changes_of(ledger.routes),
+        changes=changes_of(ledger.flows),
         wallets=wallets,
         in_flight=in_flight,
         owed=owed,
@@ -189,7 +189,7 @@ async def compute(tx: Tx, day: date, *, before: ClosedDay | None, without: Colle
         late=sums_of(ledger.late),
     )
     _require_explained_in_full(close)
-    moved = {route.channel for route in ledger.routes}
+    moved = {flow.channel for flow in ledger.flows}
     return ComputedClose(
         close, statements.counted, {each: why for each, why in statements.missing.items() if why and each in moved}
     )
@@ -208,7 +208,7 @@ async def _collect_statement_entries(
     counted = {} if before is None else msgspec.json.decode(before.counted, type=dict[str, CountedStatements])
     newest, withdrawn = await entries.last_line_id(tx), await entries.last_withdrawn_number(tx)
     first = begin_of(await closes.find_first_day(tx) or day)
-    files = await balances.find_accounts(tx, ends)
+    files = await balances.find_files_by_account(tx, ends)
     known = earlier.keys() | files.keys() | {name.removeprefix("float ") for name in ledger.after}
     networks: dict[str, NetworkColumn] = {}
     missing: dict[str, list[Problem]] = {}
@@ -264,7 +264,7 @@ def _columns(ledger: Ledger, statements: _Statements, earlier: Mapping[str, Chan
         found.append(
             ChannelClose(
                 channel=channel,
-                ledger=ledger_column(channel, ledger.float_before(channel), ledger.routes),
+                ledger=ledger_column(channel, ledger.float_before(channel), ledger.flows),
                 statement=column,
                 accounts=accounts,
                 learned_later=sum(each.amount for each in own if each.is_of_closed_day),

@@ -16,7 +16,7 @@ from malipo.reconciliation.close.business_day import begin_of, end_of
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.store import balances, closes
 from malipo.reconciliation.close.store import late_moves as store
-from malipo.reconciliation.close.two_columns import late_routes, sums_of
+from malipo.reconciliation.close.two_columns import late_flows, sums_of
 
 
 class LateMoves(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,10 +41,10 @@ async def find_late(connection: Conn, day: date) -> LateMoves:
     if following:
         late, found, is_late = following[0].close.late, await store.sum_recorded(connection, day), store.IS_RECORDED
     else:
-        now = await balances.find_routes(connection, begin_of(day), end_of(day))
-        late = sums_of(late_routes(now, closed.close.routes))
+        now = await balances.find_flows(connection, begin_of(day), end_of(day))
+        late = sums_of(late_flows(now, closed.close.routes))
         found = await store.sum_unseen(connection, day) if late else {}
-        is_late = store.is_unseen(day)
+        is_late = store.is_unseen_sql(day)
     if not late:
         return LateMoves(day=day)
     return LateMoves(day=day, is_late=is_late) if found == late else LateMoves(day=day, routes=late)

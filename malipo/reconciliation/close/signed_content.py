@@ -1,6 +1,6 @@
 """The close of a day, as data: two columns for each channel, what is open between them, and the trial balance. Pure.
 
-All of this is hashed, and nothing else. It does not depend on who closes the day, or when.
+All of this is hashed and signed, and nothing else. It does not depend on who closes the day, or when.
 """
 
 import hashlib
@@ -28,20 +28,17 @@ class ChangeKind(StrEnum):
 
 
 class OpenReason(StrEnum):
-    """Why one side has an amount that the other side has not, at the end of the day.
+    """Why one side has an amount that the other side has not, at the end of the day: the first that applies, in this
+    order (`store/open_items.py`)."""
 
-    They are tried in this order: rounding, timing, exception, other carrier, expected, transfer; then, for an item that
-    none of these explains, no statement, accepted, unexplained (`store/open_items.py`).
-    """
-
+    ROUNDING = "rounding"  # cents, which the two sides round at different moments: at most a shilling of an account
     TIMING = "timing"  # both sides have it, on different days
     EXCEPTION = "exception"  # operators see it as an exception, or have decided about it
-    EXPECTED = "expected"  # in the ledger shortly before midnight: the next statement has it, or it is an exception
-    ROUNDING = "rounding"  # cents, which the two sides round at different moments: at most a shilling of an account
-    TRANSFER = "transfer"  # between bank and network, on its way
     OTHER_CARRIER = "other_carrier"  # an aggregator carried it, of which there is no statement at all
-    NO_STATEMENT = "no_statement"  # the day was closed without a statement of the channel
+    EXPECTED = "expected"  # in the ledger shortly before midnight: the next statement has it, or it is an exception
+    TRANSFER = "transfer"  # between bank and network, on its way
     ACCEPTED = "accepted"  # two operators accepted it with the close of an earlier day
+    NO_STATEMENT = "no_statement"  # the day was closed without a statement of the channel
     UNEXPLAINED = "unexplained"
 
 

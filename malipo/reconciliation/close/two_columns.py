@@ -8,7 +8,7 @@ import msgspec
 from malipo.reconciliation.close.signed_content import ChangeKind, CloseColumn
 
 
-class Route(msgspec.Struct, frozen=True):
+class AccountFlow(msgspec.Struct, frozen=True):
     """The amount that moved between two accounts."""
 
     source: str
@@ -31,33 +31,34 @@ class Route(msgspec.Struct, frozen=True):
         return -self.amount if self.target == "float" else 0
 
 
-def sums_of(routes: Iterable[Route]) -> dict[str, int]:
-    """The amounts by the names of the routes."""
+def sums_of(flows: Iterable[AccountFlow]) -> dict[str, int]:
+    """The amounts by the names of the flows."""
     sums: Counter[str] = Counter()
-    for route in routes:
-        sums[route.name] += route.amount
+    for flow in flows:
+        sums[flow.name] += flow.amount
     return dict(sums)
 
 
-def route_of(name: str, amount: int) -> Route:
+def route_of(name: str, amount: int) -> AccountFlow:
+    """The flow with this name."""
     ends, _, channel = name.partition(" ")
     source, _, target = ends.partition(">")
-    return Route(source, target, channel or None, None, amount)
+    return AccountFlow(source, target, channel or None, None, amount)
 
 
-def late_routes(now: Iterable[Route], then: Mapping[str, int]) -> list[Route]:
+def late_flows(now: Iterable[AccountFlow], then: Mapping[str, int]) -> list[AccountFlow]:
     """The moves that a closed day has now and did not have at its close; negative, if moves are missing."""
     sums = sums_of(now)
     names = sorted(sums.keys() | then.keys())
     return [route_of(name, more) for name in names if (more := sums.get(name, 0) - then.get(name, 0))]
 
 
-def changes_of(routes: Iterable[Route]) -> dict[str, int]:
+def changes_of(flows: Iterable[AccountFlow]) -> dict[str, int]:
     """The change of each account; each channel has a float of its own."""
     changes: Counter[str] = Counter()
-    for route in routes:
-        for account, amount in ((route.source, -route.amount), (route.target, route.amount)):
-            changes[f"float {route.channel}" if account == "float" else account] += amount
+    for flow in flows:
+        for account, amount in ((flow.source, -flow.amount), (flow.target, flow.amount)):
+            changes[f"float {flow.channel}" if account == "float" else account] += amount
     return dict(changes)
 
 
@@ -65,11 +66,9 @@ def added(balances: Mapping[str, int], changes: Mapping[str, int]) -> dict[str, 
     return {name: balances.get(name, 0) + changes.get(name, 0) for name in sorted(balances.keys() | changes.keys())}
 
 
-def ledger_column(channel: str, opening: int, routes: Iterable[Route]) -> CloseColumn:
+def ledger_column(channel: str, opening: int, flows: Iterable[AccountFlow]) -> CloseColumn:
     """The ledger's column, with the sign that a network would give: money that it holds for us is above 0."""
-    changes = _by_kind(
-        (route.change_kind or ChangeKind.OTHER, route.change) for route in routes if route.channel == channel
-    )
+    changes = _by_kind((flow.change_kind or ChangeKind.OTHER, flow.change) for flow in flows if flow.channel == channel)
     return CloseColumn(opening=opening, changes=changes, closing=opening + sum(changes.values()))
 
 

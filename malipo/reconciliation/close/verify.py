@@ -15,7 +15,7 @@ from malipo.reconciliation.close.signature import is_signed
 from malipo.reconciliation.close.signed_content import hash_of
 from malipo.reconciliation.close.signing_key import find_keys
 from malipo.reconciliation.close.store import balances, closes, open_items, signing_keys
-from malipo.reconciliation.close.two_columns import late_routes, sums_of
+from malipo.reconciliation.close.two_columns import late_flows, sums_of
 
 _AT_ONCE = 50
 
@@ -99,9 +99,9 @@ async def _not_as_published(connection: Conn, keys: Mapping[str, Ed25519PrivateK
 
 async def _changed_moves(connection: Conn, closed: ClosedDay, following: ClosedDay) -> list[Problem]:
     """Find changed moves of a closed day. Moves that were written after its close are in the following close."""
-    now = await balances.find_routes(connection, begin_of(closed.day), end_of(closed.day))
+    now = await balances.find_flows(connection, begin_of(closed.day), end_of(closed.day))
     known = closed.close.routes
-    more = sums_of(late_routes(now, known))
+    more = sums_of(late_flows(now, known))
     if more == following.close.late:
         return []
     return [Problem(CloseFinding.MOVES, day=closed.day, more=more)]

@@ -25,7 +25,7 @@ from malipo.errors import Conflict, Invalid, Missing
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
 from malipo.payments.cases import resolve
 from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome, act_of
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.payments.store.cases import ProposedResolution
 from malipo.reconciliation.exceptions import apply_action
 from malipo.reconciliation.exceptions.action import ACTIONS, RESOLVED_BY_NOTE, Action, ActionTerms, Resolution
@@ -62,7 +62,9 @@ class ResolveExceptions:
     @classmethod
     def of(cls, settings: Settings, clock: Clock) -> "ResolveExceptions":
         return cls(
-            ApplyNetworkAnswers(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself),
+            ApplyNetworkAnswers(
+                clock=clock, rules=QueryRules.of(settings), credits_automatically=settings.credit_by_itself
+            ),
             settings.booking_approval_amount,
             settings.reference_prefix,
             settings.follow_up_seconds[0],
@@ -319,7 +321,7 @@ async def _end(tx: Tx, decided: DecidedAction, booking_id: str | None) -> Reconc
     is_resolved = is_resolved_by(exception.kind, resolution)
     if resolution.action is Action.NOTE and exception.line_id is not None:
         # The ledger lacks the amount of a line that waits for a second operator, or was rejected.
-        is_resolved &= not await evidence.is_waiting(tx, exception.line_id)
+        is_resolved &= not await evidence.is_unreported(tx, exception.line_id)
     state = ExceptionState.RESOLVED if is_resolved else ExceptionState.OPEN
     await exceptions.set_state(tx, exception.id, state, by=actor.name, why=resolution.reason, now=now)
     action = "exception.resolved" if state is ExceptionState.RESOLVED else "exception.noted"

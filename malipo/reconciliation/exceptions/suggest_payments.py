@@ -6,7 +6,7 @@ from malipo import clock
 from malipo.db import Conn
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.carriers import carrier_named
-from malipo.reconciliation.matching.exception import KINDS_WITHOUT_PLACE, ReconciliationException, Suggestion
+from malipo.reconciliation.matching.exception import UNMATCHED_LINE_KINDS, ReconciliationException, Suggestion
 from malipo.reconciliation.matching.payment_times import ids_of, payment_times
 from malipo.reconciliation.matching.store import unmatched_lines
 from malipo.reconciliation.statements.choose_profile import all_profiles
@@ -18,7 +18,7 @@ _MOST = 10
 
 async def suggest_payments(connection: Conn, exception: ReconciliationException) -> list[Suggestion]:
     """The suggestions, the likeliest first; none for a line that is matched or booked."""
-    if exception.kind not in KINDS_WITHOUT_PLACE or exception.line_id is None or exception.moved_at is None:
+    if exception.kind not in UNMATCHED_LINE_KINDS or exception.line_id is None or exception.moved_at is None:
         return []
     profiles = await all_profiles(connection)
     profile = profiles.get(await statements.find_profile_of(connection, exception.file_id or ""))

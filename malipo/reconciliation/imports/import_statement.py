@@ -223,7 +223,7 @@ def _authors(
 ) -> tuple[LayoutAuthor, ...]:
     """The authors of the layout that read the file, beside its importer. A fetched file has none: malipo's own layout
     reads it."""
-    if file.imported_by == store.FETCHED_BY:
+    if file.is_fetched:
         return ()
     statement = reading.statement
     found = authors_of(statement.profile, statement.statuses, carrier_by=carrier_by, imported_by=file.imported_by)
@@ -274,8 +274,8 @@ async def _find_same(tx: Tx, file: StatementFile) -> StatementFile | None:
     bytes does not replace it.
     """
     found = await store.find_same(tx, file.sha256)
-    if file.imported_by == store.FETCHED_BY:
-        found = [each for each in found if each.imported_by == store.FETCHED_BY]
+    if file.is_fetched:
+        found = [each for each in found if each.is_fetched]
     for each in found:
         if (each.channel, each.account) == (file.channel, file.account):
             return each
@@ -338,7 +338,7 @@ async def _store_lines(
         apart = await file_comparison.find_apart(tx, described, last_line=reading.chain.ends)
         if not await lines_store.has_known(tx, file, apart):
             return reading, described
-    await lines_store.take_back(tx)
+    await lines_store.roll_back(tx)
     reading = read()
     await lines_store.stage(tx, reading.lines())
     reading.refuse_bad()

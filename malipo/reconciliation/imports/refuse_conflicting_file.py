@@ -10,8 +10,7 @@ from malipo.errors import Code, Conflict, Problem, Refusal
 from malipo.network_statements.profile import StatementProfile
 from malipo.reconciliation.imports.store import file_comparison as store
 from malipo.reconciliation.matching.payment_times import ids_of, payment_times
-from malipo.reconciliation.statements.statement_file import StatementFile
-from malipo.reconciliation.statements.store.statements import FETCHED_BY
+from malipo.reconciliation.statements.statement_file import FETCHED_BY, StatementFile
 
 
 class DoubtRefusal(Code):
@@ -73,13 +72,12 @@ async def refuse_content_of_another(tx: Tx, file: StatementFile) -> StatementFil
     """Refuse a file whose lines another account has, in a file with other bytes: their fees would be booked again. A
     file that the worker fetches belongs to the account whose credentials fetched it, so only another fetched file
     refuses it; if an operator's file has its lines, that file is returned."""
-    is_fetched = file.imported_by == FETCHED_BY
-    only_by = FETCHED_BY if is_fetched else None
+    only_by = FETCHED_BY if file.is_fetched else None
     if other := await store.find_with_a_line_of(tx, file, imported_by=only_by):
         raise ImportedElsewhere(DoubtRefusal.SAME_LINES, other, name=file.name)
     if other := await store.find_elsewhere(tx, file, imported_by=only_by):
         raise ImportedElsewhere(DoubtRefusal.MOST_LINES, other, name=file.name)
-    if not is_fetched:
+    if not file.is_fetched:
         return None
     return await store.find_with_a_line_of(tx, file) or await store.find_elsewhere(tx, file)
 
@@ -103,7 +101,7 @@ async def _differences(tx: Tx, file: StatementFile, other: StatementFile) -> lis
         found.append(Problem(Difference.OPENING, name=other.name, **balances))
     # In a layout without seconds, a file that begins and ends in one minute may be one of several of that minute.
     is_of_a_minute = file.begins_at == file.ends_at
-    are_complete = _is_complete(file) and _is_complete(other) and not is_of_a_minute
+    are_complete = _has_ended(file) and _has_ended(other) and not is_of_a_minute
     if are_complete and file.ends_at == other.ends_at and file.closing != other.closing:
         balances = {"closing": file.closing_words, "other": other.closing_words}
         found.append(Problem(Difference.CLOSING, name=other.name, **balances))
@@ -137,7 +135,7 @@ async def _other_balance(tx: Tx, early: StatementFile, late: StatementFile) -> l
     return [Problem(Difference.BALANCE_AT, late=late.name, early=early.name, **balances)]
 
 
-def _is_complete(file: StatementFile) -> bool:
+def _has_ended(file: StatementFile) -> bool:
     """Whether the file covers all the time that it names. A statement of today names the end of the day as its end."""
     return file.ends_at is not None and file.ends_at <= file.imported_at
 
@@ -145,7 +143,7 @@ def _is_complete(file: StatementFile) -> bool:
 async def _known_until(tx: Tx, file: StatementFile) -> datetime:
     assert file.begins_at is not None
     assert file.ends_at is not None
-    return file.ends_at if _is_complete(file) else await store.find_last_line(tx, file.id) or file.begins_at
+    return file.ends_at if _has_ended(file) else await store.find_last_line(tx, file.id) or file.begins_at
 
 
 async def refuse_stranger(tx: Tx, file: StatementFile, profile: StatementProfile) -> None:

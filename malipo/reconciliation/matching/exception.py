@@ -28,7 +28,7 @@ class ExceptionKind(StrEnum):
 
 
 # The kinds of unmatched lines: the ledger's float lacks their amount.
-KINDS_WITHOUT_PLACE = (
+UNMATCHED_LINE_KINDS = (
     ExceptionKind.THEIRS_ONLY,
     ExceptionKind.AMOUNT_DIFFERS,
     ExceptionKind.TWICE,

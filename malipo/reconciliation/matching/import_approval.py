@@ -57,7 +57,7 @@ class WaitingList(msgspec.Struct, frozen=True):
 
     @property
     def amount(self) -> int:
-        return _amount_of(self.lines) + sum(each.untold for each in self.sums)
+        return _amount_of(self.lines) + sum(each.unconfirmed for each in self.sums)
 
     @property
     def is_empty(self) -> bool:
@@ -109,11 +109,11 @@ async def set_bookings_waiting(
     number of lines that wait from now on. The others count as moved by the importer, and the caller, which has taken
     the lock of matching, books them in this transaction."""
     waiting, lines = set[str](), 0
-    told_by_people = [each for each in sums if each.untold]
+    told_by_people = [each for each in sums if each.unconfirmed]
     await moved_alone.lock(tx, *(name for each in told_by_people for name in (each.imported_by, *each.authors)))
     for file_id in sorted({each.file_id for each in told_by_people}):
         of_file = [each for each in told_by_people if each.file_id == file_id]
-        operator, amount = of_file[0].imported_by, sum(each.untold for each in of_file)
+        operator, amount = of_file[0].imported_by, sum(each.unconfirmed for each in of_file)
         proposal = next(iter(await proposals.lock_open(tx, [Act.IMPORT], file_id)), None)
         if proposal is not None:
             await proposals.set_amount(tx, proposal.id, (await find_waiting_list(tx, proposal)).amount)
@@ -168,14 +168,14 @@ async def find_files_that_would_wait(
     waiting, moved = set[str](), Counter[str]()
     is_open = {each.subject for each in await proposals.find_open(connection, [Act.IMPORT])}
     anew = {(each.file_id, each.kind, each.day) for each in sums}
-    for file_id in sorted({each.file_id for each in sums if each.untold}):
+    for file_id in sorted({each.file_id for each in sums if each.unconfirmed}):
         others = [
             each
             for each in await booked_lines.sum_lines(connection, file_id)
             if (each.file_id, each.kind, each.day) not in anew
         ]
         of_file = [*others, *(each for each in sums if each.file_id == file_id)]
-        people, amount = {of_file[0].imported_by, *of_file[0].authors}, sum(each.untold for each in of_file)
+        people, amount = {of_file[0].imported_by, *of_file[0].authors}, sum(each.unconfirmed for each in of_file)
         if file_id in is_open or any(
             [
                 await moved_alone.would_take_two(
@@ -270,7 +270,7 @@ async def find_open(connection: Conn, file_id: str | None = None) -> list[Waitin
     return [each for each in lists if not each.is_empty]
 
 
-async def lock_for_approval(
+async def approve_list(
     tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str | None = None, is_single_operator: bool = False
 ) -> tuple[Proposal, list[Evidence]]:
     """Approve a list, if this operator may. Returns the lines to report. `seen` is the code of the list that was
@@ -312,7 +312,7 @@ async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str
     exception, which only two operators, or the network's own statement, match again."""
     waiting = await _lock_list(tx, file_id, seen)
     lines = await booked_lines.find_summed(tx, file_id)
-    line_ids = await evidence.find_lines_of(tx, waiting.proposal.id)
+    line_ids = await evidence.find_lines_of_proposal(tx, waiting.proposal.id)
     lines += await booked_lines.find_lines(tx, line_ids)
     found = [each.as_exception(ExceptionKind.UNKNOWN_LINE, now=now) for each in lines]
     await evidence.give_up_matches(tx, line_ids, now=now, rejected_in=waiting.proposal.id)
@@ -327,7 +327,7 @@ async def end_list_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
     for each in await proposals.lock_open(tx, [Act.IMPORT], file_id):
         await decide.end_by_system(tx, each, now=now)
     for each in await proposals.find_of(tx, [Act.IMPORT], file_id):
-        await evidence.look_again(tx, each.id)
+        await evidence.clear_proposal(tx, each.id)
         await evidence.forget_rejections(tx, each.id)
 
 

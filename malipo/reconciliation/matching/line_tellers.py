@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from malipo.reconciliation.statements.store.statements import FETCHED_BY
+from malipo.reconciliation.statements.statement_file import FETCHED_BY
 
 
 class FactSource(NamedTuple):

@@ -15,7 +15,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.ledger.store import closed_days
 from malipo.networks.connector import Answer, Verdict
-from malipo.payments.apply_network_answers import AnswerResult, ApplyNetworkAnswers, Report
+from malipo.payments.apply_network_answers import AnswerResult, AnswerToApply, ApplyNetworkAnswers
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.transaction import Status
 from malipo.reconciliation.matching import import_approval
@@ -81,7 +81,7 @@ async def approve_import(
     is_single_operator: bool = False,
 ) -> Proposal:
     """Approve and apply the waiting effects of another operator's file."""
-    proposal, found = await import_approval.lock_for_approval(
+    proposal, found = await import_approval.approve_list(
         tx, file_id, actor=actor, now=now, seen=seen, is_single_operator=is_single_operator
     )
     for first in range(0, len(found), _BATCH):
@@ -111,7 +111,7 @@ async def _set_waiting(
 async def report(
     tx: Tx, apply_answers: ApplyNetworkAnswers, found: Sequence[Evidence], *, now: datetime
 ) -> ReportResult:
-    """Report these lines to their payments, and mark them as reported."""
+    """AnswerToApply these lines to their payments, and mark them as reported."""
     result = ReportResult()
     if not found:
         return result
@@ -136,11 +136,11 @@ def is_different(evidence: Evidence, result: AnswerResult) -> bool:
     return result.is_contradiction or is_open
 
 
-def _report_of(evidence: Evidence, *, is_hint: bool = False) -> Report:
+def _report_of(evidence: Evidence, *, is_hint: bool = False) -> AnswerToApply:
     """The report of a line. A hint only makes a query of the network due."""
     is_paid = evidence.role == "payment"
     waits = ", which waits for a second operator" if is_hint else ""
-    return Report(
+    return AnswerToApply(
         id=answer_id(evidence.line_id, evidence.ordinal, is_second=evidence.is_second, is_hint=is_hint),
         channels=[evidence.channel],
         key=evidence.network_key,

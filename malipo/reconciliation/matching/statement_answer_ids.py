@@ -14,7 +14,7 @@ def answer_id(line_id: int, ordinal: int, *, is_second: bool, is_hint: bool) -> 
     return f"{HINT if is_hint else LINE}{line_id}_{ordinal}{'_ended' if is_second else ''}"
 
 
-def is_of_trusted_line(answer: str) -> str:
+def is_of_trusted_line_sql(answer: str) -> str:
     """A condition: whether a stored answer, by the name of its table in the query, is that of a trusted line."""
     return f"starts_with({answer}.id, '{LINE}')"
 

@@ -6,10 +6,13 @@ from enum import StrEnum
 import msgspec
 
 from malipo import clock, money
+from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.errors import Code, Problem
 from malipo.network_statements.profile import StatementProfile
 from malipo.network_statements.status_words import Statuses
 from malipo.networks.connector import Channel
+
+FETCHED_BY = SYSTEM_NAME  # the importer of files that the worker fetched from a network
 
 
 class FileProblem(Code):
@@ -81,6 +84,11 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
     closing_cents: int = 0
     withdrawn_at: datetime | None = None
     authors: tuple[LayoutAuthor, ...] = ()  # of its layout, beside the importer
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether the worker fetched it from the network, so that no operator can have invented it."""
+        return self.imported_by == FETCHED_BY
 
     @property
     def begin(self) -> datetime:

@@ -125,7 +125,7 @@ class Hold(NamedTuple):
     reason: str
 
 
-def is_held(channel: str, type_: str) -> str:
+def is_held_sql(channel: str, type_: str) -> str:
     """A condition: whether operators hold this channel and type."""
     return f"EXISTS (SELECT FROM channel_holds h WHERE h.channel = {channel} AND h.type = {type_})"
 
@@ -143,8 +143,8 @@ async def end_hold(tx: Tx) -> bool:
     return done == "UPDATE 1"
 
 
-async def add_channel_holds(tx: Tx, pairs: Sequence[tuple[str, str]], *, held_by: str, reason: str) -> None:
-    for channel, type_ in pairs:
+async def add_channel_holds(tx: Tx, routes: Sequence[tuple[str, str]], *, held_by: str, reason: str) -> None:
+    for channel, type_ in routes:
         await tx.execute(
             """
             INSERT INTO channel_holds (channel, type, held_at, held_by, reason) VALUES ($1, $2, now(), $3, $4)
@@ -157,13 +157,13 @@ async def add_channel_holds(tx: Tx, pairs: Sequence[tuple[str, str]], *, held_by
         )
 
 
-async def end_channel_holds(tx: Tx, pairs: Sequence[tuple[str, str]]) -> int:
+async def end_channel_holds(tx: Tx, routes: Sequence[tuple[str, str]]) -> int:
     rows = await tx.fetch(
         """
         DELETE FROM channel_holds WHERE (channel, type) IN (SELECT * FROM unnest($1::text[], $2::text[])) RETURNING 1
         """,
-        [channel for channel, _ in pairs],
-        [type_ for _, type_ in pairs],
+        [channel for channel, _ in routes],
+        [type_ for _, type_ in routes],
     )
     return len(rows)
 

@@ -2,7 +2,7 @@
 
 Each is refused in words, nothing is imported, and an honest file is imported after it. The command gets all of them, and
 the pages, which read them with the same functions, one that each step refuses; `./test --slow` sends all of them to the
-pages too. The limits of operators' files are in `malipo/table_files/limits.py`, and in docs/reconciliation.md.
+pages too. The limits of operators' files are in `malipo/table_files/limits.py`, and in docs/statement-imports.md.
 """
 
 import secrets

@@ -35,7 +35,7 @@ FAULTS = (
     ),
     Fault(
         "transaction ids are compared by their lower half",
-        "is_unseen",
+        "is_unseen_sql",
         "SELECT s.ends - {2**31}",
         "SELECT s.ends % {2**32} - {2**31}",
         "After four thousand million transactions every move is on its own day, or on the next one.",

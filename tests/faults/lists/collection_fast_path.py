@@ -179,8 +179,8 @@ FAULTS = (
     Fault(
         "a collection whose network key another payment has is refused as an error",
         "_FastRequest._created",
-        "isinstance(outcome, KeyCheckFailed | DataError)",
-        "isinstance(outcome, KeyCheckFailed)",
+        "isinstance(outcome, NeedsUsualPath | DataError)",
+        "isinstance(outcome, NeedsUsualPath)",
         "The repeat of a lost request, whose payment operators have adopted, never finds it.",
         (*_FAST_PATH, "reconciliation/test_repeats_of_paid_requests.py"),
     ),

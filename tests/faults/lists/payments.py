@@ -180,7 +180,7 @@ FAULTS = (
     Fault(
         "an idempotency key answers for another request",
         "_Decision._replay",
-        "refusal = refusal_of(request.request_hash, claim.request_hash)",
+        "refusal = refusal_of(request.request_hash, record.request_hash)",
         "refusal = None",
         "A payout of another amount is answered as if it had been made.",
         _KEYS,
@@ -219,7 +219,7 @@ FAULTS = (
     ),
     Fault(
         "a refused payment keeps its idempotency key",
-        "Initiate._keep_claims",
+        "Initiate._keep_records",
         "if dropped:",
         "if False:",
         "A merchant who tops up and tries again is told that the key was used.",

@@ -10,7 +10,7 @@ from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.networks.connector import Answer, Channel, Type, Verdict
 from malipo.networks.http import xml
-from malipo.payments.apply_network_answers import Report
+from malipo.payments.apply_network_answers import AnswerToApply
 from malipo.payments.cases.resolution import ResolvedOutcome
 from malipo.payments.claim_for_sending import SendClaim
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer, ReviewReason
@@ -47,13 +47,13 @@ async def sent(service: Service, merchant: Merchant, amount: int) -> Transaction
     made = (
         await service.payments.initiate(order(merchant.id, COLLECTION, amount, channel=Channel.HALOPESA))
     ).transaction
-    pairs = [(Channel.HALOPESA, COLLECTION)]
-    claim = SendClaim(id="clm_1", connector="halopesa", pairs=pairs, most=100, lease_seconds=60, lapse_seconds=600)
+    routes = [(Channel.HALOPESA, COLLECTION)]
+    claim = SendClaim(id="clm_1", connector="halopesa", routes=routes, most=100, lease_seconds=60, lapse_seconds=600)
     await service.network_work.claim_for_sending(claim)
     taken = Answer(verdict=Verdict.WAITING, code="0")
     reply = ReceivedAnswer(connector="halopesa", source=AnswerSource.SEND, answer=taken, cannot_query=frozenset(Type))
     await service.network_work.apply_answer(
-        Report(id=f"hrg_{made.id}", channels=[made.channel], key=made.network_key, received=reply)
+        AnswerToApply(id=f"hrg_{made.id}", channels=[made.channel], key=made.network_key, received=reply)
     )
     return made
 

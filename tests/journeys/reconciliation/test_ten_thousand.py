@@ -23,7 +23,7 @@ from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.networks.connector import Channel
 from malipo.operators.store import insert_operator
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.resolve_exceptions import ResolveExceptions
 from malipo.reconciliation.imports.import_statement import StatementImport, import_statement
@@ -252,7 +252,7 @@ async def _resolve_all(full_stack: FullStack) -> None:
 
 
 async def _match(full_stack: FullStack) -> None:
-    apply_answers = ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(full_stack.settings))
+    apply_answers = ApplyNetworkAnswers(clock=clock.now, rules=QueryRules.of(full_stack.settings))
     await match_statements(full_stack.database, apply_answers, approval_amount=10**15, clock=clock.now)
 
 

@@ -1,6 +1,5 @@
 """A payout that its merchant cancelled in the lost time: it is PENDING again, and must not be sent by the release."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -18,11 +17,11 @@ from tests.journeys.restored_stack import (
     release,
     statuses,
     until_fenced,
+    until_looked_again,
 )
 
 CANCELLED, PAID = "+255684000200", "+255684000201"
 SCOPE = ("--channel", "AIRTEL_MONEY", "--only", "payouts")
-_LOOKS = 3.0  # as long as a worker takes to look three times
 
 
 @pytest.fixture
@@ -39,12 +38,14 @@ async def _until(full_stack: FullStack, phone: str, status: str) -> None:
     await until(is_so, what=f"{status} of {phone}")
 
 
-async def _is_asked_about(full_stack: FullStack) -> bool:
+async def _is_nothing_asked_first(full_stack: FullStack) -> bool:
     async with full_stack.database.read() as connection:
         return not await connection.fetchval("SELECT bool_or(is_asked_first) FROM dispatches")
 
 
-async def test_it_is_cancelled_again_behind_a_hold_and_nobody_is_paid(full_stack: FullStack, tmp_path: Path) -> None:
+async def test_it_is_cancelled_again_behind_a_hold_and_only_the_other_payout_is_paid(
+    full_stack: FullStack, tmp_path: Path
+) -> None:
     async with a_host(full_stack, tmp_path / "state"):
         pass  # From here on the host has a mark.
     made = await pay(full_stack, "AIRTEL_MONEY", CANCELLED, "order-1")
@@ -65,14 +66,14 @@ async def test_it_is_cancelled_again_behind_a_hold_and_nobody_is_paid(full_stack
         assert (refused.status, refused.code) == (503, "restored")
         await release(full_stack)
 
-        await until(lambda: _is_asked_about(full_stack), what="the network's answer")
-        await asyncio.sleep(_LOOKS)
+        await until(lambda: _is_nothing_asked_first(full_stack), what="the network's answer")
+        await until_looked_again(full_stack)
         assert CANCELLED not in await full_stack.moved(), "its network does not know it, and yet it does not go"
         assert (await full_stack.api("POST", path)).status == 200
         assert (await operate(full_stack, "juma", "hold", "--release", *SCOPE)).code == 0
         assert (await pay(full_stack, "AIRTEL_MONEY", PAID, "order-2")).status == 201
         await _until(full_stack, PAID, "COMPLETED")
-        await asyncio.sleep(_LOOKS)
+        await until_looked_again(full_stack)
     assert {phone: len(moved) for phone, moved in (await full_stack.moved()).items()} == {PAID: 1}
     assert (await statuses(full_stack))[CANCELLED] == "CANCELLED"
     await database_facts.assert_clean(full_stack.database)

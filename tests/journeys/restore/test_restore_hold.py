@@ -1,6 +1,5 @@
 """Operators hold payments: nothing of what is held is sent, and everything goes once when it is released."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,9 +7,7 @@ import pytest
 
 from tests.journeys import database_facts
 from tests.journeys.full_stack import FullStack, full_stack_started, until
-from tests.journeys.restored_stack import a_host, appoint, operate, pay, statuses
-
-_LOOKS = 3.0  # as long as a worker takes to look three times, whether a bell has rung or not
+from tests.journeys.restored_stack import a_host, appoint, operate, pay, statuses, until_looked_again
 
 
 @pytest.fixture
@@ -48,7 +45,7 @@ async def test_while_everything_is_held_nothing_is_taken_in_or_sent_and_the_rest
     assert (refused.status, refused.code) == (503, "on_hold")
     assert (await full_stack.api("GET", "/readyz")).status == 503
     assert (await full_stack.shown(made.body["transaction"]["id"]))["status"] == "PENDING"
-    await asyncio.sleep(_LOOKS)
+    await until_looked_again(full_stack)
     assert await full_stack.moved() == {}
     await _release(full_stack)
     assert (await full_stack.api("GET", "/readyz")).status == 200
@@ -66,7 +63,7 @@ async def test_a_channel_that_is_held_takes_payments_in_and_sends_none_of_that_k
     other = await pay(full_stack, "MPESA", "+255754000200", "order-400")
     assert (collection.status, other.status) == (201, 201)
     await _until_moved(full_stack, "+255684000300", "+255754000200")
-    await asyncio.sleep(_LOOKS)
+    await until_looked_again(full_stack)
     assert set(await full_stack.moved()) == {"+255684000300", "+255754000200"}
     assert (await full_stack.api("GET", "/readyz")).status == 200
     await _release(full_stack, "--channel", "AIRTEL_MONEY", "--only", "payouts")

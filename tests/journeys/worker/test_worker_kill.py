@@ -220,7 +220,7 @@ async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent
     claim = SendClaim(
         id="clm_next",
         connector="mpesa",
-        pairs=home.service.networks.carried_by("mpesa"),
+        routes=home.service.networks.carried_by("mpesa"),
         most=10,
         lease_seconds=60,
         lapse_seconds=600,

@@ -96,8 +96,8 @@ class BatchSteps:
         async with self.database.begin() as tx:
             await change_approval_rules(tx, self.merchant_id, rules, actor=owner, now=clock.now() - COOLING_TIME)
 
-    async def claim(self, most: int = 1000, pairs: Sequence[tuple[Channel, Type]] = PAIRS) -> ClaimedPayments:
-        return await self.service.network_work.claim_for_sending(a_claim(most=most, pairs=pairs))
+    async def claim(self, most: int = 1000, routes: Sequence[tuple[Channel, Type]] = PAIRS) -> ClaimedPayments:
+        return await self.service.network_work.claim_for_sending(a_claim(most=most, routes=routes))
 
     async def actions(self) -> list[tuple[str, str]]:
         """Who did what, oldest first."""

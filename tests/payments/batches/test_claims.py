@@ -50,14 +50,14 @@ async def test_a_batch_goes_on_while_single_payouts_keep_coming(batches: BatchSt
 
 async def test_no_type_waits_for_ever_while_a_batch_goes_on(batches: BatchSteps) -> None:
     """Also where the places get free one by one, and there are as many kinds of payments as turns."""
-    pairs = [(channel, type_) for channel in (Channel.MPESA, Channel.AIRTEL_MONEY) for type_ in Type]
+    routes = [(channel, type_) for channel in (Channel.MPESA, Channel.AIRTEL_MONEY) for type_ in Type]
     await batches.running(50)
     steps = PaymentSteps(batches.service, batches.merchant_id)
     for type_ in Type:
         await steps.open_many(type_, 20)
     seen = set()
     for _ in range(16):
-        [sent] = (await batches.claim(most=1, pairs=pairs)).to_send
+        [sent] = (await batches.claim(most=1, routes=routes)).to_send
         seen.add((sent.type, sent.batch_id is not None))
     assert seen == {(Type.COLLECTION, False), (Type.DISBURSEMENT, False), (Type.DISBURSEMENT, True)}
 
@@ -74,9 +74,9 @@ async def test_a_small_batch_goes_out_among_the_next_of_a_large_one(batches: Bat
 
 async def test_every_line_of_a_batch_is_sent_once_and_in_order(batches: BatchSteps) -> None:
     batch = await batches.running([*items(30), *items(30, channel=Channel.AIRTEL_MONEY)])
-    pairs = [*PAIRS, (Channel.AIRTEL_MONEY, Type.DISBURSEMENT)]
+    routes = [*PAIRS, (Channel.AIRTEL_MONEY, Type.DISBURSEMENT)]
     sent = []
-    while taken := (await batches.claim(most=7, pairs=pairs)).to_send:
+    while taken := (await batches.claim(most=7, routes=routes)).to_send:
         sent += taken
     assert sorted(of(sent)) == await database_facts.ids(batches.database)
     of_mpesa = [each.id for each in sent if each.channel is Channel.MPESA]

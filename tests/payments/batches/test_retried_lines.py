@@ -12,7 +12,7 @@ from malipo.payments.batches.approve import PaidAfterAll, PaidPerhaps
 from malipo.payments.batches.batch import Batch, BatchStatus, Requester
 from malipo.payments.batches.request import retrying
 from malipo.payments.batches.spreadsheet.draft import Again
-from malipo.payments.dispatch import AnswerSource, Rules
+from malipo.payments.dispatch import AnswerSource, QueryRules
 from malipo.payments.transaction import Status, Transaction
 from malipo.settings import Settings
 from tests.conftest import NO_LIMITS
@@ -111,7 +111,9 @@ async def test_what_a_retry_has_retried_counts_too(wages: Wages) -> None:
 async def test_a_report_that_is_being_written_is_waited_for(wages: Wages, database_url: str) -> None:
     _, failed = await wages.failed(number=1)
     batch = await wages.again(failed)
-    apply_answers = ApplyNetworkAnswers(clock=wages.steps.service.clock, rules=Rules.of(wages.steps.service.settings))
+    apply_answers = ApplyNetworkAnswers(
+        clock=wages.steps.service.clock, rules=QueryRules.of(wages.steps.service.settings)
+    )
     async with Database.opened(database_url, size=2) as other:
         async with other.begin() as tx:
             [settled] = await apply_answers(tx, [a_report(failed[0], Verdict.CONFIRMED)], again=False)
@@ -164,10 +166,10 @@ async def test_of_a_batch_from_before_the_lines_said_it_the_key_says_what_it_pay
     await wages.assert_nothing_opened(batch)
 
 
-async def test_a_line_from_before_whose_number_was_mended_may_pay_any_of_them_again(wages: Wages) -> None:
+async def test_a_line_from_before_whose_number_was_corrected_may_pay_any_of_them_again(wages: Wages) -> None:
     first, failed = await wages.failed()
-    mended = [*items(1), items(2)[1] | {"recipientPhone": "+255759999999"}]
-    batch = await wages.batches.make(mended, key=Again(first.id, 1).key)
+    corrected = [*items(1), items(2)[1] | {"recipientPhone": "+255759999999"}]
+    batch = await wages.batches.make(corrected, key=Again(first.id, 1).key)
     await wages.paid(failed[1])
 
     with pytest.raises(PaidAfterAll) as refused:

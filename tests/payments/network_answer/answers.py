@@ -13,16 +13,16 @@ from malipo.payments.dispatch import (
     Dispatch,
     LatestAnswer,
     NextAction,
+    QueryRules,
     ReceivedAnswer,
     ReviewReason,
-    Rules,
 )
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Status, Transaction, Type, next_status
 from tests.payments.test_transaction import a_transaction
 
 NOW = datetime(2026, 11, 15, 8, 30, tzinfo=UTC)
-RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, follow_up_seconds=(600, 3600, 21_600))
+RULES = QueryRules(poll_seconds=(10, 60, 300), not_found_seconds=300, follow_up_seconds=(600, 3600, 21_600))
 
 HEARD = {
     "send": (AnswerSource.SEND, True),

@@ -4,13 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from malipo.networks.connector import Resubmit, Verdict
-from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, ReviewReason, Rules
+from malipo.payments.dispatch import AnswerSource, Decision, Dispatch, NextAction, QueryRules, ReviewReason
 from malipo.payments.network_answer.decide import decide
 from malipo.payments.transaction import Cause, Status, Type
 from tests.payments.network_answer.answers import received
 from tests.payments.test_transaction import a_transaction
 
-RULES = Rules(poll_seconds=(10, 60, 300), not_found_seconds=300, not_indexed_seconds=1800)
+RULES = QueryRules(poll_seconds=(10, 60, 300), not_found_seconds=300, not_indexed_seconds=1800)
 
 # A payment that was not sent, as far as we know. What each answer of its network means, where the network refuses
 # duplicates, where it does not, and where it has no query; young and old as it is since the restore. Open at the
@@ -161,7 +161,7 @@ def test_a_network_that_does_not_know_it_is_queried_again_as_soon_as_that_counts
 def test_a_network_whose_answers_say_nothing_is_shown_soon(
     verdict: Verdict, is_fault: bool, query_count: int, is_shown: bool
 ) -> None:
-    rules = Rules(poll_seconds=(10, 60, 300, 900, 3600), not_found_seconds=300, not_indexed_seconds=1800)
+    rules = QueryRules(poll_seconds=(10, 60, 300, 900, 3600), not_found_seconds=300, not_indexed_seconds=1800)
     given = queried_first(100, query_count=query_count)
     decision = decide(a_transaction(Type.DISBURSEMENT), given, received(verdict, is_fault=is_fault), rules)
     assert decision.dispatch is not None

@@ -1,7 +1,7 @@
 """When a network is queried again."""
 
 from malipo.networks.connector import Verdict
-from malipo.payments.dispatch import AnswerSource, Rules
+from malipo.payments.dispatch import AnswerSource, QueryRules
 from malipo.payments.network_answer.decide import decide
 from tests.payments.network_answer.answers import RULES, Life, processing, received, sent
 
@@ -14,7 +14,7 @@ def test_queries_follow_the_schedule_and_its_last_pause_repeats() -> None:
 
 
 def test_a_schedule_of_one_pause_repeats_it() -> None:
-    rules = Rules(poll_seconds=(7,), not_found_seconds=300)
+    rules = QueryRules(poll_seconds=(7,), not_found_seconds=300)
     for asks in range(3):
         assert decide(processing(), sent(query_count=asks), received(Verdict.UNKNOWN), rules).wait_seconds == 7
 

@@ -10,7 +10,7 @@ import pytest
 from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
 from malipo.reconciliation.close.signed_content import ChangeKind, OpenReason
 from malipo.reconciliation.matching.match_statements import match_statements
@@ -23,7 +23,7 @@ async def books(database: Database, tmp_path: Path) -> Books:
 
 
 async def test_days_with_cents_add_up_one_after_another(books: Books, service: Service) -> None:
-    apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=Rules.of(service.settings))
+    apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=QueryRules.of(service.settings))
     chance, rounded = random.Random(29), 0
     for number in range(4):
         day = MONDAY + timedelta(days=number)
@@ -45,7 +45,7 @@ async def test_days_with_cents_add_up_one_after_another(books: Books, service: S
 
 
 async def test_a_balance_that_is_two_shillings_off_is_not_taken_for_cents(books: Books, service: Service) -> None:
-    apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=Rules.of(service.settings))
+    apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=QueryRules.of(service.settings))
     await books.statement(MONDAY, [("F1", Decimal("-59.40"), "12:00", "fee")], opening=1000)
     await match_statements(books.database, apply_answers, approval_amount=1_000_000, clock=lambda: LATER)
     async with books.database.begin() as tx:
@@ -57,7 +57,7 @@ async def test_a_balance_that_is_two_shillings_off_is_not_taken_for_cents(books:
 async def test_what_came_in_with_the_words_of_a_fee_is_open_as_an_exception_and_no_gap(
     books: Books, service: Service
 ) -> None:
-    apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=Rules.of(service.settings))
+    apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=QueryRules.of(service.settings))
     await books.paid("R1", 5000, at(MONDAY))
     lines = [("R1", 5000, "11:59", "Transaction fee"), ("F1", -40, "12:00", "fee"), ("F2", 30, "12:01", "fee")]
     await books.statement(MONDAY, lines)

@@ -10,7 +10,7 @@ from malipo.db import Database
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.ledger.house_bookings import HouseBookingKind
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.reconciliation.close.business_day import end_of
 from malipo.reconciliation.close.close_csv import csv_of
 from malipo.reconciliation.close.close_day import DayDoesNotAddUp
@@ -264,7 +264,7 @@ async def test_wallets_that_are_not_those_of_the_moves_are_found_by_the_trial_ba
 
 async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, service: Service) -> None:
     """With the real matching: payments by their receipts, fees and sweeps by bookings, an unknown line as an exception."""
-    apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=Rules.of(service.settings))
+    apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=QueryRules.of(service.settings))
     await books.paid("R1", 5000, at(MONDAY))
     await books.paid_out("R2", 2000, at(MONDAY, "13:00"))
     lines = [

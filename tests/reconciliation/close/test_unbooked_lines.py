@@ -8,7 +8,7 @@ import pytest
 from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.reconciliation.close.signed_content import OpenReason
 from malipo.reconciliation.matching.match_statements import MatchingResult, match_statements
 from tests.reconciliation.close.books import MONDAY, TUESDAY, WEDNESDAY, Books, at, of_channel, opened
@@ -21,7 +21,7 @@ async def books(database: Database, tmp_path: Path) -> Books:
 
 async def test_the_payment_of_a_booked_line_is_known_after_its_day_was_closed(books: Books, service: Service) -> None:
     async def match(now: datetime) -> MatchingResult:
-        apply_answers = ApplyNetworkAnswers(clock=lambda: now, rules=Rules.of(service.settings))
+        apply_answers = ApplyNetworkAnswers(clock=lambda: now, rules=QueryRules.of(service.settings))
         return await match_statements(books.database, apply_answers, approval_amount=1_000_000, clock=lambda: now)
 
     await books.paid("R0", 5000, at(MONDAY))

@@ -1,1 +1,1 @@
-"""Pages of batches: sending a spreadsheet, mending it, submitting it, approving it and following it."""
+"""Pages of batches: sending a spreadsheet, fixing it, submitting it, approving it and following it."""

@@ -26,6 +26,7 @@ from malipo.payments.batches.spreadsheet.read_sheet import (
     read_sheet,
 )
 from malipo.payments.batches.store import drafts
+from malipo.table_files import limits
 from malipo.table_files.csv_export import csv_lines
 from malipo.table_files.reader_queue import FilesBeingRead, OwnFileBeingRead, ReadingTurns
 from malipo.table_files.rows import LimitMet, NotATable
@@ -35,18 +36,25 @@ NEW = f"{PATH}/new"
 DRAFTS = f"{PATH}/drafts"
 _MOST_MEGABYTES = MOST_FILE_BYTES // 1024**2
 _MOST_NAME = 100
+# The limits in the sentences.
+_NUMBERS = {
+    "lines": f"{MOST_LINES:,}",
+    "megabytes": str(_MOST_MEGABYTES),
+    "unpacked": str(limits.PAYOUTS.unpacked_bytes // 1024**2),
+    "rows": f"{limits.PAYOUTS.rows:,}",
+}
 
 SENTENCES = {
     "no_file": "Choose a file.",
     "not_a_table": "This file cannot be read. Open it in your spreadsheet program, and save it as XLSX or CSV.",
-    "no_lines": "There is no line in this file. Payouts stand on its first sheet, one below the other.",
-    "too_many_lines": "These are more than 5,000 lines. Part them into several files.",
-    "too_large": "The file is larger than 4 MB. Keep only the sheet with the payouts, without pictures.",
+    "no_lines": "This file has no lines. Put the payouts on its first sheet, one row each.",
+    "too_many_lines": "This file has more than {lines} lines. Split it into several files.",
+    "too_large": "The file is larger than {megabytes} MB. Keep only the sheet with the payouts, without pictures.",
     # By the limit that it met when it was read.
     "memory": "This file needs too much memory to be read. Keep only the sheet with the payouts, and save it as CSV.",
     "seconds": "This file takes too long to be read. Keep only the sheet with the payouts, and save it as CSV.",
-    "unpacked_bytes": "Unpacked, this file is larger than 64 MB. Keep only the sheet with the payouts.",
-    "rows": "There are lines below row 20,000 of this file. Put the payouts at its top.",
+    "unpacked_bytes": "Unpacked, this file is larger than {unpacked} MB. Keep only the sheet with the payouts.",
+    "rows": "There are lines below row {rows} of this file. Put the payouts at its top.",
     "columns": "This file has too many columns. Keep only those of the payouts.",
     "cells": "This file has too many cells. Keep only those of the payouts.",
     "characters": "There is too much text in this file. Keep only the columns of the payouts.",
@@ -114,7 +122,7 @@ async def take(request: MerchantRequest) -> Response:
 
 
 async def _read(request: MerchantRequest, content: bytes) -> PayoutSheet:
-    """When it is this merchant's turn, and for as long as somebody waits for it."""
+    """Read the file in the merchant's turn. Stops if the browser disconnects."""
     turns = ReadingTurns(request.parts.settings.data_dir)
     with tempfile.TemporaryDirectory(prefix="malipo-") as folder:
         path = Path(folder) / "sheet"
@@ -137,7 +145,7 @@ def _page(request: MerchantRequest, sentence: str | None, status: HTTPStatus) ->
         request,
         "merchant/batches/new.html",
         status=status,
-        problem=None if sentence is None else request.words(sentence),
+        problem=None if sentence is None else request.words(sentence, **_NUMBERS),
         most_lines=MOST_LINES,
         most_megabytes=_MOST_MEGABYTES,
     )

@@ -64,7 +64,7 @@ async def propose(request: OperatorRequest) -> Response:
 
 
 class _PreviewOnly(Exception):  # noqa: N818 - it only ends the transaction.
-    """It could be proposed. Nothing is kept of it."""
+    """Ends the transaction of a preview, so that nothing is stored."""
 
 
 def _mistakes(request: OperatorRequest, form: Form, reason: str) -> dict[str, str]:

@@ -13,7 +13,7 @@ from malipo.db import Database
 from malipo.network_statements.profile import StatementProfile
 from malipo.outbox.event import EVENTS_TOPIC
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
-from malipo.payments.dispatch import Rules
+from malipo.payments.dispatch import QueryRules
 from malipo.reconciliation.imports.import_statement import (
     BadLines,
     DoesNotAddUp,
@@ -97,7 +97,9 @@ async def run_matching(request: OperatorRequest) -> None:
 
 
 def apply_answers_of(settings: Settings, clock: Clock) -> ApplyNetworkAnswers:
-    return ApplyNetworkAnswers(clock=clock, rules=Rules.of(settings), credits_automatically=settings.credit_by_itself)
+    return ApplyNetworkAnswers(
+        clock=clock, rules=QueryRules.of(settings), credits_automatically=settings.credit_by_itself
+    )
 
 
 async def _import(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from malipo.payments.batches.spreadsheet.cell_values import Quality, amount_cell, channel_cell, phone_cell
+from malipo.payments.batches.spreadsheet.repaired_cells import Quality, amount_cell, channel_cell, phone_cell
 
 MOST_HEADER_ROWS = 30
 _LEAST_SHARE = 0.6  # of a column's cells, where only these say what it is

@@ -11,8 +11,8 @@ import msgspec
 
 from malipo.errors import Invalid
 from malipo.network_statements.cell_values import text_of
-from malipo.payments.batches.spreadsheet.cell_values import Quality, amount_cell, phone_cell
 from malipo.payments.batches.spreadsheet.columns import SheetColumn, delimiter_score, find_header, guess_columns
+from malipo.payments.batches.spreadsheet.repaired_cells import Quality, amount_cell, phone_cell
 from malipo.table_files.limits import PAYOUTS
 from malipo.table_files.rows import DELIMITERS, Cell, NotATable, rows_of
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from malipo.networks.channel_names_and_prefixes import channel_of, choice_for
 from malipo.networks.connector import Channel
 from malipo.payments.batches.request import item_of
-from malipo.payments.batches.spreadsheet.cell_values import (
+from malipo.payments.batches.spreadsheet.columns import SheetColumn
+from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow
+from malipo.payments.batches.spreadsheet.repaired_cells import (
     ORDINARY,
     CellValue,
     Quality,
@@ -16,8 +18,6 @@ from malipo.payments.batches.spreadsheet.cell_values import (
     clean,
     phone_cell,
 )
-from malipo.payments.batches.spreadsheet.columns import SheetColumn
-from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow
 from malipo.payments.payment_request import Terms
 from malipo.validation.fields import Fields
 

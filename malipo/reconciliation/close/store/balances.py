@@ -7,15 +7,15 @@ from malipo import money
 from malipo.db import Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.signed_content import CloseReading
-from malipo.reconciliation.close.two_columns import Route
+from malipo.reconciliation.close.two_columns import AccountFlow
 from malipo.reconciliation.statements.coverage import covering
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store.statements import find_files_of
 
 
-async def find_routes_before(tx: Tx, day: date, begins: datetime) -> list[Route]:
+async def find_flows_before(tx: Tx, day: date, begins: datetime) -> list[AccountFlow]:
     """All moves before the first closed day. This reads the whole ledger, once."""
-    return await _routes(
+    return await _flows(
         tx,
         f"""
         SELECT source, target, channel, sum(amount) AS amount FROM moves
@@ -29,9 +29,9 @@ async def find_routes_before(tx: Tx, day: date, begins: datetime) -> list[Route]
     )
 
 
-async def find_routes(tx: Tx, begins: datetime, ends: datetime) -> list[Route]:
+async def find_flows(tx: Tx, begins: datetime, ends: datetime) -> list[AccountFlow]:
     """The moves of merchants between two times, as they are stored now."""
-    return await _routes(
+    return await _flows(
         tx,
         f"""
         SELECT source, target, channel, sum(amount) AS amount FROM moves
@@ -42,7 +42,7 @@ async def find_routes(tx: Tx, begins: datetime, ends: datetime) -> list[Route]:
     )
 
 
-async def _routes(tx: Tx, sums: str, *values: object) -> list[Route]:
+async def _flows(tx: Tx, sums: str, *values: object) -> list[AccountFlow]:
     rows = await tx.fetch(
         f"""
         SELECT source, target, channel, NULL AS change_kind, sum(amount)::bigint AS amount FROM ({sums}) AS sums
@@ -50,7 +50,7 @@ async def _routes(tx: Tx, sums: str, *values: object) -> list[Route]:
         """,
         *values,
     )
-    return [Route(**dict(row)) for row in rows]
+    return [AccountFlow(**dict(row)) for row in rows]
 
 
 async def find_wallets(tx: Tx, ends: datetime) -> tuple[int, int, int]:
@@ -87,7 +87,7 @@ async def find_wallets(tx: Tx, ends: datetime) -> tuple[int, int, int]:
     return row[0], row[1], row[2]
 
 
-async def find_accounts(tx: Tx, ends: datetime) -> dict[str, dict[str, list[StatementFile]]]:
+async def find_files_by_account(tx: Tx, ends: datetime) -> dict[str, dict[str, list[StatementFile]]]:
     """The files of each channel and account that begin before this moment, and the first one after it."""
     found: dict[str, dict[str, list[StatementFile]]] = {}
     for file in await find_files_of(tx, until=ends):

@@ -11,9 +11,10 @@ import msgspec
 
 from malipo import clock
 from malipo.db import Tx
+from malipo.db.whole_sets import whole_sets_sql
 from malipo.ledger.accounts import HOUSE
-from malipo.reconciliation.close.two_columns import Route
-from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
+from malipo.reconciliation.close.two_columns import AccountFlow
+from malipo.reconciliation.matching.store.booked_lines import HAS_SUMMED_KIND, IS_PAYMENT, SHILLINGS
 
 # A withdrawn line names the payment that it was matched with.
 _WAS_PAYMENT = f"coalesce(l.merchant_id <> '{HOUSE}' AND l.kind <> 'reversal', false)"
@@ -52,10 +53,9 @@ class LineSum(msgspec.Struct, frozen=True):
 async def begin(tx: Tx, before: date) -> None:
     """Create the table of entries, with the open entries of the day before."""
     # A day may be a large part of all data, so all kinds of joins are allowed, and there is no timeout.
+    await tx.execute(whole_sets_sql("128MB"))
     await tx.execute(
         """
-        SET LOCAL work_mem = '128MB'; SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on;
-        SET LOCAL enable_mergejoin = on; SET LOCAL statement_timeout = 0;
         CREATE TEMPORARY TABLE close_entries (
             channel text, account text, what text, line_id bigint, file_id text COLLATE "C",
             merchant_id text COLLATE "C", cause_id text COLLATE "C", amount bigint, happened_at timestamptz, since date,
@@ -75,7 +75,7 @@ async def begin(tx: Tx, before: date) -> None:
     )
 
 
-async def add_moves(tx: Tx, day: date, begins: datetime, ends: datetime) -> list[Route]:
+async def add_moves(tx: Tx, day: date, begins: datetime, ends: datetime) -> list[AccountFlow]:
     """Add the day's moves of merchants, read once, and the snapshot that has read them: one statement, one snapshot.
     (House bookings count by their value date: `add_house_bookings`.)"""
     rows = await tx.fetch(
@@ -103,10 +103,10 @@ async def add_moves(tx: Tx, day: date, begins: datetime, ends: datetime) -> list
         ends,
         day,
     )
-    return [Route(**dict(row)) for row in rows]
+    return [AccountFlow(**dict(row)) for row in rows]
 
 
-async def add_house_bookings(tx: Tx, day: date) -> list[Route]:
+async def add_house_bookings(tx: Tx, day: date) -> list[AccountFlow]:
     """Add house bookings of this value date. A booking and the one that undoes it are one subject."""
     rows = await tx.fetch(
         f"""
@@ -137,7 +137,7 @@ async def add_house_bookings(tx: Tx, day: date) -> list[Route]:
         """,
         day,
     )
-    return [Route(**dict(row)) for row in rows]
+    return [AccountFlow(**dict(row)) for row in rows]
 
 
 async def add_lines(tx: Tx, day: date, ends: datetime, counted: dict[str, CountedStatements]) -> list[LineSum]:
@@ -148,7 +148,7 @@ async def add_lines(tx: Tx, day: date, ends: datetime, counted: dict[str, Counte
         f"""
         WITH new AS MATERIALIZED (
             SELECT l.*, {_KIND_OF_LINE} AS change_kind, {_DAY_OF_LINE} < $1 AS is_of_closed_day, {_DAY_OF_LINE} AS day,
-                   {SUMMED} AND NOT {IS_PAYMENT} AS is_summed
+                   {HAS_SUMMED_KIND} AND NOT {IS_PAYMENT} AS is_summed
             FROM unnest($3::text[], $4::timestamptz[], $5::bigint[]) AS c (channel, until, line_id)
             JOIN statement_lines l ON l.channel = c.channel AND (l.moved_at >= c.until OR l.id > c.line_id)
             -- Said again as constants, for the indexes.
@@ -197,7 +197,7 @@ async def add_withdrawn(tx: Tx, day: date, first: datetime, counted: dict[str, C
             FROM day_closes d CROSS JOIN json_each(d.counted::json) c ORDER BY c.key, d.day
         ), gone AS MATERIALIZED (
             SELECT l.*, {_DAY_OF_LINE} AS day, (l.content ->> 'cents')::smallint AS cents,
-                   {_kind_of_line(_WAS_PAYMENT)} AS change_kind, {SUMMED} AND NOT {_WAS_PAYMENT} AS is_summed
+                   {_kind_of_line(_WAS_PAYMENT)} AS change_kind, {HAS_SUMMED_KIND} AND NOT {_WAS_PAYMENT} AS is_summed
             FROM unnest($2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[])
                  AS c (channel, until, line_id, withdrawn)
             JOIN first_counted f ON f.channel = c.channel

@@ -14,7 +14,7 @@ IS_RECORDED = """
 _SUM = "SELECT concat_ws(' ', source || '>' || target, channel) AS route, sum(amount)::bigint AS amount"
 
 
-def is_unseen(day: date) -> str:
+def is_unseen_sql(day: date) -> str:
     """Whether the close of that day did not see a row `m`.
 
     A row has the lower half of its transaction's id. The upper half is that of the snapshot, or the one beside it:
@@ -50,7 +50,7 @@ async def keep_snapshot(tx: Tx, day: date) -> None:
 
 async def sum_unseen(connection: Conn, day: date) -> dict[str, int]:
     condition, values = _of_day(day)
-    return await _sums(connection, f"{_SUM} FROM moves m WHERE {condition} AND {is_unseen(day)} GROUP BY 1", values)
+    return await _sums(connection, f"{_SUM} FROM moves m WHERE {condition} AND {is_unseen_sql(day)} GROUP BY 1", values)
 
 
 async def sum_recorded(connection: Conn, day: date) -> dict[str, int]:
@@ -69,7 +69,7 @@ async def record_unseen(tx: Tx, day: date) -> None:
     await tx.execute(
         f"""
         INSERT INTO late_moves SELECT $3, merchant_id, cause_id, step, ordinal, move_number FROM moves m
-        WHERE {condition} AND {is_unseen(day)}
+        WHERE {condition} AND {is_unseen_sql(day)}
         """,
         *values,
         day,

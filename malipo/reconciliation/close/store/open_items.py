@@ -9,7 +9,7 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.signed_content import MOST_ITEMS, ItemKind, OpenItem, OpenReason, Sum
-from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, SHILLINGS, SUMMED
+from malipo.reconciliation.matching.store.booked_lines import HAS_SUMMED_KIND, IS_PAYMENT, SHILLINGS
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
 
 _WHOSE = "coalesce(m.merchant_id, w.merchant_id, e.merchant_id)"
@@ -26,7 +26,7 @@ class _Subject(NamedTuple):
 
 
 _PAYMENT = f"CASE {_WHOSE} WHEN '{HOUSE}' THEN 'booking' ELSE 'payment' END"
-_IS_SUMMED_LINE = f"({SUMMED} OR w.kind = 'sweep' OR w.kind = 'fee' AND w.amount < 0)"
+_IS_SUMMED_LINE = f"({HAS_SUMMED_KIND} OR w.kind = 'sweep' OR w.kind = 'fee' AND w.amount < 0)"
 _SUBJECTS = (
     # A line that matches a payment is about it, also if it was counted before it did, or was withdrawn since.
     _Subject("m.line_id IS NOT NULL OR w.transaction_id IS NOT NULL", _PAYMENT, owner=_WHOSE, id=_WHICH),
@@ -152,8 +152,8 @@ _IN_STATEMENTS = f"""
              THEN coalesce((SELECT l.amount FROM statement_lines l WHERE l.id = o.line_id), 0)
          ELSE (SELECT coalesce(sum(days.amount), 0) FROM (
                    SELECT {SHILLINGS} AS amount FROM statement_lines l
-                   WHERE l.file_id = o.file_id AND l.account = o.account AND o.subject_kind = l.kind AND {SUMMED}
-                     AND NOT {IS_PAYMENT}
+                   WHERE l.file_id = o.file_id AND l.account = o.account AND o.subject_kind = l.kind
+                     AND {HAS_SUMMED_KIND} AND NOT {IS_PAYMENT}
                    GROUP BY {clock.day_sql("l.moved_at")}) AS days) END
 """
 _IN_LEDGER = f"""

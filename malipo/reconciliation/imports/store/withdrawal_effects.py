@@ -7,7 +7,13 @@ import msgspec
 
 from malipo.db import Conn
 from malipo.reconciliation.imports.store.withdrawals import DAY_OF_LINE, HEIR, UNTOLD
-from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, ChargeSum, summed, untold
+from malipo.reconciliation.matching.store.booked_lines import (
+    IS_PAYMENT,
+    IS_SUMMED,
+    ChargeSum,
+    has_summed_kind_sql,
+    unconfirmed_sql,
+)
 from malipo.reconciliation.statements.store.statements import authors_sql
 
 _AUTHORS = authors_sql("f")
@@ -47,14 +53,15 @@ async def sum_lines_of_heirs(connection: Conn, file_id: str) -> list[ChargeSum]:
         f"""
         WITH {_GIVEN}, booked AS (
             SELECT g.heir AS file_id, g.kind, g.day, l.id FROM given g JOIN statement_lines l ON l.id = g.line_id
-            WHERE {summed("g.kind")} AND NOT {IS_PAYMENT}
+            WHERE {has_summed_kind_sql("g.kind")} AND NOT {IS_PAYMENT}
             UNION ALL
             SELECT l.file_id, l.kind, {DAY_OF_LINE}, l.id FROM statement_lines l
             WHERE (l.file_id, l.kind, {DAY_OF_LINE}) IN (SELECT heir, kind, day FROM given)
               AND {IS_SUMMED} AND NOT {IS_PAYMENT}
         )
         SELECT b.file_id, l.channel, l.account, b.kind, b.day, sum(l.amount * 100 + l.cents)::bigint AS cents,
-               f.imported_by, count(*) AS lines, {untold("b.kind", without="$1")} AS untold, {_AUTHORS} AS authors
+               f.imported_by, count(*) AS lines, {unconfirmed_sql("b.kind", without="$1")} AS unconfirmed,
+               {_AUTHORS} AS authors
         FROM booked b JOIN statement_lines l ON l.id = b.id JOIN statement_files f ON f.id = b.file_id
         WHERE l.amount <> 0 GROUP BY 1, 2, 3, 4, 5, f.imported_by, f.authors ORDER BY 1, 4, 5
         """,

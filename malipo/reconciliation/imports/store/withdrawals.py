@@ -11,8 +11,8 @@ from malipo import clock
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.reconciliation.matching.statement_answer_ids import is_of_line
-from malipo.reconciliation.matching.store.booked_lines import IS_PAYMENT, IS_SUMMED, SUMMED, UnbookedLine
-from malipo.reconciliation.matching.store.evidence import TELLS, tell_again
+from malipo.reconciliation.matching.store.booked_lines import HAS_SUMMED_KIND, IS_PAYMENT, IS_SUMMED, UnbookedLine
+from malipo.reconciliation.matching.store.evidence import TELLS, report_payments_again
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store.statement_lines import merge_copies_of
 
@@ -176,7 +176,7 @@ async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetim
         """,
         proposal_id,
     )
-    await tell_again(tx, f"SELECT g.line_id FROM leaving_lines g WHERE {goes}")
+    await report_payments_again(tx, f"SELECT g.line_id FROM leaving_lines g WHERE {goes}")
     await tx.execute(f"DELETE FROM statement_matches m USING leaving_lines g WHERE m.line_id = g.line_id AND {goes}")
     await tx.execute(f"DELETE FROM open_statement_lines o USING leaving_lines g WHERE o.line_id = g.line_id AND {goes}")
     await tx.execute(
@@ -196,43 +196,43 @@ async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetim
         """
     )
     await tx.execute("INSERT INTO touched_lines SELECT line_id FROM statement_line_copies WHERE file_id = $1", file_id)
-    untold = await _undo_untold(tx, file_id)
+    unconfirmed = await _undo_unconfirmed(tx, file_id)
     await tx.execute("DELETE FROM statement_line_copies WHERE file_id = $1", file_id)
     await tx.execute("DELETE FROM statement_lines l USING leaving_lines g WHERE l.id = g.line_id AND g.heir IS NULL")
     await merge_copies_of(tx, "touched_lines")
-    return await _find_payments_by_words(tx, untold)
+    return await _find_payments_by_words(tx, unconfirmed)
 
 
-async def _find_payments_by_words(tx: Tx, untold: list[int]) -> list[UnbookedLine]:
+async def _find_payments_by_words(tx: Tx, unconfirmed: list[int]) -> list[UnbookedLine]:
     """Lines that would now be booked by their words: their match was undone, or another file got them."""
     rows = await tx.fetch(
         f"""
         SELECT l.id AS line_id, l.channel, l.account, l.amount FROM statement_lines l
-        WHERE {SUMMED} AND (l.id = ANY($1) OR l.id IN (
+        WHERE {HAS_SUMMED_KIND} AND (l.id = ANY($1) OR l.id IN (
             SELECT n.new_id FROM given_lines n JOIN leaving_lines g ON g.line_id = n.old_id WHERE g.is_payment))
         ORDER BY l.id
         """,
-        untold,
+        unconfirmed,
     )
     return [msgspec.convert(dict(row), UnbookedLine) for row in rows]
 
 
-async def _undo_untold(tx: Tx, file_id: str) -> list[int]:
+async def _undo_unconfirmed(tx: Tx, file_id: str) -> list[int]:
     """Undo the matches by facts that only this file tells, so that the lines are matched again by the other files'
     facts. The reversal of such a payment is undone too, because it found the payment by that line. Returns the
     lines."""
-    untold = f"""
+    unconfirmed = f"""
         FROM touched_lines t JOIN statement_lines l ON l.id = t.line_id JOIN statement_matches m ON m.line_id = l.id
         WHERE {UNTOLD}
     """
-    await tell_again(tx, f"SELECT m.line_id {untold}", file_id)
+    await report_payments_again(tx, f"SELECT m.line_id {unconfirmed}", file_id)
     rows = await tx.fetch(
         f"""
-        WITH untold AS (SELECT m.line_id, m.role, m.merchant_id, m.transaction_id {untold}), gone AS (
+        WITH unconfirmed AS (SELECT m.line_id, m.role, m.merchant_id, m.transaction_id {unconfirmed}), gone AS (
             DELETE FROM statement_matches s
-            WHERE s.line_id IN (SELECT line_id FROM untold)
+            WHERE s.line_id IN (SELECT line_id FROM unconfirmed)
                OR (s.role = 'reversal' AND (s.merchant_id, s.transaction_id) IN (
-                   SELECT merchant_id, transaction_id FROM untold WHERE role = 'payment'))
+                   SELECT merchant_id, transaction_id FROM unconfirmed WHERE role = 'payment'))
             RETURNING s.line_id
         )
         INSERT INTO open_statement_lines (line_id, channel)

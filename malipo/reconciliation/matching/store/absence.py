@@ -8,7 +8,11 @@ from malipo.db import Conn, Tx
 from malipo.networks.connector import Channel, Type
 from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
-from malipo.reconciliation.matching.store.evidence import IS_SURE, is_in_sure_file, is_shown
+from malipo.reconciliation.matching.store.evidence import (
+    IS_FETCHED_OR_WHOLE,
+    is_in_fetched_or_whole_file_sql,
+    is_shown_sql,
+)
 from malipo.reconciliation.matching.store.told_by_network import SIGNED
 from malipo.reconciliation.statements.coverage import AFTER_END, AFTER_SENDING, Span
 from malipo.reconciliation.statements.statement_file import StatementFile
@@ -38,7 +42,7 @@ async def find_sure_accounts(connection: Conn) -> set[tuple[str, str]]:
     rows = await connection.fetch(
         f"""
         SELECT DISTINCT n.channel, n.account FROM statement_files n
-        WHERE {IS_SURE} OR n.withdrawn_at IS NULL AND EXISTS (
+        WHERE {IS_FETCHED_OR_WHOLE} OR n.withdrawn_at IS NULL AND EXISTS (
             SELECT FROM proposals p WHERE p.action = 'import' AND p.subject = n.id AND p.is_approved)
         """
     )
@@ -131,11 +135,12 @@ async def note_unmatched(
                          ELSE greatest(t.ended_at, c.since) + $7 <= s.ends END
                ) AND {SIGNED} NOT IN (
                    SELECT l.amount FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
-                   WHERE o.channel = ANY($1) AND {is_in_sure_file("l")}
+                   WHERE o.channel = ANY($1) AND {is_in_fetched_or_whole_file_sql("l")}
                ) AND t.id NOT IN (
                    SELECT p.id FROM reconciliation_exceptions e JOIN statement_lines l ON l.id = e.line_id
                    JOIN transactions p ON p.merchant_id = e.merchant_id AND p.id = e.transaction_id
-                   WHERE e.state <> 'resolved' AND e.kind = 'amount_differs' AND {is_in_sure_file("l", _NAMES)}),
+                   WHERE e.state <> 'resolved' AND e.kind = 'amount_differs'
+                     AND {is_in_fetched_or_whole_file_sql("l", _NAMES)}),
                (k.carrier = ANY($9)) IS NOT TRUE
         FROM merchants m CROSS JOIN unnest($2::text[], $3::text[]) AS w (first, last)
         CROSS JOIN LATERAL (
@@ -145,7 +150,7 @@ async def note_unmatched(
         ) t
         LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
         LEFT JOIN statement_matches s ON s.merchant_id = t.merchant_id AND s.transaction_id = t.id
-             AND s.role = 'payment' AND (cardinality($4::timestamptz[]) = 0 OR {is_shown("s")})
+             AND s.role = 'payment' AND (cardinality($4::timestamptz[]) = 0 OR {is_shown_sql("s")})
         CROSS JOIN LATERAL (SELECT {carrier_of_payment_sql("t.merchant_id", "t.id")} AS carrier) AS k
         WHERE s.line_id IS NULL AND (t.ended_at IS NULL OR coalesce(c.is_paid, t.status = 'COMPLETED'))
           AND (k.carrier = $8 OR $8 = lower(t.channel) AND (k.carrier = ANY($9)) IS NOT TRUE)

@@ -12,29 +12,30 @@ from malipo.ledger.accounts import HOUSE
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.exception import (
     ID_PREFIX,
-    KINDS_WITHOUT_PLACE,
+    UNMATCHED_LINE_KINDS,
     ExceptionKind,
     FoundException,
 )
-from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of
-from malipo.reconciliation.statements.store.statements import FETCHED_BY, authors_sql
+from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of_sql
+from malipo.reconciliation.statements.statement_file import FETCHED_BY
+from malipo.reconciliation.statements.store.statements import authors_sql
 
 _AUTHORS = authors_sql("f")
 
 
 # Lines that are booked as sums. Incoming money is never booked as a fee: it may be a payment whose remark says "fees".
-def summed(kind: str) -> str:
+def has_summed_kind_sql(kind: str) -> str:
     """A condition: whether a line `l` of this kind is booked in a sum."""
     return f"({kind} = 'sweep' OR {kind} = 'fee' AND l.amount < 0)"
 
 
-SUMMED = summed("l.kind")
+HAS_SUMMED_KIND = has_summed_kind_sql("l.kind")
 # Without fees and sweeps that may be payments, or whose booking operators have undone: each has an exception, and only
 # operators decide about it.
 IS_SUMMED = f"""
-    {SUMMED} AND NOT EXISTS (
+    {HAS_SUMMED_KIND} AND NOT EXISTS (
         SELECT FROM reconciliation_exceptions e
-        WHERE e.line_id = l.id AND e.kind IN ({", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)}))
+        WHERE e.line_id = l.id AND e.kind IN ({", ".join(f"'{kind}'" for kind in UNMATCHED_LINE_KINDS)}))
 """
 # Of lines that are not in the queue: lines with the words of a fee that are matched with a payment.
 IS_PAYMENT = "EXISTS (SELECT FROM statement_matches p WHERE p.line_id = l.id AND p.role = 'payment')"
@@ -47,7 +48,7 @@ SHILLINGS = """
 """
 
 
-def untold(kind: str, *, without: str = "NULL") -> str:
+def unconfirmed_sql(kind: str, *, without: str = "NULL") -> str:
     """An expression: the shillings of lines `l` of this kind, in files `f`, to which no fetched statement gives this
     kind. The file `without` is ignored."""
     return f"""
@@ -70,7 +71,7 @@ class ChargeSum(msgspec.Struct, frozen=True, kw_only=True):
     cents: int  # the whole sum in cents, signed as in the statement
     imported_by: str = ""
     lines: int = 0
-    untold: int = 0  # shillings without signs, of lines to which no fetched statement gives the same kind
+    unconfirmed: int = 0  # shillings without signs, of lines to which no fetched statement gives the same kind
     money_in: int = 0  # incoming shillings
     money_out: int = 0
     authors: tuple[str, ...] = ()  # of the layout that read the file, beside its importer
@@ -159,7 +160,7 @@ async def sum_lines(connection: Conn, file_id: str | None = None) -> list[Charge
         SELECT l.file_id, l.channel, l.account, l.kind,
                {_DAY_OF_LINE} AS day,
                sum(l.amount * 100 + l.cents)::bigint AS cents, f.imported_by, count(*) AS lines,
-               {untold("l.kind")} AS untold,
+               {unconfirmed_sql("l.kind")} AS unconfirmed,
                coalesce(sum(l.amount) FILTER (WHERE l.amount > 0), 0)::bigint AS money_in,
                coalesce(-sum(l.amount) FILTER (WHERE l.amount < 0), 0)::bigint AS money_out, {_AUTHORS} AS authors
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
@@ -245,7 +246,7 @@ async def find_suspects(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[st
                l.kind = 'fee' AND EXISTS (
                    SELECT FROM accounts a CROSS JOIN unnest(CASE WHEN a.is_shared THEN $3::text[]
                                                             ELSE ARRAY[a.channel] END) AS c (channel)
-                   CROSS JOIN LATERAL ({keys_of("l.key")}) AS k (key)
+                   CROSS JOIN LATERAL ({keys_of_sql("l.key")}) AS k (key)
                    JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
                    LEFT JOIN corrections r ON r.merchant_id = t.merchant_id AND r.transaction_id = t.id
                    WHERE (a.channel, a.account) = (l.channel, l.account) AND l.key <> ''
@@ -345,7 +346,7 @@ async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts
             SELECT count(*) AS known, count(*) FILTER (WHERE {SIGNED} = l.amount AND l.cents = 0 AND NOT {_HAS_OTHER})
                    AS exact
             FROM unnest(CASE WHEN a.is_shared THEN $3::text[] ELSE ARRAY[a.channel] END) AS c (channel)
-            CROSS JOIN LATERAL ({keys_of("k.key")}) AS n (key)
+            CROSS JOIN LATERAL ({keys_of_sql("k.key")}) AS n (key)
             JOIN transactions t ON t.channel = c.channel AND t.network_key = n.key
         ) p
         WHERE k.file_id IN (SELECT q.file_id FROM matched_files q WHERE NOT q.is_absence_checked)

@@ -11,12 +11,12 @@ from malipo import clock
 from malipo.db import Conn, Tx
 from malipo.reconciliation.matching.store.told_by_network import (
     SIGNED,
-    is_key_added,
-    is_own,
-    is_receipt_told_by_people,
-    keys_of,
+    is_key_added_sql,
+    is_own_sql,
+    is_receipt_told_by_people_sql,
+    keys_of_sql,
 )
-from malipo.reconciliation.matching.stronger_claims import stronger_claims_sql
+from malipo.reconciliation.matching.stronger_fits import stronger_fits_sql
 
 _TABLE = """
     CREATE TEMPORARY TABLE candidates (
@@ -34,12 +34,12 @@ _CANDIDATES = f"""
     WITH unmatched AS MATERIALIZED (
         SELECT l.id, l.channel, l.receipt, l.amount, l.cents, l.kind,
                -- What an operator's copy adds was rejected. The line is the network's own all the same.
-               CASE WHEN o.rejected_in IS NOT NULL AND {is_key_added("l")} THEN '' ELSE l.key END AS key,
+               CASE WHEN o.rejected_in IS NOT NULL AND {is_key_added_sql("l")} THEN '' ELSE l.key END AS key,
                CASE WHEN f.profile = ANY($1) OR f.account = ANY($5) THEN $2::text[]
                     ELSE ARRAY[l.channel] END AS channels
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         JOIN statement_files f ON f.id = l.file_id
-        WHERE (o.rejected_in IS NULL OR {is_own("l")} OR {is_key_added("l")}) AND NOT EXISTS (
+        WHERE (o.rejected_in IS NULL OR {is_own_sql("l")} OR {is_key_added_sql("l")}) AND NOT EXISTS (
             -- Operators have undone what was decided about it: only they decide again.
             SELECT FROM reconciliation_exceptions e JOIN exception_resolutions r ON r.exception_id = e.id
             WHERE e.line_id = l.id AND r.undone_by IS NOT NULL)
@@ -47,7 +47,7 @@ _CANDIDATES = f"""
         SELECT u.id AS line_id, t.merchant_id, t.id AS transaction_id, {SIGNED} = u.amount AND u.cents = 0 AS is_exact,
                false AS by_receipt
         FROM unmatched u CROSS JOIN LATERAL unnest(u.channels) AS c (channel)
-        CROSS JOIN LATERAL ({keys_of("u.key")}) AS k (key)
+        CROSS JOIN LATERAL ({keys_of_sql("u.key")}) AS k (key)
         JOIN transactions t ON t.channel = c.channel AND t.network_key = k.key
         WHERE u.key <> '' AND {_MAY_BE_BY_KEY}
         UNION ALL
@@ -71,7 +71,9 @@ _CANDIDATES = f"""
 """
 
 # Whose key a line `l` has.
-_KEY_TOLD_BY = f"CASE WHEN {is_own('l')} THEN 'network' WHEN {is_key_added('l')} THEN 'copy' ELSE 'operators' END"
+_KEY_TOLD_BY = (
+    f"CASE WHEN {is_own_sql('l')} THEN 'network' WHEN {is_key_added_sql('l')} THEN 'copy' ELSE 'operators' END"
+)
 # By what a line fits a payment.
 _CLAIM = """
     CASE WHEN NOT f.by_receipt THEN 'key'
@@ -80,14 +82,14 @@ _CLAIM = """
 """
 _DROP_WEAKER = f"""
     WITH fitting AS MATERIALIZED (
-        SELECT c.*, {_KEY_TOLD_BY} AS key_told_by, {is_receipt_told_by_people("t")} AS is_told_by_people
+        SELECT c.*, {_KEY_TOLD_BY} AS key_told_by, {is_receipt_told_by_people_sql("t")} AS is_told_by_people
         FROM candidates c JOIN statement_lines l ON l.id = c.line_id
         JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.transaction_id
         WHERE c.line_id IN (SELECT line_id FROM candidates GROUP BY 1 HAVING count(*) > 1)
     ), claims AS MATERIALIZED (
         SELECT f.*, {_CLAIM} AS claim FROM fitting f
     )
-    DELETE FROM candidates d USING claims weak, claims strong, {stronger_claims_sql()}
+    DELETE FROM candidates d USING claims weak, claims strong, {stronger_fits_sql()}
     WHERE (d.line_id, d.merchant_id, d.transaction_id) = (weak.line_id, weak.merchant_id, weak.transaction_id)
       AND strong.line_id = weak.line_id AND strong.is_exact
       AND (strong.merchant_id, strong.transaction_id) <> (weak.merchant_id, weak.transaction_id)
@@ -139,5 +141,5 @@ async def fill_candidates(
 
 
 async def drop_weaker(tx: Tx) -> None:
-    """Delete the candidates with a weaker claim, by `stronger_claims.py`."""
+    """Delete the candidates with a weaker claim, by `stronger_fits.py`."""
     await tx.execute(_DROP_WEAKER)

@@ -11,11 +11,12 @@ from malipo.networks.connector import Channel, Type
 from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.matching.line_tellers import FactSource
 from malipo.reconciliation.matching.store.told_by_network import (
-    is_key_added,
-    is_own_reversal,
-    is_receipt_told_by_people,
+    is_key_added_sql,
+    is_own_reversal_sql,
+    is_receipt_told_by_people_sql,
 )
-from malipo.reconciliation.statements.store.statements import FETCHED_BY, authors_sql
+from malipo.reconciliation.statements.statement_file import FETCHED_BY
+from malipo.reconciliation.statements.store.statements import authors_sql
 
 _AUTHORS = authors_sql("f")
 _NOT_MATCHED = "The line is no longer matched with the payment."
@@ -68,7 +69,7 @@ _IS_TAKEN_BACK = f"""
     EXISTS (
         SELECT FROM statement_matches r JOIN statement_lines b ON b.id = r.line_id
         WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id AND r.role = 'reversal'
-          AND (r.is_counted OR r.is_reported OR {is_own_reversal("b")}))
+          AND (r.is_counted OR r.is_reported OR {is_own_reversal_sql("b")}))
 """
 # Payments that one operator alone has called paid, with that operator.
 _COMPLETED_ALONE = """
@@ -78,7 +79,7 @@ _COMPLETED_ALONE = """
 # Whether only one operator links a line of the network's own with its payment: a copy in this operator's file `f` adds
 # the key, and this operator alone has called the payment paid.
 _IS_NAMED_ALONE = f"""
-    (m.role = 'payment' AND m.how = 'key' AND {is_key_added("l")} AND EXISTS (
+    (m.role = 'payment' AND m.how = 'key' AND {is_key_added_sql("l")} AND EXISTS (
         SELECT FROM ({_COMPLETED_ALONE}) r
         WHERE r.merchant_id = m.merchant_id AND r.transaction_id = m.transaction_id
           AND r.requested_by = ANY (array_append({_AUTHORS}, f.imported_by))))
@@ -161,30 +162,30 @@ _IS_FETCHED = f"""
 
 
 # A file `n` that no operator could have invented alone with a few lines: it was fetched, or is complete.
-IS_SURE = f"""
+IS_FETCHED_OR_WHOLE = f"""
     (n.withdrawn_at IS NULL AND (n.imported_by = '{FETCHED_BY}'
         OR n.problems = '{{}}' AND n.opening IS NOT NULL AND n.closing IS NOT NULL AND n.begins_at IS NOT NULL))
 """
 
 
-def is_in_sure_file(line: str, tells: str = "true") -> str:
+def is_in_fetched_or_whole_file_sql(line: str, tells: str = "true") -> str:
     """A condition: whether such a file has the line, with a copy `k` that fulfils `tells`."""
     return f"""
         CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
             SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-            WHERE k.line_id = {line}.id AND {tells} AND {IS_SURE})
-        ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND {IS_SURE}) END
+            WHERE k.line_id = {line}.id AND {tells} AND {IS_FETCHED_OR_WHOLE})
+        ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND {IS_FETCHED_OR_WHOLE}) END
     """
 
 
-def is_shown(match: str) -> str:
+def is_shown_sql(match: str) -> str:
     """A condition: whether a payment's matched line shows that the payment is in a statement: a complete or fetched
     file tells the fact by which it was matched, or operators answer for it. (One operator could invent a line.)"""
     return f"""
         EXISTS (
             SELECT FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
             WHERE m.line_id = {match}.line_id
-              AND (m.is_counted OR m.how = 'operator' OR {is_in_sure_file("l", TELLS)}))
+              AND (m.is_counted OR m.how = 'operator' OR {is_in_fetched_or_whole_file_sql("l", TELLS)}))
     """
 
 
@@ -199,7 +200,8 @@ _TYPISTS = f"""
 # the network or two operators say so, or if the payment has that line's receipt from its network.
 _NAMED_BY = f"""
     CASE WHEN x.line_id IS NULL OR {_IS_BY_LINE} OR x.is_counted OR {_is_by_two("x")}
-           OR y.receipt = t.provider_reference COLLATE "C" AND NOT {is_receipt_told_by_people("t")} THEN '{{}}'::text[]
+           OR y.receipt = t.provider_reference COLLATE "C" AND NOT {is_receipt_told_by_people_sql("t")}
+         THEN '{{}}'::text[]
          WHEN {_is_told_by_worker("x", "y")} THEN {_TYPISTS}
          WHEN x.how = 'operator' THEN ARRAY[x.matched_by]
          ELSE {_TYPISTS} || (
@@ -311,27 +313,22 @@ async def find_lines_of_payment(connection: Conn, merchant_id: str, transaction_
     return [row["line_id"] for row in rows]
 
 
-async def find_lines_of(tx: Tx, proposal_id: str) -> list[int]:
+async def find_lines_of_proposal(tx: Tx, proposal_id: str) -> list[int]:
     """All lines of a proposal, also lines that would change nothing any more."""
     sql = "SELECT line_id FROM statement_matches WHERE proposal_id = $1 AND NOT is_reported ORDER BY 1"
     return [row["line_id"] for row in await tx.fetch(sql, proposal_id)]
 
 
-async def release_waiting(tx: Tx) -> list[str]:
-    """Release waiting or rejected lines that would change nothing now, or that the network itself has told. Returns
-    their proposals."""
-    rows = await tx.fetch(
+async def release_waiting(tx: Tx) -> None:
+    """Release waiting or rejected lines that would change nothing now, or that the network itself has told."""
+    await tx.execute(
         f"""
-        WITH gone AS (
-            UPDATE statement_matches w SET proposal_id = NULL
-            FROM (SELECT m.line_id, m.proposal_id FROM {_JOINED}
-                  WHERE NOT m.is_reported AND m.proposal_id IS NOT NULL AND (NOT {_HAS_EFFECT} OR {_IS_FETCHED})) g
-            WHERE w.line_id = g.line_id RETURNING g.proposal_id
-        )
-        SELECT DISTINCT proposal_id FROM gone ORDER BY 1
+        UPDATE statement_matches w SET proposal_id = NULL
+        FROM (SELECT m.line_id FROM {_JOINED}
+              WHERE NOT m.is_reported AND m.proposal_id IS NOT NULL AND (NOT {_HAS_EFFECT} OR {_IS_FETCHED})) g
+        WHERE w.line_id = g.line_id
         """
     )
-    return [row["proposal_id"] for row in rows]
 
 
 async def set_counted(tx: Tx, line_ids: Sequence[int]) -> None:
@@ -347,13 +344,13 @@ async def set_waiting(tx: Tx, line_ids: Sequence[int], proposal_id: str) -> None
     )
 
 
-async def look_again(tx: Tx, proposal_id: str) -> None:
+async def clear_proposal(tx: Tx, proposal_id: str) -> None:
     await tx.execute(
         "UPDATE statement_matches SET proposal_id = NULL WHERE proposal_id = $1 AND NOT is_reported", proposal_id
     )
 
 
-async def is_waiting(connection: Conn, line_id: int) -> bool:
+async def is_unreported(connection: Conn, line_id: int) -> bool:
     """Whether a line is matched and was not reported to its payment yet."""
     return bool(
         await connection.fetchval(
@@ -462,7 +459,7 @@ async def has_line(connection: Conn, merchant_id: str, transaction_id: str) -> b
     )
 
 
-async def tell_again(tx: Tx, line_ids: str, *values: object) -> None:
+async def report_payments_again(tx: Tx, line_ids: str, *values: object) -> None:
     """Have the lines of payments that count as unpaid reported again, because their reversals are about to lose their
     matches. A SELECT names the lines."""
     await tx.execute(
@@ -481,7 +478,7 @@ async def delete_matches(tx: Tx, line_ids: Sequence[int], *, rejected_in: str | 
     """Undo matches: each line is back in the queue, and so is its reversal, which found the payment by it. The audit
     log keeps who matched it. `rejected_in` is the proposal by which operators rejected it. Returns whether there was a
     match."""
-    await tell_again(tx, "SELECT unnest($1::bigint[])", list(line_ids))
+    await report_payments_again(tx, "SELECT unnest($1::bigint[])", list(line_ids))
     done = await tx.execute(
         """
         WITH gone AS (
@@ -504,7 +501,7 @@ async def give_up_matches(tx: Tx, line_ids: Sequence[int], *, now: datetime, rej
     """Undo matches, and resolve exceptions about a difference between such a line and an unreported payment."""
     if not line_ids:
         return
-    untold = [
+    unreported = [
         row["line_id"]
         for row in await tx.fetch(
             "SELECT line_id FROM statement_matches WHERE line_id = ANY($1) AND NOT is_reported", list(line_ids)
@@ -517,7 +514,7 @@ async def give_up_matches(tx: Tx, line_ids: Sequence[int], *, now: datetime, rej
         SET state = 'resolved', resolved_by = '{SYSTEM_NAME}', resolved_at = $2, why_resolved = $3
         WHERE line_id = ANY($1) AND kind = 'state_differs' AND state <> 'resolved'
         """,
-        untold,
+        unreported,
         now,
         _NOT_MATCHED,
     )

@@ -10,7 +10,7 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.exception import (
-    KINDS_WITHOUT_PLACE,
+    UNMATCHED_LINE_KINDS,
     ExceptionCount,
     ExceptionKind,
     ExceptionState,
@@ -18,13 +18,13 @@ from malipo.reconciliation.matching.exception import (
     ReconciliationException,
 )
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
-from malipo.reconciliation.matching.store.evidence import is_shown
+from malipo.reconciliation.matching.store.evidence import is_shown_sql
 from malipo.reconciliation.matching.store.told_by_network import SIGNED
 
 _encode = msgspec.json.Encoder().encode
 _AT_ONCE = 1000
 _UNDOS = ", ".join(f"'{act}'" for act in EXCEPTION_UNDOS)
-_PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
+_UNMATCHED = ", ".join(f"'{kind}'" for kind in UNMATCHED_LINE_KINDS)
 
 # The payment's amount in the ledger's float, signed as in a statement: 0 while it is open, or if it was not paid.
 _FOLLOWED = f"CASE WHEN coalesce(c.is_paid, t.status = 'COMPLETED') THEN {SIGNED} ELSE 0 END"
@@ -89,13 +89,13 @@ async def insert(tx: Tx, found: Sequence[FoundException], *, now: datetime) -> l
             SET kind = n.kind, merchant_id = n.merchant_id, transaction_id = n.transaction_id, amount = n.amount
             FROM new n
             WHERE e.line_id = n.line_id AND e.state = 'open' AND e.kind <> n.kind
-              AND e.kind IN ({_PLACELESS}) AND n.kind IN ({_PLACELESS})
+              AND e.kind IN ({_UNMATCHED}) AND n.kind IN ({_UNMATCHED})
         ), reopened AS (
             UPDATE reconciliation_exceptions e
             SET state = 'open', resolved_by = NULL, resolved_at = NULL, why_resolved = NULL, amount = n.amount
             FROM new n
             WHERE e.state = 'resolved' AND e.resolved_by = '{SYSTEM_NAME}'
-              AND ((n.kind IN ({_PLACELESS}) AND e.kind IN ({_PLACELESS}) AND e.line_id = n.line_id)
+              AND ((n.kind IN ({_UNMATCHED}) AND e.kind IN ({_UNMATCHED}) AND e.line_id = n.line_id)
                    OR (n.kind = 'state_differs' AND e.kind = 'state_differs' AND e.line_id = n.line_id)
                    OR (n.kind = 'ours_only' AND e.kind = 'ours_only'
                        AND (e.merchant_id, e.transaction_id) = (n.merchant_id, n.transaction_id)))
@@ -127,7 +127,7 @@ async def resolve_obsolete(tx: Tx, *, stated: Sequence[str], now: datetime) -> l
         f"""
         WITH gone AS (
             SELECT e.id, CASE
-                WHEN e.kind IN ({_PLACELESS}) THEN 'The line has its place by now.'
+                WHEN e.kind IN ({_UNMATCHED}) THEN 'The line has its place by now.'
                 WHEN e.kind = 'ours_only' AND s.line_id IS NOT NULL THEN 'A statement has it by now.'
                 WHEN e.kind = 'ours_only' AND k.carrier <> ALL($2)
                     THEN 'There is no statement of ' || k.carrier || ', which carried it.'
@@ -137,7 +137,7 @@ async def resolve_obsolete(tx: Tx, *, stated: Sequence[str], now: datetime) -> l
             LEFT JOIN transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
             LEFT JOIN corrections c ON c.merchant_id = e.merchant_id AND c.transaction_id = e.transaction_id
             LEFT JOIN statement_matches s ON e.kind = 'ours_only' AND s.merchant_id = e.merchant_id
-                 AND s.transaction_id = e.transaction_id AND s.role = 'payment' AND {is_shown("s")}
+                 AND s.transaction_id = e.transaction_id AND s.role = 'payment' AND {is_shown_sql("s")}
             CROSS JOIN LATERAL (
                 SELECT CASE WHEN e.kind = 'ours_only'
                        THEN {carrier_of_payment_sql("e.merchant_id", "e.transaction_id")} END AS carrier
@@ -147,7 +147,7 @@ async def resolve_obsolete(tx: Tx, *, stated: Sequence[str], now: datetime) -> l
                 SELECT FROM proposals p
                 WHERE p.subject = e.id AND p.decided_at IS NULL AND p.action IN ({_UNDOS}))
               AND CASE
-                WHEN e.kind IN ({_PLACELESS})
+                WHEN e.kind IN ({_UNMATCHED})
                     THEN NOT EXISTS (SELECT FROM open_statement_lines o WHERE o.line_id = e.line_id)
                 WHEN e.kind = 'ours_only'
                     THEN s.line_id IS NOT NULL OR coalesce(k.carrier <> ALL($2), false) OR (t.ended_at IS NOT NULL

@@ -7,13 +7,14 @@ from datetime import datetime
 
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
+from malipo.db.whole_sets import whole_sets_sql
 from malipo.errors import Code, Conflict
 from malipo.reconciliation.matching.store.candidates import SINGLE
 from malipo.reconciliation.matching.store.told_by_network import (
-    is_key_added,
-    is_own,
-    is_own_reversal,
-    is_receipt_told_by_people,
+    is_key_added_sql,
+    is_own_reversal_sql,
+    is_own_sql,
+    is_receipt_told_by_people_sql,
 )
 
 
@@ -24,7 +25,7 @@ class MatchingRefusal(Code):
 # Whether the line is the network's own, whatever key an operator's copy adds to it, and the payment has the line's
 # receipt from its network.
 _HAS_NETWORKS_RECEIPT = f"""
-    CASE WHEN s.by_receipt AND {is_key_added("l")} THEN NOT {is_receipt_told_by_people("t")} ELSE false END
+    CASE WHEN s.by_receipt AND {is_key_added_sql("l")} THEN NOT {is_receipt_told_by_people_sql("t")} ELSE false END
 """
 # A line that fits several payments is not matched. If several lines fit a payment, the first one is matched: a line of
 # the network's own statement before lines that only operators brought.
@@ -34,7 +35,7 @@ _MATCH = f"""
         FROM single s JOIN statement_lines l ON l.id = s.line_id
         JOIN transactions t ON t.merchant_id = s.merchant_id AND t.id = s.transaction_id
         -- Of a payment and a fee that is as large, the payment.
-        ORDER BY s.merchant_id, s.transaction_id, NOT ({is_own("l")} OR {_HAS_NETWORKS_RECEIPT}), l.kind <> 'money',
+        ORDER BY s.merchant_id, s.transaction_id, NOT ({is_own_sql("l")} OR {_HAS_NETWORKS_RECEIPT}), l.kind <> 'money',
                  s.by_receipt DESC, l.moved_at, l.receipt, l.nth, l.id
     ), matched AS (
         INSERT INTO statement_matches (
@@ -61,12 +62,12 @@ _MATCH = f"""
 
 # Reversals that may take a payment back: those that were not rejected with their list, or that the network itself
 # tells.
-MAY_TAKE_BACK = f"(o.rejected_in IS NULL OR {is_own_reversal('l')})"
+MAY_TAKE_BACK = f"(o.rejected_in IS NULL OR {is_own_reversal_sql('l')})"
 # The query goes from the few reversals to their payments, and never the other way round, whatever the planner's
 # statistics. A reversal of the network's own statement comes before those that only operators brought.
 CANDIDATES_TO_TAKE_BACK = f"""
     reversal AS MATERIALIZED (
-        SELECT l.*, {is_own_reversal("l")} AS is_own
+        SELECT l.*, {is_own_reversal_sql("l")} AS is_own
         FROM open_statement_lines o JOIN statement_lines l ON l.id = o.line_id
         WHERE l.kind = 'reversal' AND l.linked <> '' AND {MAY_TAKE_BACK}
     ), candidate AS (
@@ -97,10 +98,7 @@ async def lock(tx: Tx) -> None:
     """Take the lock of matching, so that only one runs at a time. Its statements read whole sets, so there is no
     timeout."""
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended('matching of statements', 0))")
-    for setting in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin"):
-        await tx.execute(f"SET LOCAL {setting} = on")
-    await tx.execute("SET LOCAL statement_timeout = 0")
-    await tx.execute("SET LOCAL work_mem = '64MB'")
+    await tx.execute(whole_sets_sql("64MB"))
 
 
 async def lock_for_decision(tx: Tx) -> None:

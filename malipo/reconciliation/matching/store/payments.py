@@ -9,7 +9,7 @@ from malipo.payments.network_keys import ending_sql
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.transaction import Transaction
 from malipo.reconciliation.matching.payment_times import BEFORE
-from malipo.reconciliation.statements.store.statements import FETCHED_BY
+from malipo.reconciliation.statements.statement_file import FETCHED_BY
 
 _REFUNDED_WITHIN = timedelta(days=180)
 _MOST_COLLECTIONS = 1000

@@ -4,50 +4,49 @@ The network has told what stands in a statement that the worker fetched, or in a
 """
 
 from malipo.payments.network_keys import ending_sql
-from malipo.reconciliation.matching.statement_answer_ids import is_of_trusted_line
-from malipo.reconciliation.statements.store.statements import FETCHED_BY
+from malipo.reconciliation.matching.statement_answer_ids import is_of_trusted_line_sql
+from malipo.reconciliation.statements.statement_file import FETCHED_BY
 
 # The amount of a payment `t`, signed as in a statement: a collection comes in, a payout goes out.
 SIGNED = "CASE t.type WHEN 'COLLECTION' THEN t.amount ELSE -t.amount END"
 
 
-def keys_of(written: str) -> str:
+def keys_of_sql(written: str) -> str:
     """A query for the network key that a line may name: in the same place as `network_keys.key_in` finds it."""
     return f"SELECT {ending_sql(written)}"
 
 
-def is_own(line: str) -> str:
+def is_own_sql(line: str) -> str:
     """A condition: whether the network's own statement has a line, with the line's key."""
-    return f"""
-        (EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
-             AND NOT EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id)
-         OR EXISTS (SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-                    WHERE k.line_id = {line}.id AND k.key = {line}.key AND n.imported_by = '{FETCHED_BY}'
-                      AND n.withdrawn_at IS NULL))
-    """
+    return _is_told(line, f"k.key = {line}.key")
 
 
-def is_own_reversal(line: str) -> str:
+def is_own_reversal_sql(line: str) -> str:
     """A condition: whether the network's own statement calls a line a reversal of the receipt that the line names."""
+    return _is_told(line, f"k.kind = 'reversal' AND k.linked = {line}.linked")
+
+
+def _is_told(line: str, copy: str) -> str:
+    """A condition: a fetched file alone has the line, or a fetched file has a copy `k` of it for which this holds."""
     return f"""
         (EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
              AND NOT EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id)
          OR EXISTS (SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-                    WHERE k.line_id = {line}.id AND k.kind = 'reversal' AND k.linked = {line}.linked
+                    WHERE k.line_id = {line}.id AND {copy}
                       AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL))
     """
 
 
-def is_key_added(line: str) -> str:
+def is_key_added_sql(line: str) -> str:
     """A condition: whether the network's own statement has a line, and only an operator's copy tells the line's key."""
     return f"""
-        ({line}.key <> '' AND NOT {is_own(line)} AND EXISTS (
+        ({line}.key <> '' AND NOT {is_own_sql(line)} AND EXISTS (
             SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
             WHERE k.line_id = {line}.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL))
     """
 
 
-def is_receipt_told_by_people(payment: str) -> str:
+def is_receipt_told_by_people_sql(payment: str) -> str:
     """A condition: whether a payment has its receipt from operators, or from a line of a statement, and not from an
     answer of its network."""
     return f"""
@@ -56,5 +55,5 @@ def is_receipt_told_by_people(payment: str) -> str:
              WHERE r.outcome = 'completed' AND r.is_approved AND r.provider_reference <> ''), false)
          OR EXISTS (SELECT FROM network_answers a
                     WHERE a.merchant_id = {payment}.merchant_id AND a.transaction_id = {payment}.id
-                      AND a.source = 'statement' AND a.verdict = 'confirmed' AND {is_of_trusted_line("a")}))
+                      AND a.source = 'statement' AND a.verdict = 'confirmed' AND {is_of_trusted_line_sql("a")}))
     """

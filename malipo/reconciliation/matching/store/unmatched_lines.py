@@ -9,13 +9,13 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
-from malipo.reconciliation.matching.exception import KINDS_WITHOUT_PLACE, Suggestion
+from malipo.reconciliation.matching.exception import UNMATCHED_LINE_KINDS, Suggestion
 from malipo.reconciliation.matching.store.booked_lines import IS_SUMMED
 from malipo.reconciliation.matching.store.payments import has_other_line_sql
-from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of
+from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of_sql
 
 _AT_A_TIME = 1000
-_PLACELESS = ", ".join(f"'{kind}'" for kind in KINDS_WITHOUT_PLACE)
+_UNMATCHED = ", ".join(f"'{kind}'" for kind in UNMATCHED_LINE_KINDS)
 
 
 class UnmatchedLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ async def find(tx: Tx) -> AsyncIterator[list[UnmatchedLine]]:
         LEFT JOIN corrections k ON k.merchant_id = c.merchant_id AND k.transaction_id = c.transaction_id
         LEFT JOIN statement_matches m ON m.merchant_id = c.merchant_id AND m.transaction_id = c.transaction_id
              AND m.role = 'payment'
-        LEFT JOIN reconciliation_exceptions e ON e.line_id = l.id AND e.kind IN ({_PLACELESS})
+        LEFT JOIN reconciliation_exceptions e ON e.line_id = l.id AND e.kind IN ({_UNMATCHED})
         WHERE NOT ({IS_SUMMED}) AND (e.id IS NULL OR e.state = 'open' OR e.resolved_by = '{SYSTEM_NAME}')
         ORDER BY l.moved_at, l.id
         """
@@ -79,7 +79,7 @@ async def suggest(
             SELECT t.merchant_id, t.id AS transaction_id, t.reference, t.type, t.status, t.amount, t.phone,
                    t.created_at,
                    CASE WHEN t.provider_reference = l.receipt THEN 'receipt'
-                        WHEN t.network_key IN ({keys_of("l.key")}) THEN 'key'
+                        WHEN t.network_key IN ({keys_of_sql("l.key")}) THEN 'key'
                         WHEN l.phone <> '' AND t.created_at BETWEEN $5 AND $6 AND t.phone LIKE '%' ||
                              regexp_replace(regexp_replace(l.phone, '^\\+', ''), '[*xX]+', '%') THEN 'phone'
                         ELSE 'day' END AS why
@@ -88,7 +88,7 @@ async def suggest(
             ) t
             WHERE l.id = $1 AND t.channel = ANY($2)
               AND sign({SIGNED}) = sign(l.amount) AND t.network_key <> t.id -- or it could only be refused
-              AND ({SIGNED} = l.amount OR t.provider_reference = l.receipt OR t.network_key IN ({keys_of("l.key")}))
+              AND ({SIGNED} = l.amount OR t.provider_reference = l.receipt OR t.network_key IN ({keys_of_sql("l.key")}))
               AND NOT EXISTS (SELECT FROM statement_matches s
                               WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
               AND NOT EXISTS (SELECT FROM adopted_payments a

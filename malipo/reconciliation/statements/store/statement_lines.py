@@ -15,8 +15,7 @@ import msgspec
 from malipo import clock
 from malipo.db import Tx
 from malipo.network_statements.statement_line import StatementLine
-from malipo.reconciliation.statements.statement_file import StatementFile
-from malipo.reconciliation.statements.store.statements import FETCHED_BY
+from malipo.reconciliation.statements.statement_file import FETCHED_BY, StatementFile
 
 # In the order of the fields of a line.
 _COLUMNS = (
@@ -59,11 +58,11 @@ async def copy_new(tx: Tx, file: StatementFile, lines: Iterator[StatementLine]) 
 
 
 async def begin(tx: Tx) -> None:
-    """Set a savepoint, to which `take_back` rolls back."""
+    """Set a savepoint, to which `roll_back` rolls back."""
     await tx.execute("SAVEPOINT before_lines")
 
 
-async def take_back(tx: Tx) -> None:
+async def roll_back(tx: Tx) -> None:
     await tx.execute("ROLLBACK TO SAVEPOINT before_lines")
 
 

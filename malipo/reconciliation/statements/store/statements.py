@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Row, Tx
+from malipo.db.whole_sets import whole_sets_sql
 from malipo.network_statements.profile import LayoutOperators
 from malipo.networks.connector import Channel
-from malipo.reconciliation.statements.statement_file import LayoutAuthor, StatementFile
+from malipo.reconciliation.statements.statement_file import FETCHED_BY, LayoutAuthor, StatementFile
 from malipo.reconciliation.statements.stored_problems import problem_of, stored_text
 
 FILE = """
@@ -41,12 +41,7 @@ async def lock_content(tx: Tx, sha256: bytes) -> None:
 async def lock_channel(tx: Tx, channel: Channel) -> None:
     """Let only one import of a channel run at a time, because each is compared with the files of all accounts of the
     channel. Without a timeout."""
-    await tx.execute(
-        """
-        SET LOCAL statement_timeout = 0; SET LOCAL work_mem = '64MB'; SET LOCAL enable_seqscan = on;
-        SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on
-        """
-    )
+    await tx.execute(whole_sets_sql("64MB"))
     await tx.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", f"statements {channel}")
 
 
@@ -153,9 +148,6 @@ async def find_after(tx: Tx, file: StatementFile) -> StatementFile | None:
         file.id,
     )
     return None if row is None else file_of(row)
-
-
-FETCHED_BY = SYSTEM_NAME  # the importer of files that the worker fetched from a network
 
 
 class FetchedDays(NamedTuple):

@@ -95,7 +95,7 @@ def seen_in(page: Seen) -> str:
 
 
 def inputs_in(page: Seen) -> dict[str, str]:
-    """What the page would send of the lines that can be mended."""
+    """What the page would send of the lines that can be fixed."""
     values = dict(re.findall(r'<input id="[^"]*" name="([a-z_]+-\d+)" value="([^"]*)"', page.text))
     for name, options in re.findall(
         r'<select id="[^"]*" name="(channel-\d+)"[^>]*>(.*?)</select>', page.text, re.DOTALL
@@ -105,7 +105,7 @@ def inputs_in(page: Seen) -> dict[str, str]:
     return {name: unescape(value) for name, value in values.items()}
 
 
-async def mend(surfer: Surfer, draft: str, **typed: str) -> Seen:
+async def fix(surfer: Surfer, draft: str, **typed: str) -> Seen:
     """Type these, and leave the other inputs as they are."""
     shown = inputs_in(await surfer.get(draft))
     changed: Mapping[str, str] = {name.replace("__", "-"): value for name, value in typed.items()}

@@ -132,12 +132,12 @@ async def other(running: Running, database: Database) -> OtherMerchant:
 
 LONGEST = "30 MB of empty rows"
 WORKBOOKS = {
-    "half a million cells in 3 kB": (hostile_workbooks.many_cells, 400, "There is no line in this file"),
+    "half a million cells in 3 kB": (hostile_workbooks.many_cells, 400, "This file has no lines"),
     "6 MB of styles in 17 kB": (hostile_workbooks.many_styles, 303, ""),
     "one long text in 200,000 cells": (lambda: hostile_workbooks.shared_text(14_000), 400, "too much memory"),
     "one text in 200,000 cells": (lambda: hostile_workbooks.shared_text(300), 400, "too much text"),
     "two cells far apart": (hostile_workbooks.far_cell, 400, "too much memory"),
-    LONGEST: (hostile_workbooks.empty_rows, 400, "There is no line in this file"),
+    LONGEST: (hostile_workbooks.empty_rows, 400, "This file has no lines"),
 }
 
 

@@ -1,11 +1,11 @@
-"""A spreadsheet is sent, looked at, mended where it stands, and submitted once."""
+"""A spreadsheet is sent, looked at, fixed where it stands, and submitted once."""
 
 import asyncio
 
 import pytest
 
 from malipo.payments.batches.batch import BatchStatus
-from tests.dashboard.merchant.batches.batch_pages import NEW, RIGHT, Office, inputs_in, mend, office, seen_in
+from tests.dashboard.merchant.batches.batch_pages import NEW, RIGHT, Office, fix, inputs_in, office, seen_in
 from tests.payments.batches.spreadsheet.golden import FILES
 
 __all__ = ["office"]
@@ -49,11 +49,11 @@ async def test_problems_stand_on_their_lines_and_are_mended_in_place(office: Off
     assert set(inputs_in(page)) >= {"phone-3", "amount-4", "phone-5"}
     assert "phone-2" not in inputs_in(page), "lines without problems have no inputs"
 
-    await mend(office.clerk, draft, phone__3="0655 000 102", amount__4="5,000", phone__5="")
+    await fix(office.clerk, draft, phone__3="0655 000 102", amount__4="5,000", phone__5="")
     page = await office.clerk.get(draft)
     assert "1 line cannot be paid like this" in page.words
     assert inputs_in(page)["phone-5"] == "", "what was typed is kept, even if it is wrong"
-    await mend(office.clerk, draft, phone__5="0754000104")
+    await fix(office.clerk, draft, phone__5="0754000104")
 
     seen = await office.submit(draft)
     assert seen.status == 303, seen.words
@@ -136,7 +136,7 @@ async def test_columns_that_cannot_be_found_are_asked_for(office: Office) -> Non
     [
         (b"", "Choose a file."),
         (b"%PDF-1.7", "This file cannot be read."),
-        (b"phone,amount\n", "There is no line in this file."),
+        (b"phone,amount\n", "This file has no lines."),
         (b"phone,amount\n" + b"0754000101,1000\n" * 5001, "more than 5,000 lines"),
     ],
 )
@@ -184,7 +184,7 @@ async def test_the_form_says_what_stands_in_a_file(office: Office) -> None:
 
 async def test_what_was_typed_stands_beside_what_the_file_has(office: Office) -> None:
     draft = await office.draft(WRONG)
-    await mend(office.clerk, draft, phone__3="0655 000 102", amount__4="5,000", phone__5="0754000104")
+    await fix(office.clerk, draft, phone__3="0655 000 102", amount__4="5,000", phone__5="0754000104")
     page = await office.clerk.get(f"{draft}?show=changed")
     assert "Typed by you 3" in page.words
     assert "+255 655 000 102 In the file: 06550001. You typed: 0655 000 102." in page.words
@@ -196,7 +196,7 @@ async def test_what_was_typed_stands_beside_what_the_file_has(office: Office) ->
 async def test_a_network_that_was_chosen_is_not_said_to_be_by_the_number(office: Office) -> None:
     draft = await office.draft(b"Name,Phone,Amount\nAsha,0754000101,1000\n")
     assert "By the number: the file names none" in (await office.clerk.get(draft)).words
-    await mend_row(office, draft, 2, channel="TIGO_PESA")
+    await fix_row(office, draft, 2, channel="TIGO_PESA")
     page = await office.clerk.get(draft)
     assert "Not in the file. You typed: Tigo Pesa (Mixx by Yas)." in page.words
     assert "By the number" not in page.words
@@ -207,14 +207,14 @@ async def test_a_line_by_the_number_stays_so_when_it_is_changed(office: Office) 
     form = await office.clerk.get(f"{draft}?show=all&edit=2")
     assert inputs_in(form)["channel-2"] == ""
     assert "By the number: Airtel Money" in form.words
-    await mend_row(office, draft, 2, phone="0754000101")
+    await fix_row(office, draft, 2, phone="0754000101")
     assert (await office.submit(draft)).status == 303
     [batch] = await office.made()
     shown = await office.owner.get(f"/dashboard/batches/{batch.id}")
     assert ("M-Pesa" in shown.words, "Airtel" in shown.words) == (True, False)
 
 
-async def mend_row(office: Office, draft: str, row: int, **typed: str) -> None:
+async def fix_row(office: Office, draft: str, row: int, **typed: str) -> None:
     inputs = inputs_in(await office.clerk.get(f"{draft}?show=all&edit={row}"))
     await office.clerk.post(draft, inputs | {f"{name}-{row}": value for name, value in typed.items()})
 

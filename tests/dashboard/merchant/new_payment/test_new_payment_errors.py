@@ -22,7 +22,7 @@ from malipo.db.group_commit import GroupAct, GroupCommit, GroupCommits
 from malipo.http.accept_language import Language
 from malipo.ledger.bookings import BookingKind, book
 from malipo.merchants.store.sessions import MerchantSession
-from malipo.payments.initiate import Answer, PaymentRequest
+from malipo.payments.initiate import InitiateOutcome, PaymentRequest
 from malipo.payments.payments import Payments
 from malipo.payments.status_signals import StatusSignals
 from tests.dashboard.merchant.new_payment.payment_form import COLLECT, PAYOUT, TYPED, PaymentForm, key_in
@@ -116,7 +116,7 @@ async def test_of_two_who_spend_the_whole_wallet_at_once_one_is_told_what_is_lef
     assert len(await payment_form.made()) == 1
 
 
-async def in_doubt(tx: Tx, orders: Sequence[PaymentRequest], /, *, again: bool) -> list[Answer]:
+async def in_doubt(tx: Tx, orders: Sequence[PaymentRequest], /, *, again: bool) -> list[InitiateOutcome]:
     """A database that goes away while it decides."""
     raise ConnectionLost("gone", in_doubt=True)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from malipo.payments.batches.spreadsheet.cell_values import RepairKind
 from malipo.payments.batches.spreadsheet.columns import SheetColumn
 from malipo.payments.batches.spreadsheet.read_sheet import total_of
+from malipo.payments.batches.spreadsheet.repaired_cells import RepairKind
 from malipo.payments.batches.spreadsheet.spreadsheet_line import DIGITS_LOST, lines_of
 from tests.payments.batches.spreadsheet.golden import FILES, TERMS, brief, lines_in
 

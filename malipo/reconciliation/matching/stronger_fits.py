@@ -1,12 +1,12 @@
-"""Which of two payments that one line fits keeps the line: the table of claims against each other. Pure.
+"""Which of two payments that one line fits keeps the line: the table of fits against each other. Pure.
 
-A line may fit several payments: one by its key, another by its receipt. Where a rule here names both claims, the
+A line may fit several payments: one by its key, another by its receipt. Where a rule here names both fits, the
 payment with the weaker one is dropped as a candidate, so that it does not keep the line from the other. The stronger
 payment has exactly the amount of the line. Two payments that no rule tells apart are left to operators.
 
 This is no order of strength. Of two receipts that the network has told, none is the stronger one, whatever their
 amounts; but a key of the exact amount is stronger than such a receipt of another amount. The grid of all pairs, to be
-read before this table: `tests/reconciliation/test_stronger_claims.py`.
+read before this table: `tests/reconciliation/test_stronger_fits.py`.
 """
 
 from enum import StrEnum
@@ -21,8 +21,8 @@ class KeyTeller(StrEnum):
     OPERATORS = "operators"  # that of a line which only operators have brought
 
 
-class Claim(StrEnum):
-    """The claim of a line on a payment: by what the two fit. A receipt is typed if only people, or a line of a
+class Fit(StrEnum):
+    """How a line fits a payment. A receipt is typed if only people, or a line of a
     statement, have told it."""
 
     KEY = "key"
@@ -32,62 +32,62 @@ class Claim(StrEnum):
     TYPED = "typed"
 
 
-class StrongerClaim(NamedTuple):
+class StrongerFit(NamedTuple):
     why: str
     key_told_by: tuple[KeyTeller, ...]
-    stronger: tuple[Claim, ...]
-    weaker: tuple[Claim, ...]
+    stronger: tuple[Fit, ...]
+    weaker: tuple[Fit, ...]
     is_of_another_amount: bool = False  # only if the amount of the weaker payment is not the line's
 
 
 _EVERYBODY = (KeyTeller.NETWORK, KeyTeller.COPY, KeyTeller.OPERATORS)
-_NAMED = (Claim.KEY, Claim.KEY_RECEIPT, Claim.KEY_TYPED)
-_TOLD = (Claim.RECEIPT, Claim.KEY_RECEIPT)
+_NAMED = (Fit.KEY, Fit.KEY_RECEIPT, Fit.KEY_TYPED)
+_TOLD = (Fit.RECEIPT, Fit.KEY_RECEIPT)
 
-STRONGER_CLAIMS = (
-    StrongerClaim(
-        "The network has told the receipt of the one, and only people that of the other.",
+STRONGER_FITS = (
+    StrongerFit(
+        "The network has told the receipt of the winner; only people have told that of the loser.",
         key_told_by=_EVERYBODY,
         stronger=_TOLD,
-        weaker=(Claim.TYPED,),
+        weaker=(Fit.TYPED,),
     ),
-    StrongerClaim(
-        "The network itself names the one, and only people have told the receipt of the other.",
+    StrongerFit(
+        "The network itself names the winner; only people have told the receipt of the loser.",
         key_told_by=(KeyTeller.NETWORK,),
         stronger=_NAMED,
-        weaker=(Claim.TYPED,),
+        weaker=(Fit.TYPED,),
     ),
-    StrongerClaim(
-        "The line names the one. Only people have told the receipt of the other, and its amount is not the line's.",
+    StrongerFit(
+        "The line names the winner. Only people have told the receipt of the loser, and its amount is not the line's.",
         key_told_by=_EVERYBODY,
         stronger=_NAMED,
-        weaker=(Claim.TYPED,),
+        weaker=(Fit.TYPED,),
         is_of_another_amount=True,
     ),
-    StrongerClaim(
-        "The line names the one. The amount of the other is not the line's. A key that was added is no such name.",
+    StrongerFit(
+        "The line names the winner. The loser's amount is not the line's. A key that was added is no such name.",
         key_told_by=(KeyTeller.NETWORK, KeyTeller.OPERATORS),
         stronger=_NAMED,
-        weaker=(Claim.RECEIPT,),
+        weaker=(Fit.RECEIPT,),
         is_of_another_amount=True,
     ),
-    StrongerClaim(
-        "The network has told the receipt of the one. Only an operator has added the key of the other to its line.",
+    StrongerFit(
+        "The network has told the receipt of the winner. Only an operator has added the loser's key to the line.",
         key_told_by=(KeyTeller.COPY,),
         stronger=_TOLD,
-        weaker=(Claim.KEY, Claim.KEY_TYPED),
+        weaker=(Fit.KEY, Fit.KEY_TYPED),
     ),
 )
 
 
-def stronger_claims_sql() -> str:
+def stronger_fits_sql() -> str:
     """The table as a part of a statement, named `rule`."""
     rows = []
-    for number, each in enumerate(STRONGER_CLAIMS):
+    for number, each in enumerate(STRONGER_FITS):
         cast = "::text[]" if number == 0 else ""  # The first row says the type of each column.
         sets = (f"'{{{','.join(names)}}}'{cast}" for names in (each.key_told_by, each.stronger, each.weaker))
         rows.append(f"        -- {each.why}\n        ({', '.join(sets)}, {str(each.is_of_another_amount).lower()})")
-    columns = "whose key the line has         the stronger claim             the weaker one      only of another amount"
+    columns = "whose key the line has         the stronger fit               the weaker one      only of another amount"
     values = ",\n".join(rows)
     return f"""
     (VALUES
