@@ -25,7 +25,7 @@ from malipo.money import MIN_PAYMENT
 from malipo.networks import circuit_store
 from malipo.networks.channel_names_and_prefixes import PROFILES, channel_of
 from malipo.networks.connector import Channel, Type
-from malipo.pay_pages import render, words
+from malipo.pay_pages import press_marker, render, words
 from malipo.pay_pages.attempt_cookie import KnownAttempt, set_attempt
 from malipo.pay_pages.request import PayRequest
 from malipo.pay_pages.scene import Scene, prompt_ends, shown
@@ -99,7 +99,8 @@ async def press(request: PayRequest) -> Response:
         # trying.
         sentence = request.words(words.REFUSED_SENTENCES["already_asked"])
         return answer(request, page, form, notice=sentence, status=HTTPStatus.CONFLICT)
-    response = request.go(f"/pay/{code}")
+    mark = press_marker.mark_of(request.parts.cookies, code, now=request.parts.clock())
+    response = request.go(f"/pay/{code}", **{press_marker.NAME: mark})
     attempt = KnownAttempt(result.transaction.id, is_guest)
     set_attempt(response, request.parts.cookies, code, attempt, is_secure=request.is_over_tls)
     return response
@@ -177,7 +178,14 @@ def answer(
     prompt_seconds, now = parts.settings.link_prompt_seconds, parts.clock()
     wants_again = (request.http.query_params if form is None else form.values()).get("again") == "1"
     link_status = link.status if page.is_merchant_active else None
-    scene = shown(link_status, attempt, now=now, prompt_seconds=prompt_seconds, wants_again=wants_again)
+    scene = shown(
+        link_status,
+        attempt,
+        now=now,
+        prompt_seconds=prompt_seconds,
+        wants_again=wants_again,
+        has_lost_cookie=request.has_lost_cookie(link.code),
+    )
     if is_warned:
         scene = dataclasses.replace(scene, is_warned=True)
     if page.is_guest and scene.scene is Scene.TAKEN_BACK:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, ViewportSize, expect
+from playwright.async_api import Browser, Page, Route, ViewportSize, expect
 
 from malipo import clock
 from tests.browser import axe
@@ -227,3 +227,32 @@ async def test_the_keyboard_is_enough_and_nobody_is_kept_out(scripted: Story, ph
         await expect(page.get_by_role("heading", name="Haijalipwa")).to_be_visible()
         await page.goto(f"{link['url']}/poster")
         assert await axe.faults(page, is_dark_too=False) == []
+
+
+async def test_a_browser_that_keeps_no_cookies_is_asked_once(story: Story, phone: str) -> None:
+    """It cannot follow its payment, so it says that, and gets no second form by itself."""
+    link = await story.link(reusable=True)
+    async with story.window() as page:
+        await forget_cookies(page)
+        await fill(page, link, phone)
+        await press(page)
+        await until(page, "Look at your phone")
+        await expect(page.get_by_text("This browser keeps no cookies")).to_be_visible()
+        await approve(story.demo, phone)
+        assert await story.payments(link, ended=1) == ["COMPLETED"]
+        await page.reload()
+        await until(page, "Look at your phone")
+        await expect(page.get_by_role("button")).to_have_count(0)
+        assert await story.payments(link) == ["COMPLETED"]
+
+
+async def forget_cookies(page: Page) -> None:
+    """As a browser in which somebody has switched cookies off."""
+
+    async def answer_without(route: Route) -> None:
+        answered = await route.fetch(max_redirects=0)
+        await page.context.clear_cookies()
+        kept = {name: value for name, value in answered.headers.items() if name != "set-cookie"}
+        await route.fulfill(response=answered, headers=kept)
+
+    await page.route("**/pay/**", answer_without)

@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import re
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -12,6 +13,7 @@ from malipo.links.link import Link
 from malipo.merchants.public_profile import Contact, Logo, PublicProfile
 from malipo.merchants.store import public_profiles
 from malipo.networks.connector import Channel, FailureCode, FailureDetail, Type, Verdict
+from malipo.pay_pages import press_marker
 from malipo.pay_pages.app import PayPages
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction
@@ -60,7 +62,7 @@ async def test_looking_has_no_effect_and_shows_what_is_asked(steps: LinkSteps, c
 async def test_a_press_asks_the_phone_and_the_page_follows_it_to_the_end(steps: LinkSteps, customer: Customer) -> None:
     link = await steps.make(returnUrl="https://shop.example/thanks?a=1")
     done = await press(customer, link)
-    assert (done.status, done.to) == (303, at(link, "?lang=en"))
+    assert (done.status, done.to.partition("&pressed=")[0]) == (303, at(link, "?lang=en"))
     cookie = done.cookies["malipo_pay"]
     assert "HttpOnly" in cookie
     assert "SameSite=lax" in cookie
@@ -135,6 +137,64 @@ async def test_a_form_that_is_sent_again_after_the_end_is_the_same_payment(
     assert "Phone number that pays" in form.words
     await customer.post(at(link), {"buyerPhone": LOCAL, "channel": "", "again": "1"})
     assert len(await steps.payments()) == 2
+
+
+async def test_a_browser_without_cookies_is_told_to_look_at_the_phone_and_gets_no_form(
+    steps: LinkSteps, customer: Customer
+) -> None:
+    """At a link that takes many payments each press of a new form would be one more."""
+    customer.keeps_cookies = False
+    link = await steps.make(reusable=True)
+    after = (await press(customer, link)).to
+    payment = await only_payment(steps)
+    for _ in range(2):
+        seen = await customer.get(after)
+        assert "Look at your phone" in seen.words
+        assert "This browser keeps no cookies" in seen.words
+        assert "<form" not in seen.text
+        for secret in (LOCAL, payment.reference, payment.id):
+            assert secret not in seen.text
+        await asked(steps, payment)
+        await steps.answer(payment)
+    kiswahili = f"{at(link)}?pressed={after.partition('&pressed=')[2]}&lang=sw"
+    assert f'href="{kiswahili.replace("&", "&amp;")}"' in seen.text
+    assert "hakihifadhi vidakuzi" in (await customer.get(kiswahili)).words
+    assert f'href="{at(link)}?lang=en"' in seen.text, "for a payment that failed"
+    assert "Phone number that pays" in (await customer.get(at(link))).words, "of somebody else"
+    assert len(await steps.payments()) == 1
+
+
+async def test_the_mark_of_a_press_is_of_one_link_and_one_hour(steps: LinkSteps, customer: Customer) -> None:
+    customer.keeps_cookies = False
+    link, second = await steps.make(reusable=True), await steps.make(reusable=True)
+    after = (await press(customer, link)).to
+    mark = after.partition("&pressed=")[2]
+    cookies, now = steps.service.accounts.cookies, steps.service.clock()
+    old = press_marker.mark_of(cookies, link.code, now=now - timedelta(seconds=press_marker.SECONDS + 60))
+    fast = press_marker.mark_of(cookies, link.code, now=now + timedelta(seconds=5))
+    for path, has_form in (
+        (after, False),
+        (at(link, f"?pressed={fast}"), False),  # by the clock of another host
+        (at(link, f"?pressed={old}"), True),
+        (at(link, f"?pressed={mark[:-1]}"), True),
+        (at(link, f"?pressed=9{mark}"), True),
+        (at(second, f"?pressed={mark}"), True),
+        (at(link, "?pressed=é"), True),
+    ):
+        seen = await customer.get(path)
+        assert (seen.status, "<form" in seen.text) == (200, has_form), path
+
+
+async def test_the_mark_of_a_press_changes_nothing_for_a_browser_with_cookies(
+    steps: LinkSteps, customer: Customer
+) -> None:
+    link = await steps.make(reusable=True)
+    after = (await press(customer, link)).to
+    payment = await only_payment(steps)
+    await asked(steps, payment)
+    assert "M-Pesa asks 0754 000 100 for the PIN" in (await customer.get(after)).words
+    await steps.answer(payment)
+    assert "Paid. Thank you!" in (await customer.get(after)).words
 
 
 # By the code of a failure: what the page says in English, and in Kiswahili.

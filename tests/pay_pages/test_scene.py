@@ -21,11 +21,12 @@ def attempt(status: str, seconds: int, reported: bool | None) -> CustomersAttemp
     return CustomersAttempt(payment, prompted_at=NOW - timedelta(seconds=seconds), is_reported_paid=reported)
 
 
-# The payment that this browser has begun: its status, so many seconds ago, and what was reported since its end. Then, by
-# the link's status, the scene, + if there is a form, ! if the form warns of a second payment.
+# The payment that this browser has begun (no cookie: it has just pressed, and its payment cannot be known): its status,
+# so many seconds ago, and what was reported since its end. Then, by the link's status, the scene, + if there is a form, ! if the form warns of a second payment.
 GRID = """
                           ACTIVE        PAID         EXPIRED      CANCELLED    inactive
 none                      form +        closed       closed       closed       closed
+no cookie                 unfollowed    closed       unfollowed   unfollowed   unfollowed
 PENDING     10            waiting       waiting      waiting      waiting      waiting
 PENDING     500           waiting       waiting      waiting      waiting      waiting
 PROCESSING  10            asked         asked        asked        asked        asked
@@ -47,12 +48,12 @@ _LIVE = ("waiting", "asked", "in_doubt")
 @pytest.mark.parametrize("row", GRID.strip("\n").split("\n")[1:])
 def test_each_cell_of_the_table(row: str) -> None:
     words, cells = row[:26].split(), [row[at : at + 14].strip() for at in (26, 40, 53, 66, 79)]
-    begun = None
-    if words != ["none"]:
+    begun, has_lost_cookie = None, words == ["no", "cookie"]
+    if words[0] not in ("none", "no"):
         reported = {"paid": True, "unpaid": False}.get(words[-1])
         begun = attempt(words[0], int(words[1]), reported)
     for status, cell in zip(_STATUSES, cells, strict=True):
-        found = shown(status, begun, now=NOW, prompt_seconds=PROMPT)
+        found = shown(status, begun, now=NOW, prompt_seconds=PROMPT, has_lost_cookie=has_lost_cookie)
         scene, _, marks = cell.partition(" ")
         assert (found.scene, found.has_form, found.is_warned) == (scene, "+" in marks, "!" in marks), status
         assert found.is_live is (scene in _LIVE)

@@ -78,4 +78,20 @@ FAULTS = (
         "A stranger learns how much somebody pays.",
         _PAGES,
     ),
+    Fault(
+        "a browser without cookies gets the form again after its press",
+        "shown",
+        "if attempt is None and has_lost_cookie and link is not LinkStatus.PAID:",
+        "if False:",
+        "A customer whose browser keeps no cookies is never told that it is paid, presses again, and pays twice.",
+        _PAGES,
+    ),
+    Fault(
+        "the mark of a press is good for every link",
+        "Cookies.press_mark_of",
+        'self._is_ours(f"press {code}", text, mac)',
+        "text",
+        "Whoever makes up an address has customers told to look at their phone, and nobody can pay there.",
+        _PAGES,
+    ),
 )
