@@ -231,6 +231,7 @@ def _about(request: PayRequest, page: Page, scene: Scene) -> dict[str, Any]:
     is_completed = payment.status is Status.COMPLETED
     return about | {
         "attempt": payment,
+        "live_status": attempt.status,
         "prompt_ends": _time(ends),
         "seconds_left": max(round(left), 1) if scene is Scene.ASKED else None,
         "lapses_at": _time(payment.created_at + timedelta(seconds=settings.lapse_seconds)),

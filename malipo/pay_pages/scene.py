@@ -11,7 +11,7 @@ from malipo.payments.transaction import Status
 
 class Scene(StrEnum):
     FORM = "form"  # amount, phone and network
-    WAITING = "waiting"  # the payment was not sent to its network yet
+    WAITING = "waiting"  # the payment was not sent to its network yet, or did not reach it
     ASKED = "asked"  # the phone asks for the PIN
     IN_DOUBT = "in_doubt"  # the time for the PIN is over, and the network has not told the outcome
     PAID = "paid"
@@ -65,7 +65,7 @@ def shown(
 
 def scene_of(attempt: CustomersAttempt, *, now: datetime, prompt_seconds: int) -> Scene:
     """The scene of a payment. A report after its end counts more than the status, which stays."""
-    scene = _BY_STATUS[attempt.payment.status]
+    scene = _BY_STATUS[attempt.status]
     if attempt.payment.status.is_final and attempt.is_reported_paid is not None:
         if attempt.is_reported_paid:
             return Scene.PAID

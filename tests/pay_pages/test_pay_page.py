@@ -273,6 +273,28 @@ async def test_while_the_outcome_is_unknown_another_number_pays_only_after_a_war
     assert [each.phone for each in await steps.payments()] == [ASHA, JUMA]
 
 
+async def test_a_payment_that_did_not_reach_its_network_waits_and_is_never_in_doubt(
+    steps: LinkSteps, customer: Customer
+) -> None:
+    link = await steps.make()
+    await press(customer, link)
+    payment = await only_payment(steps)
+    await steps.claim()
+    assert "M-Pesa asks 0754 000 100" in (await customer.get(at(link))).words, "it may be on its way"
+    follows = asyncio.ensure_future(customer.get(at(link, "/state?of=PROCESSING")))
+    await steps.hear(payment, Verdict.UNSENT, AnswerSource.SEND)
+    assert (await follows).text == "PENDING", "the script shows the page again"
+    for _ in range(2):
+        seen = await customer.get(at(link))
+        assert "0754 000 100 will be asked for the PIN in a moment" in seen.words
+        assert 'data-live="PENDING"' in seen.text
+        assert "<form" not in seen.text, "what was once tried cannot be stopped"
+        await steps.end_prompts()
+    await steps.wait(payment, seconds=60)
+    await asked(steps, payment)
+    assert "M-Pesa asks 0754 000 100" in (await customer.get(at(link))).words, "the prompt has just begun"
+
+
 async def test_a_payment_that_was_not_sent_can_be_stopped(
     steps: LinkSteps, customer: Customer, other: Customer
 ) -> None:

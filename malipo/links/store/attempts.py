@@ -11,6 +11,14 @@ from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.store.transactions import Key as PaymentKey
 from malipo.payments.transaction import Transaction
 
+# A payment with its row in the work queue, if it has one: whether nothing that was sent can have reached the network,
+# as before the first send and when its network could not be reached, so that no phone asks; and since when a phone can
+# have asked. A second send may begin another prompt.
+IS_UNSENT = "coalesce(d.send_count = 0 AND d.success_heard_at IS NULL AND NOT d.is_asked_first, false)"
+PROMPTED_AT = "greatest(a.pressed_at, t.processing_at, d.sent_at)"
+NOT_ASKED = f"(t.status = 'PENDING' OR {IS_UNSENT})"
+WITH_QUEUE = "LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id"
+
 
 class OpenAttempt(NamedTuple):
     """An attempt whose payment has not ended."""
@@ -18,7 +26,7 @@ class OpenAttempt(NamedTuple):
     link: Key
     phone: str
     transaction_id: str
-    prompt_seconds: float | None  # how long the prompt may still be answered; None: it was not sent yet
+    prompt_seconds: float | None  # how long the prompt may still be answered; None: no phone asks yet
 
     @property
     def is_doubtful(self) -> bool:
@@ -59,13 +67,14 @@ async def find_open(
     """The open attempts of these links. For a link that may be paid any number of times, only those of these
     numbers."""
     rows = await tx.fetch(
-        """
+        f"""
         SELECT a.merchant_id, a.link_id, a.phone, a.transaction_id,
-               CASE WHEN t.status <> 'PENDING' THEN extract(epoch FROM
-                   greatest(a.pressed_at, t.processing_at) - clock_timestamp())::float8 + $4 END AS prompt_seconds
+               CASE WHEN NOT {NOT_ASKED} THEN extract(
+                   epoch FROM {PROMPTED_AT} - clock_timestamp())::float8 + $4 END AS prompt_seconds
         FROM links l
         JOIN link_attempts a ON a.merchant_id = l.merchant_id AND a.link_id = l.id AND NOT a.is_counted
         JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id AND t.ended_at IS NULL
+        {WITH_QUEUE}
         WHERE (l.merchant_id, l.id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
           AND (NOT l.is_reusable OR l.max_payments IS NOT NULL OR a.phone = ANY($3::text[]))
         """,

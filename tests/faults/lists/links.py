@@ -95,4 +95,20 @@ FAULTS = (
         "A link shows money that its network took back, and can be paid again after a late success.",
         _COUNT,
     ),
+    Fault(
+        "a prompt that did not reach its network ends like one that did",
+        "NOT_ASKED",
+        "(t.status = 'PENDING' OR {IS_UNSENT})",
+        "(t.status = 'PENDING')",
+        "A second number pays a link that is paid once, while the first is still to be asked.",
+        _PRESS,
+    ),
+    Fault(
+        "a prompt begins with the first send, which did not arrive",
+        "PROMPTED_AT",
+        "greatest(a.pressed_at, t.processing_at, d.sent_at)",
+        "greatest(a.pressed_at, t.processing_at)",
+        "A second number pays a link that is paid once, while the first phone asks for the PIN.",
+        _PRESS,
+    ),
 )

@@ -94,4 +94,12 @@ FAULTS = (
         "Whoever makes up an address has customers told to look at their phone, and nobody can pay there.",
         _PAGES,
     ),
+    Fault(
+        "a page tells of a prompt that was never sent",
+        "_shown",
+        "Status.PENDING if status is Status.PROCESSING and is_unsent else status",
+        "status",
+        "The customer waits for a prompt that does not come, reads that it may be paid, and pays with another number too.",
+        _PAGES,
+    ),
 )
