@@ -8,6 +8,7 @@ from malipo.db import Conn
 from malipo.links.link import Late
 from malipo.links.store.attempts import IS_UNSENT, PROMPTED_AT, WITH_QUEUE
 from malipo.links.store.links import Key
+from malipo.links.store.lost_attempts import ADOPTED
 from malipo.payments.store.transactions import COLUMNS, REFUNDS, refunds_of, transaction_of
 from malipo.payments.store.transactions import Key as PaymentKey
 from malipo.payments.transaction import Status, Transaction
@@ -54,7 +55,7 @@ async def find(connection: Conn, link: Key, transaction_id: str) -> CustomersAtt
         payment=transaction_of(row),
         prompted_at=row["prompted_at"],
         is_unsent=row["is_unsent"],
-        press_id=row["press_id"],
+        press_id=None if row["press_id"] is None else row["press_id"].removeprefix(ADOPTED),
         is_reported_paid=row["is_reported_paid"],
         reported_at=row["reported_at"],
         late=None if row["late"] is None else Late(row["late"]),
