@@ -202,7 +202,7 @@ def answer(
         wants_again=wants_again,
         networks=NETWORKS,
         prefixes=_PREFIXES,
-        offered=_offered(request),
+        offered=offered(request),
         down=[each for each in Channel if _carrier(request, each) in page.down],
         typed=_typed(form, attempt),
         press_id=(form.text("press") if form is not None else "") or randomness.token_hex(12),
@@ -256,7 +256,7 @@ def _time(at: datetime) -> str:
     return f"{at.astimezone(clock.ZONE):%H:%M:%S}"
 
 
-def _offered(request: PayRequest) -> list[Channel]:
+def offered(request: PayRequest) -> list[Channel]:
     """The connected networks; all networks if none is connected, so that the page can show what failed."""
     return [each for each in Channel if _carrier(request, each) is not None] or list(Channel)
 
@@ -267,7 +267,8 @@ def _carrier(request: PayRequest, channel: Channel) -> str | None:
 
 def _bounds(request: PayRequest, link: Link) -> tuple[int, int]:
     """The bounds of an amount that the customer types."""
-    most = max(request.parts.payments.terms.max_amounts.values())
+    terms = request.parts.payments.terms
+    most = max(terms.max_amount(each) for each in offered(request))
     return link.min_amount or MIN_PAYMENT, min(link.max_amount or most, most)
 
 
@@ -283,6 +284,9 @@ def _fields(request: PayRequest, form: Form, link: Link) -> Fields:
     if link.amount is None:
         least, most = _bounds(request, link)
         fields.amount("amount", least=least, most=most)
+    if channel in NETWORKS and channel not in offered(request):
+        # Otherwise the prompt would never be sent, and at a link that is paid once everybody else would have to wait.
+        fields.wrong("channel", "channel_not_offered", "This network is not connected.")
     return fields
 
 

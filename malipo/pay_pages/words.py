@@ -59,6 +59,7 @@ FIELD_SENTENCES = {
     "amount_too_large": "The most is TZS {most}.",
     "phone_invalid": "This is not a Tanzanian mobile number. Type it like 0754 000 100.",
     "channel_invalid": "Choose the network of this number.",
+    "channel_not_offered": "The network of this number is not taken here. Use a number of another network.",
 }
 _GENERAL = "This is not right."
 
@@ -100,7 +101,7 @@ def mistakes(words: Translator, fields: Fields) -> dict[str, str]:
     for each in fields.mistakes:
         shown = {name: f"{value:,}" for name, value in each.bounds.items()}
         # If no network is chosen, the number decides it.
-        code = "channel_invalid" if each.field == "channel" else each.code
+        code = "channel_invalid" if each.code == "field_required" and each.field == "channel" else each.code
         sentences.setdefault(each.field, words(FIELD_SENTENCES.get(code, _GENERAL), **shown))
     return sentences
 

@@ -345,6 +345,23 @@ async def test_a_network_that_is_down_is_said_with_the_time_until_which_it_is_tr
     assert "nothing is charged" in seen.words
 
 
+async def test_a_network_that_is_not_connected_is_refused_at_its_field_and_keeps_nobody_out(
+    steps: LinkSteps, service: Service
+) -> None:
+    networks = replace(service.networks, routes={(Channel.MPESA, Type.COLLECTION): "mpesa"})
+    pages = PayPages(replace(service, networks=networks))
+    customer, other = Customer(pages), Customer(pages)
+    link = await steps.make()
+    for fields in ({"phone": "0624 000 100"}, {"phone": LOCAL, "channel": "HALOPESA"}):
+        seen = await press(customer, link, **fields)
+        assert (seen.status, "The network of this number is not taken here" in seen.words) == (400, True)
+        assert 'id="channel-wrong"' in seen.text
+    assert await steps.payments() == []
+    assert (await press(other, link)).status == 303, "nobody else is paying"
+    poster = await customer.get(at(link, "/poster"))
+    assert ("M-Pesa" in poster.words, "HaloPesa" in poster.words) == (True, False)
+
+
 @pytest.mark.parametrize("how", ["expired", "cancelled", "paid", "inactive"])
 async def test_a_link_that_cannot_be_paid_says_why_and_whom_to_ask(
     steps: LinkSteps, customer: Customer, how: str

@@ -102,4 +102,12 @@ FAULTS = (
         "The customer waits for a prompt that does not come, reads that it may be paid, and pays with another number too.",
         _PAGES,
     ),
+    Fault(
+        "a number of a network that is not connected is taken",
+        "_fields",
+        "if channel in NETWORKS and channel not in offered(request):",
+        "if False:",
+        "Its prompt is never sent, and everybody else is told that another person is paying.",
+        _PAGES,
+    ),
 )
