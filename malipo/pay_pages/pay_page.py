@@ -76,8 +76,9 @@ async def press(request: PayRequest) -> Response:
             may_be_second=form.text("mayBeSecond") == "yes",
         )
         result = await request.parts.links.press(wanted)
-    except Invalid as invalid:
-        return answer(request, page, form, problems=_problems(request, fields, invalid), status=HTTPStatus.BAD_REQUEST)
+    except Invalid:
+        problems = _problems(request, fields, page)
+        return answer(request, page, form, problems=problems, status=HTTPStatus.BAD_REQUEST)
     except LinkClosed as closed:
         page = await find(request)  # The link has changed since the page was shown.
         sentence = words.why_closed(request.words, page.link, page.merchant.shown_name, code=closed.code)
@@ -296,16 +297,19 @@ def _press_id(form: Form) -> str | None:
     return text if 0 < len(text) <= 64 and text.isascii() and text.isalnum() else None
 
 
-def _problems(request: PayRequest, fields: Fields, invalid: Invalid) -> dict[str, str]:
-    """The mistakes by field. An amount that the link refuses has a code and bounds of its own."""
+def _problems(request: PayRequest, fields: Fields, page: Page) -> dict[str, str]:
+    """The mistakes by field. If the fields have none, the amount is beyond what the network takes in one payment: at a
+    link with an amount the customer can only choose another network."""
     sentences = words.mistakes(request.words, fields)
     if "buyerPhone" in sentences:
         sentences.pop("channel", None)  # The number decides the network.
     if sentences:
         return sentences
-    channel = fields.raw("channel")
-    most = request.parts.payments.terms.max_amount(Channel(channel)) if channel else None
-    return {"amount": words.beyond_network(request.words, most)}
+    channel = Channel(fields.raw("channel"))
+    most = request.parts.payments.terms.max_amount(channel)
+    field = "amount" if page.link.amount is None else "channel"
+    name = page.merchant.shown_name
+    return {field: words.beyond_network(request.words, NETWORKS[channel], most, name=name)}
 
 
 def _typed(form: Form | None, attempt: CustomersAttempt | None) -> dict[str, str]:

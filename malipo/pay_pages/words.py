@@ -62,6 +62,7 @@ FIELD_SENTENCES = {
     "channel_not_offered": "The network of this number is not taken here. Use a number of another network.",
 }
 _GENERAL = "This is not right."
+_BEYOND_NETWORK = "{network} takes at most TZS {most} in one payment. Use a number of another network, or ask {name}."
 
 SENTENCES = (
     FAILED_SENTENCES,
@@ -72,6 +73,7 @@ SENTENCES = (
     NOT_NOW,
     FIELD_SENTENCES,
     _GENERAL,
+    _BEYOND_NETWORK,
 )
 
 
@@ -106,9 +108,6 @@ def mistakes(words: Translator, fields: Fields) -> dict[str, str]:
     return sentences
 
 
-def beyond_network(words: Translator, most: int | None) -> str:
+def beyond_network(words: Translator, network: str, most: int, *, name: str) -> str:
     """The mistake of an amount that the link allows and the network does not."""
-    if most is None:
-        return words(_GENERAL)
-    sentence = FIELD_SENTENCES["amount_too_large"]
-    return words(sentence, most=f"{most:,}")
+    return words(_BEYOND_NETWORK, network=network, most=f"{most:,}", name=name)

@@ -8,7 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from malipo.app.assemble import Service
+from malipo.app.assemble import Service, assemble
+from malipo.db import Database
 from malipo.links.link import Link
 from malipo.merchants.public_profile import Contact, Logo, PublicProfile
 from malipo.merchants.store import public_profiles
@@ -452,6 +453,21 @@ async def test_what_is_wrong_is_said_at_its_field_and_nothing_is_sent(
     if fields.get("amount") == "999":
         assert 'value="999"' in seen.text
         assert 'aria-invalid="true"' in seen.text
+
+
+async def test_an_amount_that_one_network_does_not_take_is_said_where_the_customer_can_change_something(
+    steps: LinkSteps, service: Service, database: Database
+) -> None:
+    """At the network, if the link has the amount."""
+    small = assemble(replace(service.settings, max_amount_mpesa=3_000_000), database)
+    customer = Customer(PayPages(small))
+    fixed, typed = await steps.make(amount=5_000_000), await steps.make(amount=None)
+    said = "M-Pesa takes at most TZS 3,000,000 in one payment. Use a number of another network, or ask Duka."
+    for link, field, fields in ((fixed, "channel", {}), (typed, "amount", {"amount": "5,000,000"})):
+        seen = await press(customer, link, **fields)
+        assert (seen.status, said in seen.words, f'id="{field}-wrong"' in seen.text) == (400, True, True)
+    assert (await press(customer, fixed, "0654 000 100")).status == 303, "of a network that takes it"
+    await small.finish()
 
 
 async def test_the_customer_types_an_open_amount(steps: LinkSteps, customer: Customer) -> None:

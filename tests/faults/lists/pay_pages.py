@@ -110,4 +110,12 @@ FAULTS = (
         "Its prompt is never sent, and everybody else is told that another person is paying.",
         _PAGES,
     ),
+    Fault(
+        "an amount that a network does not take is said at a field that is not there",
+        "_problems",
+        '"amount" if page.link.amount is None else "channel"',
+        '"amount"',
+        "The customer reads that something is not right, and never what: nobody can pay the link by this network.",
+        _PAGES,
+    ),
 )
