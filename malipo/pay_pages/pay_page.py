@@ -223,6 +223,7 @@ def _about(request: PayRequest, page: Page, scene: Scene) -> dict[str, Any]:
     code = None if page.is_merchant_active else "merchant_inactive"
     about: dict[str, Any] = {
         "attempt": None,
+        "awaits_count": False,
         "closed": words.why_closed(translate, page.link, page.merchant.shown_name, code=code),
     }
     if (attempt := page.attempt) is None:
@@ -238,10 +239,19 @@ def _about(request: PayRequest, page: Page, scene: Scene) -> dict[str, Any]:
         "lapses_at": _time(payment.created_at + timedelta(seconds=settings.lapse_seconds)),
         "why": _why(request, page, payment),
         "paid_at": payment.ended_at if is_completed else attempt.reported_at,
-        "is_late": not page.is_guest and (attempt.late is not None or not is_completed),
+        "late": words.why_late(translate, attempt.late, page.merchant.shown_name)
+        if not page.is_guest and (attempt.late is not None or not is_completed)
+        else None,
+        "awaits_count": not page.is_guest and scene is Scene.PAID and _may_be_late(page.link, attempt),
         "refunded": 0 if page.is_guest else attempt.refunded,
         "is_guest": page.is_guest,
     }
+
+
+def _may_be_late(link: Link, attempt: CustomersAttempt) -> bool:
+    """Whether a worker, which counts it in a moment, may find that it came too late for the link."""
+    is_over = link.is_expired or link.cancelled_at is not None
+    return not attempt.is_counted and (is_over or (link.places is not None and link.paid_count > link.places))
 
 
 def _why(request: PayRequest, page: Page, payment: Transaction) -> str | None:

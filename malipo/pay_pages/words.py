@@ -2,7 +2,7 @@
 
 from malipo.dashboard.language import Translator
 from malipo.errors import Refusal
-from malipo.links.link import Link, LinkStatus
+from malipo.links.link import Late, Link, LinkStatus
 from malipo.networks.connector import FailureCode
 from malipo.payments.transaction import Status, Transaction
 from malipo.validation.fields import Fields
@@ -25,6 +25,16 @@ FAILED_SENTENCES = {
 }
 CANCELLED_SENTENCE = "It was stopped before the phone was asked. Nothing was charged."
 GUEST_SENTENCE = "It was not paid. Only the browser that has begun it shows why."
+
+# Why money came too late for the link; None: the payment had counted as failed.
+LATE_SENTENCES = {
+    Late.ALREADY_PAID: "This was paid twice: somebody had paid it already. {name} knows of it, and can give this payment "
+    "back.",
+    Late.EXPIRED: "It was paid late: the time of the link was over. {name} knows of it, and can give the payment back.",
+    Late.CANCELLED: "It was paid late: {name} had withdrawn the link. {name} knows of it, and can give the payment "
+    "back.",
+    None: "It was paid late: the payment had counted as failed. {name} knows of it.",
+}
 
 # Why a link cannot be paid.
 CLOSED_SENTENCES = {
@@ -68,6 +78,7 @@ SENTENCES = (
     FAILED_SENTENCES,
     CANCELLED_SENTENCE,
     GUEST_SENTENCE,
+    LATE_SENTENCES,
     CLOSED_SENTENCES,
     REFUSED_SENTENCES,
     NOT_NOW,
@@ -83,6 +94,10 @@ def why_not_paid(words: Translator, attempt: Transaction, network: str) -> str:
     code = attempt.failure_code or ""
     failure_code = FailureCode(code) if code in FailureCode.__members__.values() else FailureCode.REJECTED
     return words(FAILED_SENTENCES[failure_code], network=network)
+
+
+def why_late(words: Translator, late: Late | None, name: str) -> str:
+    return words(LATE_SENTENCES[late], name=name)
 
 
 def why_closed(words: Translator, link: Link, name: str, *, code: str | None = None) -> str:

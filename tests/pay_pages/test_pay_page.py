@@ -401,17 +401,41 @@ async def test_a_link_that_cannot_be_paid_says_why_and_whom_to_ask(
     assert JUMA[-6:] not in seen.words
 
 
-async def test_a_late_success_is_told_to_who_has_paid(steps: LinkSteps, customer: Customer) -> None:
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("expired", "It was paid late: the time of the link was over. Duka knows of it"),
+        ("cancelled", "It was paid late: Duka had withdrawn the link. Duka knows of it"),
+        (
+            "paid",
+            "This was paid twice: somebody had paid it already. Duka knows of it, and can give this payment back.",
+        ),
+    ],
+)
+async def test_a_late_success_is_told_to_who_has_paid_as_soon_as_it_is_known(
+    steps: LinkSteps, customer: Customer, how: str, said: str
+) -> None:
     link = await steps.make()
     await press(customer, link)
     payment = await only_payment(steps)
     await asked(steps, payment)
-    await steps.expire(link)
+    match how:
+        case "expired":
+            await steps.expire(link)
+        case "cancelled":
+            await steps.cancel(link)
+        case _:
+            await steps.end_prompts()
+            await steps.paid(link, JUMA, may_be_second=True)
     await steps.answer(payment)
+    early = await customer.get(at(link))
+    assert ("Paid. Thank you!" in early.words, said in early.words) == (True, False)
+    assert '<meta http-equiv="refresh" content="3">' in early.text, "a worker has not counted it yet"
     await steps.count()
     seen = await customer.get(at(link))
     assert "Paid. Thank you!" in seen.words
-    assert "It was paid late" in seen.words
+    assert said in seen.words
+    assert "http-equiv" not in seen.text
 
 
 async def test_a_failure_that_turns_out_paid_is_shown_as_paid(steps: LinkSteps, customer: Customer) -> None:
@@ -424,6 +448,7 @@ async def test_a_failure_that_turns_out_paid_is_shown_as_paid(steps: LinkSteps, 
     await steps.contradict(payment, Verdict.CONFIRMED)
     seen = await customer.get(at(link))
     assert "Paid. Thank you!" in seen.words
+    assert "It was paid late: the payment had counted as failed." in seen.words
     assert "<form" not in seen.text
 
 

@@ -21,6 +21,7 @@ class CustomersAttempt(NamedTuple):
     press_id: str | None = None  # of the page on which the customer pressed
     is_reported_paid: bool | None = None  # by the latest report after its end; None: nothing was reported since
     reported_at: datetime | None = None
+    is_counted: bool = True  # for its link; before that, nobody knows whether its money came too late
     late: Late | None = None  # why its money came too late for the link
     refunded: int = 0
 
@@ -38,7 +39,7 @@ async def find(connection: Conn, link: Key, transaction_id: str) -> CustomersAtt
     """Find the attempt; None if the link has no such attempt."""
     row = await connection.fetchrow(
         f"""
-        SELECT {COLUMNS}, {PROMPTED_AT} AS prompted_at, {IS_UNSENT} AS is_unsent, a.press_id, a.late,
+        SELECT {COLUMNS}, {PROMPTED_AT} AS prompted_at, {IS_UNSENT} AS is_unsent, a.press_id, a.is_counted, a.late,
                c.is_paid AS is_reported_paid, c.since AS reported_at, {REFUNDS} AS refunds
         FROM link_attempts a
         JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
@@ -58,6 +59,7 @@ async def find(connection: Conn, link: Key, transaction_id: str) -> CustomersAtt
         press_id=None if row["press_id"] is None else row["press_id"].removeprefix(ADOPTED),
         is_reported_paid=row["is_reported_paid"],
         reported_at=row["reported_at"],
+        is_counted=row["is_counted"],
         late=None if row["late"] is None else Late(row["late"]),
         refunded=sum(each.amount for each in refunds_of(row["refunds"]) if each.is_paid),
     )

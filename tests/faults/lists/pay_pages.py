@@ -118,4 +118,12 @@ FAULTS = (
         "The customer reads that something is not right, and never what: nobody can pay the link by this network.",
         _PAGES,
     ),
+    Fault(
+        "a page that is paid does not look whether the money came too late",
+        "_may_be_late",
+        "return not attempt.is_counted and",
+        "return False and",
+        "Who has paid what somebody else had paid reads a thank you, and asks for nothing back.",
+        _PAGES,
+    ),
 )
