@@ -28,8 +28,8 @@ GUEST_SENTENCE = "It was not paid. Only the browser that has begun it shows why.
 
 # Why money came too late for the link; None: the payment had counted as failed.
 LATE_SENTENCES = {
-    Late.ALREADY_PAID: "This was paid twice: somebody had paid it already. {name} knows of it, and can give this payment "
-    "back.",
+    Late.ALREADY_PAID: "This was paid twice: somebody had paid it already. {name} knows of it, and can give this "
+    "payment back.",
     Late.EXPIRED: "It was paid late: the time of the link was over. {name} knows of it, and can give the payment back.",
     Late.CANCELLED: "It was paid late: {name} had withdrawn the link. {name} knows of it, and can give the payment "
     "back.",

@@ -3,6 +3,7 @@
 from tests.faults.fault import Fault
 
 _LIMITS = ("links/test_prompt_limits.py", "links/test_refuse_prompts.py")
+_LIMITS_OF_PAGES = ("pay_pages/test_limits.py",)
 _PAGES = ("pay_pages/test_scene.py", "pay_pages/test_pay_page.py")
 
 FAULTS = (
@@ -125,5 +126,29 @@ FAULTS = (
         "return False and",
         "Who has paid what somebody else had paid reads a thank you, and asks for nothing back.",
         _PAGES,
+    ),
+    Fault(
+        "pages that wait for a change have no limit",
+        "PayPages._follow",
+        "if self._parts.statuses.waiting >= live_state.MOST_WAITING:",
+        "if False:",
+        "Whoever opens many pages has each of them kept waiting by the process.",
+        _LIMITS_OF_PAGES,
+    ),
+    Fault(
+        "pages of customers may take what pages of people have",
+        "WebApplication.__call__",
+        "self._customers_share if application is self._customers else self._people_share",
+        "self._people_share",
+        "A flood of pay pages keeps merchants and operators out of their dashboards.",
+        _LIMITS_OF_PAGES,
+    ),
+    Fault(
+        "pages of customers use the database connections of payments",
+        "PayParts.of",
+        "queries=service.customer_queries",
+        "queries=service.queries",
+        "Payments wait for a connection behind pages.",
+        _LIMITS_OF_PAGES,
     ),
 )
