@@ -202,7 +202,6 @@ async def test_money_that_came_late_is_told_to_both(story: Story, phone: str) ->
                 break
             await asyncio.sleep(0.1)
         assert (found["status"], len(found["latePayments"])) == ("CANCELLED", 1)
-        await page.reload()
         await expect(page.get_by_text("It was paid late")).to_be_visible()
 
 
@@ -256,3 +255,23 @@ async def forget_cookies(page: Page) -> None:
         await route.fulfill(response=answered, headers=kept)
 
     await page.route("**/pay/**", answer_without)
+
+
+async def test_a_page_without_scripts_that_loses_the_network_shows_the_truth_when_it_is_opened_again(
+    demo: dict[str, Any], shop: Client, browser: Browser, phone: str
+) -> None:
+    """The browser reloads it by itself, and shows a page of its own until somebody opens the link again."""
+    plain = Story(demo, shop, browser, has_scripts=False)
+    link = await plain.link()
+    async with plain.window() as page:
+        await fill(page, link, phone)
+        await press(page)
+        await until(page, "Look at your phone")
+        async with page.expect_event("requestfailed"):
+            await page.context.set_offline(True)
+        await approve(plain.demo, phone)
+        assert await plain.payments(link, ended=1) == ["COMPLETED"]
+        await page.context.set_offline(False)
+        await page.goto(link["url"])
+        await until(page, "Paid. Thank you!")
+        assert await plain.payments(link) == ["COMPLETED"]
