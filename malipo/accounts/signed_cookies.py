@@ -37,6 +37,14 @@ class Cookies:
         text, _, mac = cookie.partition(".")
         return text if self._is_ours(f"attempt {code}", text, mac) else None
 
+    def make_press_mark(self, code: str, text: str) -> str:
+        """The mark in the address of a page after a press: when somebody has pressed at the link with this code."""
+        return f"{text}.{_mac(self._keys[0], f'press {code}', text)}"
+
+    def press_mark_of(self, code: str, mark: str) -> str | None:
+        text, _, mac = mark.partition(".")
+        return text if self._is_ours(f"press {code}", text, mac) else None
+
     def form_token(self, session_id: str) -> str:
         """The token in every form of a session, so that no other site can submit a form in its name."""
         return _mac(self._keys[0], "form", session_id)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from malipo.db import Database
 from malipo.db.long_poll import LongPoll
+from malipo.links.store import customers_attempts
 from malipo.outbox import feed
 from malipo.payments.listing import transaction_list
 from malipo.payments.store import transactions
@@ -24,7 +25,7 @@ class LongPolls:
     def on(cls, database: Database, people_database: Database, customer_database: Database) -> "LongPolls":
         return cls(
             statuses=LongPoll(database, transactions.find_statuses),
-            customers=LongPoll(customer_database, transactions.find_statuses),
+            customers=LongPoll(customer_database, customers_attempts.find_statuses),
             feeds=LongPoll(database, feed.find_latest),
             lists=LongPoll(people_database, transaction_list.find_versions),
             deliveries=LongPoll(people_database, delivery_history.find_states),

@@ -3,9 +3,7 @@
 The table in `press_decision.py` decides, with the link's row locked. The attempt and its payment are written in one
 commit, so a crash leaves both or neither. The payment is an ordinary collection, created by `payments/initiate.py`.
 
-Its network key is derived from the link, the number, how many attempts the number has made, and the typed amount. So
-if a restored database has lost an attempt, the network refuses its repeat as a duplicate. A press with another amount
-gets another key, because many networks report a payment without its amount.
+From what its network key is derived, so that a repeat after a restore is refused as a duplicate: `attempt_key.py`.
 """
 
 import math
@@ -22,15 +20,16 @@ from malipo.clock import Clock
 from malipo.db import Tx
 from malipo.errors import Conflict, Refusal, Unavailable
 from malipo.links import refuse_prompts
+from malipo.links.attempt_key import SCOPE, key_of, network_key_of
 from malipo.links.link import Link, NoSuchLink
 from malipo.links.press_decision import Others, PressDecision, decide
 from malipo.links.press_request import Press
 from malipo.links.refuse_prompts import NewPrompt
-from malipo.links.store import attempts, links
+from malipo.links.store import attempts, links, lost_attempts
 from malipo.links.store.attempts import NewAttempt, NumbersAttempts, OpenAttempt
 from malipo.links.store.links import Key
 from malipo.money import MIN_PAYMENT
-from malipo.payments import idempotency, network_keys
+from malipo.payments import idempotency
 from malipo.payments.idempotency import NotTheAdoptedPayment
 from malipo.payments.initiate import Initiate, InitiatedPayment, PaymentRequest
 from malipo.payments.payment_request import Terms
@@ -38,10 +37,6 @@ from malipo.payments.store import adopted_payments, transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore.store import installation
 from malipo.validation.fields import Fields
-
-# The scope of the attempts' idempotency keys, and a part of the text from which network keys are derived. Merchants'
-# own keys have other scopes.
-SCOPE = "LINK"
 
 
 class LinkClosed(Conflict):
@@ -185,10 +180,15 @@ class PressLinks:
         for (place, each, key), number in zip(turn, numbers, strict=True):
             link, own = found[key], _own_open(each, number, opened.get(key, ()))
             decision = decision_on(link, each.press, opened.get(key, ()), is_own_open=own is not None)
+            if own is None and (own := _adopted_one(link, each.press, number)) is not None:
+                # A restore has lost this number's payment, and its page does not know of it.
+                await lost_attempts.note_press(tx, key, own, each.press.press_id)
             if own is not None:
                 payment = await attempts.find(tx, key, own)
                 assert payment is not None, "an attempt has its payment"
                 answers[place] = PressResult(link, payment, is_new=payment.id == each.transaction_id)
+            elif number.has_undone:
+                answers[place] = NotTheAdoptedPayment()
             elif link.merchant_id in inactive:
                 answers[place] = LinkClosed(code="merchant_inactive")
             elif decision is not PressDecision.NEW:
@@ -277,6 +277,11 @@ def _own_open(attempt: PressAttempt, number: NumbersAttempts, opened: Sequence[O
     return next((each.transaction_id for each in opened if each.phone == attempt.press.phone), None)
 
 
+def _adopted_one(link: Link, press: Press, number: NumbersAttempts) -> str | None:
+    """The payment of this number that operators have adopted after a restore, and that no press has found yet."""
+    return next((each.transaction_id for each in number.adopted if each.is_of(link, press.amount)), None)
+
+
 def _refusal(decision: PressDecision, opened: Sequence[OpenAttempt]) -> Refusal:
     if decision is PressDecision.DOUBT:
         return SecondNumberDoubt()
@@ -298,8 +303,8 @@ def payment_request_of(
         least=link.min_amount or MIN_PAYMENT,
         most=most if link.max_amount is None else min(most, link.max_amount),
     )
-    key = f"{link.code}:{press.phone}:{ordinal}" + (f":{amount}" if link.amount is None else "")
-    network_key = network_keys.derive(secret, link.merchant_id, SCOPE, key)
+    typed_amount = amount if link.amount is None else None
+    network_key = network_key_of(secret, link.merchant_id, link.code, press.phone, ordinal, typed_amount)
     draft = Transaction(
         merchant_id=link.merchant_id,
         id=attempt.transaction_id,
@@ -324,7 +329,7 @@ def payment_request_of(
         type=Type.COLLECTION,
         draft=draft if fields.problem is None else None,
         problem=fields.problem,
-        key=key,
+        key=key_of(link.code, press.phone, ordinal, typed_amount),
         request_hash=idempotency.request_hash({"link": link.id, "amount": amount, "channel": press.channel}),
         scope=SCOPE,
     )

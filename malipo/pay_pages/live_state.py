@@ -36,7 +36,7 @@ async def find(request: PayRequest) -> tuple[Key, Status]:
         attempt = await customers_attempts.find(connection, key, own_attempt.transaction_id)
         if attempt is None:
             raise NothingBegun
-        return (attempt.payment.merchant_id, attempt.payment.id), attempt.payment.status
+        return (attempt.payment.merchant_id, attempt.payment.id), attempt.status
 
     return await request.parts.queries.read(read)
 

@@ -1,5 +1,5 @@
-"""Turns for pages of customers: how many are rendered at once, and how many wait, so that a flood of them does not slow
-payments.
+"""Turns for pages of customers: how many are rendered at once, and how many wait, so that a flood of them slows
+payments little.
 
 A process does one thing at a time. Without turns, a merchant's request could stand behind two hundred pages; with them
 it stands behind a few. A request that waits longer than a moment gets a short page that reloads itself and costs nearly

@@ -25,7 +25,7 @@ from malipo.money import MIN_PAYMENT
 from malipo.networks import circuit_store
 from malipo.networks.channel_names_and_prefixes import PROFILES, channel_of
 from malipo.networks.connector import Channel, Type
-from malipo.pay_pages import render, words
+from malipo.pay_pages import press_marker, render, words
 from malipo.pay_pages.attempt_cookie import KnownAttempt, set_attempt
 from malipo.pay_pages.request import PayRequest
 from malipo.pay_pages.scene import Scene, prompt_ends, shown
@@ -76,8 +76,9 @@ async def press(request: PayRequest) -> Response:
             may_be_second=form.text("mayBeSecond") == "yes",
         )
         result = await request.parts.links.press(wanted)
-    except Invalid as invalid:
-        return answer(request, page, form, problems=_problems(request, fields, invalid), status=HTTPStatus.BAD_REQUEST)
+    except Invalid:
+        problems = _problems(request, fields, page)
+        return answer(request, page, form, problems=problems, status=HTTPStatus.BAD_REQUEST)
     except LinkClosed as closed:
         page = await find(request)  # The link has changed since the page was shown.
         sentence = words.why_closed(request.words, page.link, page.merchant.shown_name, code=closed.code)
@@ -99,7 +100,8 @@ async def press(request: PayRequest) -> Response:
         # trying.
         sentence = request.words(words.REFUSED_SENTENCES["already_asked"])
         return answer(request, page, form, notice=sentence, status=HTTPStatus.CONFLICT)
-    response = request.go(f"/pay/{code}")
+    mark = press_marker.mark_of(request.parts.cookies, code, now=request.parts.clock())
+    response = request.go(f"/pay/{code}", **{press_marker.NAME: mark})
     attempt = KnownAttempt(result.transaction.id, is_guest)
     set_attempt(response, request.parts.cookies, code, attempt, is_secure=request.is_over_tls)
     return response
@@ -177,7 +179,14 @@ def answer(
     prompt_seconds, now = parts.settings.link_prompt_seconds, parts.clock()
     wants_again = (request.http.query_params if form is None else form.values()).get("again") == "1"
     link_status = link.status if page.is_merchant_active else None
-    scene = shown(link_status, attempt, now=now, prompt_seconds=prompt_seconds, wants_again=wants_again)
+    scene = shown(
+        link_status,
+        attempt,
+        now=now,
+        prompt_seconds=prompt_seconds,
+        wants_again=wants_again,
+        has_lost_cookie=request.has_lost_cookie(link.code),
+    )
     if is_warned:
         scene = dataclasses.replace(scene, is_warned=True)
     if page.is_guest and scene.scene is Scene.TAKEN_BACK:
@@ -194,7 +203,7 @@ def answer(
         wants_again=wants_again,
         networks=NETWORKS,
         prefixes=_PREFIXES,
-        offered=_offered(request),
+        offered=offered(request),
         down=[each for each in Channel if _carrier(request, each) in page.down],
         typed=_typed(form, attempt),
         press_id=(form.text("press") if form is not None else "") or randomness.token_hex(12),
@@ -214,6 +223,7 @@ def _about(request: PayRequest, page: Page, scene: Scene) -> dict[str, Any]:
     code = None if page.is_merchant_active else "merchant_inactive"
     about: dict[str, Any] = {
         "attempt": None,
+        "awaits_count": False,
         "closed": words.why_closed(translate, page.link, page.merchant.shown_name, code=code),
     }
     if (attempt := page.attempt) is None:
@@ -223,15 +233,25 @@ def _about(request: PayRequest, page: Page, scene: Scene) -> dict[str, Any]:
     is_completed = payment.status is Status.COMPLETED
     return about | {
         "attempt": payment,
+        "live_status": attempt.status,
         "prompt_ends": _time(ends),
         "seconds_left": max(round(left), 1) if scene is Scene.ASKED else None,
         "lapses_at": _time(payment.created_at + timedelta(seconds=settings.lapse_seconds)),
         "why": _why(request, page, payment),
         "paid_at": payment.ended_at if is_completed else attempt.reported_at,
-        "is_late": not page.is_guest and (attempt.late is not None or not is_completed),
+        "late": words.why_late(translate, attempt.late, page.merchant.shown_name)
+        if not page.is_guest and (attempt.late is not None or not is_completed)
+        else None,
+        "awaits_count": not page.is_guest and scene is Scene.PAID and _may_be_late(page.link, attempt),
         "refunded": 0 if page.is_guest else attempt.refunded,
         "is_guest": page.is_guest,
     }
+
+
+def _may_be_late(link: Link, attempt: CustomersAttempt) -> bool:
+    """Whether a worker, which counts it in a moment, may find that it came too late for the link."""
+    is_over = link.is_expired or link.cancelled_at is not None
+    return not attempt.is_counted and (is_over or (link.places is not None and link.paid_count > link.places))
 
 
 def _why(request: PayRequest, page: Page, payment: Transaction) -> str | None:
@@ -247,7 +267,7 @@ def _time(at: datetime) -> str:
     return f"{at.astimezone(clock.ZONE):%H:%M:%S}"
 
 
-def _offered(request: PayRequest) -> list[Channel]:
+def offered(request: PayRequest) -> list[Channel]:
     """The connected networks; all networks if none is connected, so that the page can show what failed."""
     return [each for each in Channel if _carrier(request, each) is not None] or list(Channel)
 
@@ -258,7 +278,8 @@ def _carrier(request: PayRequest, channel: Channel) -> str | None:
 
 def _bounds(request: PayRequest, link: Link) -> tuple[int, int]:
     """The bounds of an amount that the customer types."""
-    most = max(request.parts.payments.terms.max_amounts.values())
+    terms = request.parts.payments.terms
+    most = max(terms.max_amount(each) for each in offered(request))
     return link.min_amount or MIN_PAYMENT, min(link.max_amount or most, most)
 
 
@@ -274,6 +295,9 @@ def _fields(request: PayRequest, form: Form, link: Link) -> Fields:
     if link.amount is None:
         least, most = _bounds(request, link)
         fields.amount("amount", least=least, most=most)
+    if channel in NETWORKS and channel not in offered(request):
+        # Otherwise the prompt would never be sent, and at a link that is paid once everybody else would have to wait.
+        fields.wrong("channel", "channel_not_offered", "This network is not connected.")
     return fields
 
 
@@ -283,16 +307,19 @@ def _press_id(form: Form) -> str | None:
     return text if 0 < len(text) <= 64 and text.isascii() and text.isalnum() else None
 
 
-def _problems(request: PayRequest, fields: Fields, invalid: Invalid) -> dict[str, str]:
-    """The mistakes by field. An amount that the link refuses has a code and bounds of its own."""
+def _problems(request: PayRequest, fields: Fields, page: Page) -> dict[str, str]:
+    """The mistakes by field. If the fields have none, the amount is beyond what the network takes in one payment: at a
+    link with an amount the customer can only choose another network."""
     sentences = words.mistakes(request.words, fields)
     if "buyerPhone" in sentences:
         sentences.pop("channel", None)  # The number decides the network.
     if sentences:
         return sentences
-    channel = fields.raw("channel")
-    most = request.parts.payments.terms.max_amount(Channel(channel)) if channel else None
-    return {"amount": words.beyond_network(request.words, most)}
+    channel = Channel(fields.raw("channel"))
+    most = request.parts.payments.terms.max_amount(channel)
+    field = "amount" if page.link.amount is None else "channel"
+    name = page.merchant.shown_name
+    return {field: words.beyond_network(request.words, NETWORKS[channel], most, name=name)}
 
 
 def _typed(form: Form | None, attempt: CustomersAttempt | None) -> dict[str, str]:

@@ -31,7 +31,7 @@ async def show(request: PayRequest) -> Response:
         merchant=page.merchant,
         link=page.link,
         address=_address(request, page.link.code),
-        networks=pay_page.NETWORKS,
+        networks=[pay_page.NETWORKS[each] for each in pay_page.offered(request)],
         both=[Translator(each, PACKAGE) for each in (Language.KISWAHILI, Language.ENGLISH)],
     )
 

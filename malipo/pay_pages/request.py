@@ -12,6 +12,7 @@ from malipo.dashboard.forms import Form
 from malipo.dashboard.language import Translator
 from malipo.http.accept_language import Language, preferred
 from malipo.http.client_address import address_of, is_secure
+from malipo.pay_pages import press_marker
 from malipo.pay_pages.attempt_cookie import KnownAttempt, attempt_in
 from malipo.pay_pages.parts import PayParts
 
@@ -51,15 +52,21 @@ class PayRequest:
         """The payment that this browser has begun at this link."""
         return attempt_in(self.parts.cookies, code, self.http.cookies)
 
+    def has_lost_cookie(self, code: str) -> bool:
+        """Whether this browser has pressed at this link a short time ago and has not kept the cookie."""
+        mark = self.http.query_params.get(press_marker.NAME, "")
+        is_fresh = press_marker.is_fresh(self.parts.cookies, code, mark, now=self.parts.clock())
+        return is_fresh and self.known_attempt(code) is None
+
     def in_language(self, language: str) -> str:
         """The address of this page in another language. A page that answers a form is shown anew."""
-        kept = [(name, value) for name, value in self.http.query_params.multi_items() if name == "again"]
+        kept = [each for each in self.http.query_params.multi_items() if each[0] in ("again", press_marker.NAME)]
         path = self.http.url.path.removesuffix("/withdraw")
         return f"{path}?{urlencode([*kept, ('lang', language)])}"
 
-    def go(self, path: str) -> Response:
+    def go(self, path: str, **more: str) -> Response:
         """Redirect to another page, so that reloading it does not send the form again."""
-        return RedirectResponse(f"{path}?lang={self.words.language}", HTTPStatus.SEE_OTHER)
+        return RedirectResponse(f"{path}?{urlencode({'lang': self.words.language, **more})}", HTTPStatus.SEE_OTHER)
 
 
 def language_of(request: Request) -> Language:

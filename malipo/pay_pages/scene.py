@@ -11,12 +11,13 @@ from malipo.payments.transaction import Status
 
 class Scene(StrEnum):
     FORM = "form"  # amount, phone and network
-    WAITING = "waiting"  # the payment was not sent to its network yet
+    WAITING = "waiting"  # the payment was not sent to its network yet, or did not reach it
     ASKED = "asked"  # the phone asks for the PIN
     IN_DOUBT = "in_doubt"  # the time for the PIN is over, and the network has not told the outcome
     PAID = "paid"
     TAKEN_BACK = "taken_back"  # it was paid, and the network has reversed its report
     NOT_PAID = "not_paid"
+    UNFOLLOWED = "unfollowed"  # this browser has pressed, and keeps no cookies: how it ends cannot be shown here
     CLOSED = "closed"  # the link cannot be paid, and this browser has begun no payment
 
 
@@ -49,10 +50,13 @@ def shown(
     now: datetime,
     prompt_seconds: int,
     wants_again: bool = False,
+    has_lost_cookie: bool = False,
 ) -> Shown:
     """`link`: None if its merchant takes no payments. `wants_again`: the customer has asked for the form of a link that
-    can be paid once more."""
+    can be paid once more. `has_lost_cookie`: this browser has just pressed, and its payment cannot be known."""
     is_open = link is LinkStatus.ACTIVE
+    if attempt is None and has_lost_cookie and link is not LinkStatus.PAID:
+        return Shown(Scene.UNFOLLOWED, has_form=False, is_warned=False)
     if attempt is None or (wants_again and is_open and attempt.payment.status.is_final):
         return Shown(Scene.FORM if is_open else Scene.CLOSED, is_open, is_warned=False)
     scene = scene_of(attempt, now=now, prompt_seconds=prompt_seconds)
@@ -61,7 +65,7 @@ def shown(
 
 def scene_of(attempt: CustomersAttempt, *, now: datetime, prompt_seconds: int) -> Scene:
     """The scene of a payment. A report after its end counts more than the status, which stays."""
-    scene = _BY_STATUS[attempt.payment.status]
+    scene = _BY_STATUS[attempt.status]
     if attempt.payment.status.is_final and attempt.is_reported_paid is not None:
         if attempt.is_reported_paid:
             return Scene.PAID

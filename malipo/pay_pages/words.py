@@ -2,7 +2,7 @@
 
 from malipo.dashboard.language import Translator
 from malipo.errors import Refusal
-from malipo.links.link import Link, LinkStatus
+from malipo.links.link import Late, Link, LinkStatus
 from malipo.networks.connector import FailureCode
 from malipo.payments.transaction import Status, Transaction
 from malipo.validation.fields import Fields
@@ -25,6 +25,16 @@ FAILED_SENTENCES = {
 }
 CANCELLED_SENTENCE = "It was stopped before the phone was asked. Nothing was charged."
 GUEST_SENTENCE = "It was not paid. Only the browser that has begun it shows why."
+
+# Why money came too late for the link; None: the payment had counted as failed.
+LATE_SENTENCES = {
+    Late.ALREADY_PAID: "This was paid twice: somebody had paid it already. {name} knows of it, and can give this "
+    "payment back.",
+    Late.EXPIRED: "It was paid late: the time of the link was over. {name} knows of it, and can give the payment back.",
+    Late.CANCELLED: "It was paid late: {name} had withdrawn the link. {name} knows of it, and can give the payment "
+    "back.",
+    None: "It was paid late: the payment had counted as failed. {name} knows of it.",
+}
 
 # Why a link cannot be paid.
 CLOSED_SENTENCES = {
@@ -59,18 +69,22 @@ FIELD_SENTENCES = {
     "amount_too_large": "The most is TZS {most}.",
     "phone_invalid": "This is not a Tanzanian mobile number. Type it like 0754 000 100.",
     "channel_invalid": "Choose the network of this number.",
+    "channel_not_offered": "The network of this number is not taken here. Use a number of another network.",
 }
 _GENERAL = "This is not right."
+_BEYOND_NETWORK = "{network} takes at most TZS {most} in one payment. Use a number of another network, or ask {name}."
 
 SENTENCES = (
     FAILED_SENTENCES,
     CANCELLED_SENTENCE,
     GUEST_SENTENCE,
+    LATE_SENTENCES,
     CLOSED_SENTENCES,
     REFUSED_SENTENCES,
     NOT_NOW,
     FIELD_SENTENCES,
     _GENERAL,
+    _BEYOND_NETWORK,
 )
 
 
@@ -80,6 +94,10 @@ def why_not_paid(words: Translator, attempt: Transaction, network: str) -> str:
     code = attempt.failure_code or ""
     failure_code = FailureCode(code) if code in FailureCode.__members__.values() else FailureCode.REJECTED
     return words(FAILED_SENTENCES[failure_code], network=network)
+
+
+def why_late(words: Translator, late: Late | None, name: str) -> str:
+    return words(LATE_SENTENCES[late], name=name)
 
 
 def why_closed(words: Translator, link: Link, name: str, *, code: str | None = None) -> str:
@@ -100,14 +118,11 @@ def mistakes(words: Translator, fields: Fields) -> dict[str, str]:
     for each in fields.mistakes:
         shown = {name: f"{value:,}" for name, value in each.bounds.items()}
         # If no network is chosen, the number decides it.
-        code = "channel_invalid" if each.field == "channel" else each.code
+        code = "channel_invalid" if each.code == "field_required" and each.field == "channel" else each.code
         sentences.setdefault(each.field, words(FIELD_SENTENCES.get(code, _GENERAL), **shown))
     return sentences
 
 
-def beyond_network(words: Translator, most: int | None) -> str:
+def beyond_network(words: Translator, network: str, most: int, *, name: str) -> str:
     """The mistake of an amount that the link allows and the network does not."""
-    if most is None:
-        return words(_GENERAL)
-    sentence = FIELD_SENTENCES["amount_too_large"]
-    return words(sentence, most=f"{most:,}")
+    return words(_BEYOND_NETWORK, network=network, most=f"{most:,}", name=name)

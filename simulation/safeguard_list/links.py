@@ -1,6 +1,6 @@
 """Payment links and pay pages: a link takes what it may, a press is one attempt, and a number is left in peace."""
 
-from malipo.links import press, press_decision, refuse_prompts
+from malipo.links import attempt_key, press, press_decision, refuse_prompts
 from malipo.links.count import Tally
 from malipo.links.store import attempts, links, prompts
 from malipo.pay_pages import pay_page
@@ -102,20 +102,20 @@ SAFEGUARDS = (
         (
             InFunction(
                 press.payment_request_of,
-                "network_keys.derive(secret, link.merchant_id, SCOPE, key)",
-                "network_keys.derive(secret, link.merchant_id, SCOPE, attempt.transaction_id)",
+                "network_key_of(secret, link.merchant_id, link.code, press.phone, ordinal, typed_amount)",
+                "network_key_of(secret, link.merchant_id, attempt.transaction_id, press.phone, ordinal, typed_amount)",
             ),
         ),
     ),
     Safeguard(
         "attempt-key-by-number",
         "Attempts of two numbers at a link have two keys.",
-        (InFunction(press.payment_request_of, "{link.code}:{press.phone}", "{link.code}"),),
+        (InFunction(attempt_key.key_of, "{code}:{phone}", "{code}"),),
     ),
     Safeguard(
         "attempt-key-by-ordinal",
         "A number that tries again has another key.",
-        (InFunction(press.payment_request_of, ':{ordinal}"', '"'),),
+        (InFunction(attempt_key.key_of, ':{ordinal}"', '"'),),
     ),
     Safeguard(
         "late-flagged",

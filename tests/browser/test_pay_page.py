@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, ViewportSize, expect
+from playwright.async_api import Browser, Page, Route, ViewportSize, expect
 
 from malipo import clock
 from tests.browser import axe
@@ -203,7 +203,6 @@ async def test_money_that_came_late_is_told_to_both(story: Story, phone: str) ->
                 break
             await asyncio.sleep(0.1)
         assert (found["status"], len(found["latePayments"])) == ("CANCELLED", 1)
-        await page.reload()
         await expect(page.get_by_text("It was paid late")).to_be_visible()
 
 
@@ -250,3 +249,52 @@ async def test_nobody_is_kept_out_of_the_receipt(scripted: Story, phone: str) ->
         await page.goto(f"{address}x")
         await until(page, "There is no such receipt")
         assert await axe.faults(page) == []
+
+
+async def test_a_browser_that_keeps_no_cookies_is_asked_once(story: Story, phone: str) -> None:
+    """It cannot follow its payment, so it says that, and gets no second form by itself."""
+    link = await story.link(reusable=True)
+    async with story.window() as page:
+        await forget_cookies(page)
+        await fill(page, link, phone)
+        await press(page)
+        await until(page, "Look at your phone")
+        await expect(page.get_by_text("This browser keeps no cookies")).to_be_visible()
+        await approve(story.demo, phone)
+        assert await story.payments(link, ended=1) == ["COMPLETED"]
+        await page.reload()
+        await until(page, "Look at your phone")
+        await expect(page.get_by_role("button")).to_have_count(0)
+        assert await story.payments(link) == ["COMPLETED"]
+
+
+async def forget_cookies(page: Page) -> None:
+    """As a browser in which somebody has switched cookies off."""
+
+    async def answer_without(route: Route) -> None:
+        answered = await route.fetch(max_redirects=0)
+        await page.context.clear_cookies()
+        kept = {name: value for name, value in answered.headers.items() if name != "set-cookie"}
+        await route.fulfill(response=answered, headers=kept)
+
+    await page.route("**/pay/**", answer_without)
+
+
+async def test_a_page_without_scripts_that_loses_the_network_shows_the_truth_when_it_is_opened_again(
+    demo: dict[str, Any], shop: Client, browser: Browser, phone: str
+) -> None:
+    """The browser reloads it by itself, and shows a page of its own until somebody opens the link again."""
+    plain = Story(demo, shop, browser, has_scripts=False)
+    link = await plain.link()
+    async with plain.window() as page:
+        await fill(page, link, phone)
+        await press(page)
+        await until(page, "Look at your phone")
+        async with page.expect_event("requestfailed"):
+            await page.context.set_offline(True)
+        await approve(plain.demo, phone)
+        assert await plain.payments(link, ended=1) == ["COMPLETED"]
+        await page.context.set_offline(False)
+        await page.goto(link["url"])
+        await until(page, "Paid. Thank you!")
+        assert await plain.payments(link) == ["COMPLETED"]

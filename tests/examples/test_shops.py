@@ -3,6 +3,7 @@ that come twice or never. One stack for all three; the orders of a shop run side
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -314,3 +315,32 @@ async def _sent_to(full_stack: FullStack, shop: Shop, phone: str) -> str | None:
 async def _made(full_stack: FullStack, order: str) -> int:
     found = await full_stack.api("GET", f"/v1/payments?type=COLLECTION&orderReference={order}")
     return int(found.body["pagination"]["total"])
+
+
+async def test_the_shop_without_a_program_leads_to_a_payment(full_stack: FullStack) -> None:
+    """The page of one file, with the address of a link put in as its first lines say."""
+    wanted = {"amount": 12_500, "description": "Maziwa, lita 5", "reusable": True}
+    link = (await full_stack.api("POST", "/v1/links", wanted)).body["link"]
+    page = (EXAMPLES / "links" / "shop.html").read_text().replace("https://pay.example.co.tz/pay/HERE", link["url"])
+    assert "HERE" not in page.partition("-->")[2], "every place has an address"
+    pays = re.findall(r'<strong>Maziwa, lita 5</strong>TZS 12,500</div><a href="([^"]+)">Lipa</a>', page)
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser:
+
+        async def shown(address: str) -> str:
+            async with browser.get(address, headers={"accept-language": "sw"}) as answer:
+                assert answer.status == 200
+                return await answer.text()
+
+        [address] = pays
+        found = re.search(r'name="press" value="([0-9a-f]+)"', await shown(address))
+        assert found is not None
+        form = {"press": found[1], "buyerPhone": "0684 014 001", "channel": ""}
+        async with browser.post(address, data=form, headers={"accept-language": "sw"}) as answer:
+            assert answer.status == 200, await answer.text()
+
+        async def is_paid() -> bool:
+            return "Imelipwa" in await shown(address)
+
+        await until(is_paid, what="the page that says that it is paid")
+    payments = (await full_stack.api("GET", f"/v1/payments?link={link['id']}")).body["transactions"]
+    assert [(each["status"], each["amount"]) for each in payments] == [("COMPLETED", 12_500)]

@@ -128,6 +128,7 @@ class LinkSteps(PaymentSteps):
                 "UPDATE transactions SET created_at = created_at - interval '1 hour', "
                 "processing_at = processing_at - interval '1 hour'"
             )
+            await tx.execute("UPDATE dispatches SET sent_at = sent_at - interval '1 hour'")
 
     async def expire(self, link: Link) -> None:
         async with self.database.begin() as tx:

@@ -13,8 +13,9 @@ from malipo.errors import Conflict, Invalid, Missing, Unavailable
 from malipo.links.link import LinkStatus
 from malipo.links.press import PressLinks
 from malipo.links.store import attempts, links
-from malipo.networks.connector import Channel
+from malipo.networks.connector import Channel, Verdict
 from malipo.payments.cancel import Cancellation
+from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Type
 from tests.db.lock_waits import are_waiting
 from tests.journeys import database_facts
@@ -341,3 +342,23 @@ async def test_customers_may_type_the_code_in_capital_letters(steps: LinkSteps) 
     link = await steps.make()
 
     assert (await steps.press(replace(link, code=link.code.upper()))).is_new
+
+
+async def test_another_number_waits_while_the_first_is_still_to_be_sent_and_then_for_all_of_its_prompt(
+    steps: LinkSteps,
+) -> None:
+    """Its network could not be reached. The first number will be asked, so a second one would be a second payment."""
+    link = await steps.make()
+    first = (await steps.press(link)).transaction
+    await steps.claim()
+    await steps.hear(first, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.end_prompts()
+    with pytest.raises(Conflict, check=lambda error: error.code == "link_busy"):
+        await steps.press(link, JUMA, may_be_second=True)
+    await steps.wait(first, seconds=60)
+    assert [each.id for each in (await steps.claim()).to_send] == [first.id]
+    await steps.hear(first, Verdict.WAITING, AnswerSource.SEND)
+    with pytest.raises(Conflict, check=lambda error: error.code == "link_busy"):
+        await steps.press(link, JUMA, may_be_second=True)
+    await steps.end_prompts()
+    assert (await steps.press(link, JUMA, may_be_second=True)).is_new

@@ -52,6 +52,7 @@ async def later(steps: LinkSteps, hours: float) -> None:
         columns = ("created_at", "processing_at", "ended_at")
         earlier = ", ".join(f"{each} = {each} - $1 * interval '1 hour'" for each in columns)
         await tx.execute(f"UPDATE transactions SET {earlier}", float(hours))
+        await tx.execute("UPDATE dispatches SET sent_at = sent_at - $1 * interval '1 hour'", float(hours))
 
 
 def refused(answers: Sequence[object]) -> list[bool]:
@@ -74,7 +75,12 @@ async def test_a_prompt_that_is_sent_long_after_the_press_counts_from_then(steps
     await pressed(steps, links[:3])
     await later(steps, 2)
     assert refused(await pressed(steps, links[3:])) == [True], "its network was down: they are still to be sent"
-    await steps.claim()
+    for each in (await steps.claim()).to_send:
+        await steps.hear(each, Verdict.UNSENT, AnswerSource.SEND)
+    await later(steps, 2)
+    assert refused(await pressed(steps, links[3:])) == [True], "it could not be reached: they are still to be sent"
+    await steps.wait(*await steps.payments(), seconds=60)
+    assert len((await steps.claim()).to_send) == 3
     await later(steps, 0.99)
     assert refused(await pressed(steps, links[3:])) == [True]
     await later(steps, 0.02)

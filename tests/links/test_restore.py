@@ -3,7 +3,7 @@
 import pytest
 
 from malipo.errors import Conflict, OutcomeUnknown
-from malipo.links.link import Link, LinkStatus
+from malipo.links.link import Late, Link, LinkStatus
 from malipo.links.press import PressAttempt, payment_request_of
 from malipo.links.press_request import Press
 from malipo.networks.connector import Channel
@@ -63,7 +63,7 @@ async def test_an_attempt_that_was_lost_and_adopted_is_the_links_when_its_custom
 ) -> None:
     link = await shop.make()
     await lost.adopt(await lost.on_statement(key=await key_of(shop, link), phone=ASHA))
-    assert (await shop.look(link)).status is LinkStatus.ACTIVE, "nobody can know that it was this link's"
+    assert (await shop.look(link)).status is LinkStatus.PAID, "its network key is one of this link"
 
     pressed = await shop.press(link, channel=lost.statements.channel)
 
@@ -87,7 +87,77 @@ async def test_after_an_adopted_attempt_a_customer_can_pay_another_amount_by_a_r
     pressed = await shop.press(link, amount=7_000, channel=lost.statements.channel)
 
     assert (pressed.is_new, pressed.transaction.amount) == (True, 7_000)
-    assert (await shop.look(link)).paid_count == 0, "the adopted one is not known to be the link's"
+    assert (await shop.look(link)).paid_count == 1, "the adopted one"
+    [adopted, _] = await shop.payments()
+    await shop.claim()
+    await shop.answer(pressed.transaction)
+    for _ in range(2):  # The page that does not know of it, and the same page once more.
+        again = await shop.press(link, amount=25_000, channel=lost.statements.channel, press_id="page-1")
+        assert (again.transaction.id, again.is_new) == (adopted.id, False)
+    third = await shop.press(link, amount=25_000, channel=lost.statements.channel, press_id="page-2")
+    assert third.is_new, "who has seen that it is paid wants to pay once more"
+
+
+async def test_an_adopted_attempt_takes_the_place_of_its_link(shop: LinkSteps, lost: Lost) -> None:
+    """Nobody presses again: another number does."""
+    link, _ = await shop.make(), await shop.make()
+    await lost.adopt(await lost.on_statement(key=await key_of(shop, link), phone=ASHA))
+
+    with pytest.raises(Conflict, check=lambda error: error.code == "link_paid"):
+        await shop.press(link, JUMA, channel=lost.statements.channel)
+
+    await shop.count()
+    [payment] = await shop.payments()
+    assert (payment.link_id, payment.status) == (link.id, Status.COMPLETED)
+    assert await shop.events() == [("link.paid", payment.id)]
+    await lost.check()
+
+
+async def test_an_attempt_that_is_adopted_after_another_number_has_paid_is_a_late_payment(
+    shop: LinkSteps, lost: Lost
+) -> None:
+    link = await shop.make()
+    key = await key_of(shop, link, ordinal=3)
+    other = await shop.paid(link, JUMA, channel=lost.statements.channel)
+    await shop.count()
+    await lost.adopt(await lost.on_statement(key=key, phone=ASHA))
+
+    await shop.count()
+
+    [late] = await shop.late(link)
+    assert (late.reason, late.id != other.id, late.amount) == (Late.ALREADY_PAID, True, 25_000)
+    assert (await shop.look(link)).paid_count == 1
+
+
+async def test_an_adoption_that_is_undone_frees_its_link_and_asks_nobody_again(shop: LinkSteps, lost: Lost) -> None:
+    """And adopted again it is the link's again, in the next place."""
+    link = await shop.make()
+    line = await lost.on_statement(key=await key_of(shop, link), phone=ASHA)
+    await lost.adopt(line)
+    await shop.count()
+    await lost.desk.undo(line)
+    await lost.desk.approve(line)
+    await shop.count()
+
+    assert (await shop.look(link)).paid_count == 0
+    with pytest.raises(OutcomeUnknown):
+        await shop.press(link, channel=lost.statements.channel)
+
+    [found] = await lost.statements.open_exceptions()
+    await lost.adopt(found)
+    await shop.count()
+    pressed = await shop.press(link, channel=lost.statements.channel)
+    assert (pressed.is_new, pressed.transaction.status) == (False, Status.COMPLETED)
+    assert (await shop.look(link)).paid_count == 1
+
+
+async def test_a_key_of_no_link_or_of_another_number_is_adopted_without_a_link(shop: LinkSteps, lost: Lost) -> None:
+    link = await shop.make()
+    await lost.adopt(await lost.on_statement(key=await key_of(shop, link), phone=JUMA))
+
+    [payment] = await shop.payments()
+    assert payment.link_id is None
+    assert (await shop.look(link)).status is LinkStatus.ACTIVE
 
 
 async def test_a_lost_attempt_of_another_amount_is_not_taken_for_this_one(shop: LinkSteps) -> None:
@@ -118,3 +188,19 @@ async def test_a_payment_whose_link_was_lost_is_an_ordinary_collection(shop: Lin
     await shop.count()
 
     assert (await shop.payment(payment)).status is Status.COMPLETED
+
+
+async def test_an_attempt_that_was_adopted_before_its_link_was_made_again_is_the_links(
+    shop: LinkSteps, lost: Lost
+) -> None:
+    before = await shop.make(key="link-1")
+    key = await key_of(shop, before)
+    await lose(shop)
+    await lost.adopt(await lost.on_statement(key=key, phone=ASHA))
+    link = await shop.make(key="link-1")
+
+    pressed = await shop.press(link, channel=lost.statements.channel)
+
+    assert (pressed.is_new, pressed.transaction.status) == (False, Status.COMPLETED)
+    assert (await shop.look(link)).status is LinkStatus.PAID
+    assert len(await shop.payments()) == 1

@@ -42,6 +42,7 @@ class Customer:
     address: str = "196.41.0.7"
     press_id: str = ""
     language: str = "en"
+    keeps_cookies: bool = True
 
     async def get(self, path: str, **headers: str) -> Seen:
         return await self._ask("GET", path, headers, b"")
@@ -91,7 +92,8 @@ class Customer:
         for name, value in pairs:
             if name == "set-cookie":
                 for morsel in SimpleCookie(value).values():
-                    self.cookies[morsel["path"], morsel.key] = morsel.value
+                    if self.keeps_cookies:
+                        self.cookies[morsel["path"], morsel.key] = morsel.value
                     set_now[morsel.key] = value
         seen = Seen(sent[0]["status"], b"".join(each.get("body", b"") for each in sent[1:]), dict(pairs), set_now)
         if found := _PRESS.search(seen.body.decode("utf-8", "replace")):

@@ -5,15 +5,18 @@ import gzip
 import io
 import re
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 import segno
 
-from malipo.app.assemble import Service
+from malipo.app.assemble import Service, assemble
+from malipo.db import Database
 from malipo.links.link import Link
 from malipo.merchants.public_profile import Contact, Logo, PublicProfile
 from malipo.merchants.store import public_profiles
 from malipo.networks.connector import Channel, FailureCode, FailureDetail, Type, Verdict
+from malipo.pay_pages import press_marker
 from malipo.pay_pages.app import PayPages
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status, Transaction
@@ -62,7 +65,7 @@ async def test_looking_has_no_effect_and_shows_what_is_asked(steps: LinkSteps, c
 async def test_a_press_asks_the_phone_and_the_page_follows_it_to_the_end(steps: LinkSteps, customer: Customer) -> None:
     link = await steps.make(returnUrl="https://shop.example/thanks?a=1")
     done = await press(customer, link)
-    assert (done.status, done.to) == (303, at(link, "?lang=en"))
+    assert (done.status, done.to.partition("&pressed=")[0]) == (303, at(link, "?lang=en"))
     cookie = done.cookies["malipo_pay"]
     assert "HttpOnly" in cookie
     assert "SameSite=lax" in cookie
@@ -137,6 +140,64 @@ async def test_a_form_that_is_sent_again_after_the_end_is_the_same_payment(
     assert "Phone number that pays" in form.words
     await customer.post(at(link), {"buyerPhone": LOCAL, "channel": "", "again": "1"})
     assert len(await steps.payments()) == 2
+
+
+async def test_a_browser_without_cookies_is_told_to_look_at_the_phone_and_gets_no_form(
+    steps: LinkSteps, customer: Customer
+) -> None:
+    """At a link that takes many payments each press of a new form would be one more."""
+    customer.keeps_cookies = False
+    link = await steps.make(reusable=True)
+    after = (await press(customer, link)).to
+    payment = await only_payment(steps)
+    for _ in range(2):
+        seen = await customer.get(after)
+        assert "Look at your phone" in seen.words
+        assert "This browser keeps no cookies" in seen.words
+        assert "<form" not in seen.text
+        for secret in (LOCAL, payment.reference, payment.id):
+            assert secret not in seen.text
+        await asked(steps, payment)
+        await steps.answer(payment)
+    kiswahili = f"{at(link)}?pressed={after.partition('&pressed=')[2]}&lang=sw"
+    assert f'href="{kiswahili.replace("&", "&amp;")}"' in seen.text
+    assert "hakihifadhi vidakuzi" in (await customer.get(kiswahili)).words
+    assert f'href="{at(link)}?lang=en"' in seen.text, "for a payment that failed"
+    assert "Phone number that pays" in (await customer.get(at(link))).words, "of somebody else"
+    assert len(await steps.payments()) == 1
+
+
+async def test_the_mark_of_a_press_is_of_one_link_and_one_hour(steps: LinkSteps, customer: Customer) -> None:
+    customer.keeps_cookies = False
+    link, second = await steps.make(reusable=True), await steps.make(reusable=True)
+    after = (await press(customer, link)).to
+    mark = after.partition("&pressed=")[2]
+    cookies, now = steps.service.accounts.cookies, steps.service.clock()
+    old = press_marker.mark_of(cookies, link.code, now=now - timedelta(seconds=press_marker.SECONDS + 60))
+    fast = press_marker.mark_of(cookies, link.code, now=now + timedelta(seconds=5))
+    for path, has_form in (
+        (after, False),
+        (at(link, f"?pressed={fast}"), False),  # by the clock of another host
+        (at(link, f"?pressed={old}"), True),
+        (at(link, f"?pressed={mark[:-1]}"), True),
+        (at(link, f"?pressed=9{mark}"), True),
+        (at(second, f"?pressed={mark}"), True),
+        (at(link, "?pressed=é"), True),
+    ):
+        seen = await customer.get(path)
+        assert (seen.status, "<form" in seen.text) == (200, has_form), path
+
+
+async def test_the_mark_of_a_press_changes_nothing_for_a_browser_with_cookies(
+    steps: LinkSteps, customer: Customer
+) -> None:
+    link = await steps.make(reusable=True)
+    after = (await press(customer, link)).to
+    payment = await only_payment(steps)
+    await asked(steps, payment)
+    assert "M-Pesa asks 0754 000 100 for the PIN" in (await customer.get(after)).words
+    await steps.answer(payment)
+    assert "Paid. Thank you!" in (await customer.get(after)).words
 
 
 # By the code of a failure: what the page says in English, and in Kiswahili.
@@ -215,6 +276,28 @@ async def test_while_the_outcome_is_unknown_another_number_pays_only_after_a_war
     assert [each.phone for each in await steps.payments()] == [ASHA, JUMA]
 
 
+async def test_a_payment_that_did_not_reach_its_network_waits_and_is_never_in_doubt(
+    steps: LinkSteps, customer: Customer
+) -> None:
+    link = await steps.make()
+    await press(customer, link)
+    payment = await only_payment(steps)
+    await steps.claim()
+    assert "M-Pesa asks 0754 000 100" in (await customer.get(at(link))).words, "it may be on its way"
+    follows = asyncio.ensure_future(customer.get(at(link, "/state?of=PROCESSING")))
+    await steps.hear(payment, Verdict.UNSENT, AnswerSource.SEND)
+    assert (await follows).text == "PENDING", "the script shows the page again"
+    for _ in range(2):
+        seen = await customer.get(at(link))
+        assert "0754 000 100 will be asked for the PIN in a moment" in seen.words
+        assert 'data-live="PENDING"' in seen.text
+        assert "<form" not in seen.text, "what was once tried cannot be stopped"
+        await steps.end_prompts()
+    await steps.wait(payment, seconds=60)
+    await asked(steps, payment)
+    assert "M-Pesa asks 0754 000 100" in (await customer.get(at(link))).words, "the prompt has just begun"
+
+
 async def test_a_payment_that_was_not_sent_can_be_stopped(
     steps: LinkSteps, customer: Customer, other: Customer
 ) -> None:
@@ -265,6 +348,23 @@ async def test_a_network_that_is_down_is_said_with_the_time_until_which_it_is_tr
     assert "nothing is charged" in seen.words
 
 
+async def test_a_network_that_is_not_connected_is_refused_at_its_field_and_keeps_nobody_out(
+    steps: LinkSteps, service: Service
+) -> None:
+    networks = replace(service.networks, routes={(Channel.MPESA, Type.COLLECTION): "mpesa"})
+    pages = PayPages(replace(service, networks=networks))
+    customer, other = Customer(pages), Customer(pages)
+    link = await steps.make()
+    for fields in ({"phone": "0624 000 100"}, {"phone": LOCAL, "channel": "HALOPESA"}):
+        seen = await press(customer, link, **fields)
+        assert (seen.status, "The network of this number is not taken here" in seen.words) == (400, True)
+        assert 'id="channel-wrong"' in seen.text
+    assert await steps.payments() == []
+    assert (await press(other, link)).status == 303, "nobody else is paying"
+    poster = await customer.get(at(link, "/poster"))
+    assert ("M-Pesa" in poster.words, "HaloPesa" in poster.words) == (True, False)
+
+
 @pytest.mark.parametrize("how", ["expired", "cancelled", "paid", "inactive"])
 async def test_a_link_that_cannot_be_paid_says_why_and_whom_to_ask(
     steps: LinkSteps, customer: Customer, how: str
@@ -303,17 +403,41 @@ async def test_a_link_that_cannot_be_paid_says_why_and_whom_to_ask(
     assert JUMA[-6:] not in seen.words
 
 
-async def test_a_late_success_is_told_to_who_has_paid(steps: LinkSteps, customer: Customer) -> None:
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("expired", "It was paid late: the time of the link was over. Duka knows of it"),
+        ("cancelled", "It was paid late: Duka had withdrawn the link. Duka knows of it"),
+        (
+            "paid",
+            "This was paid twice: somebody had paid it already. Duka knows of it, and can give this payment back.",
+        ),
+    ],
+)
+async def test_a_late_success_is_told_to_who_has_paid_as_soon_as_it_is_known(
+    steps: LinkSteps, customer: Customer, how: str, said: str
+) -> None:
     link = await steps.make()
     await press(customer, link)
     payment = await only_payment(steps)
     await asked(steps, payment)
-    await steps.expire(link)
+    match how:
+        case "expired":
+            await steps.expire(link)
+        case "cancelled":
+            await steps.cancel(link)
+        case _:
+            await steps.end_prompts()
+            await steps.paid(link, JUMA, may_be_second=True)
     await steps.answer(payment)
+    early = await customer.get(at(link))
+    assert ("Paid. Thank you!" in early.words, said in early.words) == (True, False)
+    assert '<meta http-equiv="refresh" content="3">' in early.text, "a worker has not counted it yet"
     await steps.count()
     seen = await customer.get(at(link))
     assert "Paid. Thank you!" in seen.words
-    assert "It was paid late" in seen.words
+    assert said in seen.words
+    assert "http-equiv" not in seen.text
 
 
 async def test_a_failure_that_turns_out_paid_is_shown_as_paid(steps: LinkSteps, customer: Customer) -> None:
@@ -326,6 +450,7 @@ async def test_a_failure_that_turns_out_paid_is_shown_as_paid(steps: LinkSteps, 
     await steps.contradict(payment, Verdict.CONFIRMED)
     seen = await customer.get(at(link))
     assert "Paid. Thank you!" in seen.words
+    assert "It was paid late: the payment had counted as failed." in seen.words
     assert "<form" not in seen.text
 
 
@@ -355,6 +480,21 @@ async def test_what_is_wrong_is_said_at_its_field_and_nothing_is_sent(
     if fields.get("amount") == "999":
         assert 'value="999"' in seen.text
         assert 'aria-invalid="true"' in seen.text
+
+
+async def test_an_amount_that_one_network_does_not_take_is_said_where_the_customer_can_change_something(
+    steps: LinkSteps, service: Service, database: Database
+) -> None:
+    """At the network, if the link has the amount."""
+    small = assemble(replace(service.settings, max_amount_mpesa=3_000_000), database)
+    customer = Customer(PayPages(small))
+    fixed, typed = await steps.make(amount=5_000_000), await steps.make(amount=None)
+    said = "M-Pesa takes at most TZS 3,000,000 in one payment. Use a number of another network, or ask Duka."
+    for link, field, fields in ((fixed, "channel", {}), (typed, "amount", {"amount": "5,000,000"})):
+        seen = await press(customer, link, **fields)
+        assert (seen.status, said in seen.words, f'id="{field}-wrong"' in seen.text) == (400, True, True)
+    assert (await press(customer, fixed, "0654 000 100")).status == 303, "of a network that takes it"
+    await small.finish()
 
 
 async def test_the_customer_types_an_open_amount(steps: LinkSteps, customer: Customer) -> None:

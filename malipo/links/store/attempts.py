@@ -5,11 +5,20 @@ from datetime import datetime
 from typing import NamedTuple
 
 from malipo.db import Conn, Row, Tx
-from malipo.links.link import Late
+from malipo.links.link import Late, Link
 from malipo.links.store.links import IS_PAID, PAID_AT, Key
+from malipo.links.store.lost_attempts import ADOPTED
 from malipo.payments.store.transactions import COLUMNS, transaction_of
 from malipo.payments.store.transactions import Key as PaymentKey
 from malipo.payments.transaction import Transaction
+
+# A payment with its row in the work queue, if it has one: whether nothing that was sent can have reached the network,
+# as before the first send and when its network could not be reached, so that no phone asks; and since when a phone can
+# have asked. A second send may begin another prompt.
+IS_UNSENT = "coalesce(d.send_count = 0 AND d.success_heard_at IS NULL AND NOT d.is_asked_first, false)"
+PROMPTED_AT = "greatest(a.pressed_at, t.processing_at, d.sent_at)"
+NOT_ASKED = f"(t.status = 'PENDING' OR {IS_UNSENT})"
+WITH_QUEUE = "LEFT JOIN dispatches d ON d.merchant_id = t.merchant_id AND d.transaction_id = t.id"
 
 
 class OpenAttempt(NamedTuple):
@@ -18,7 +27,7 @@ class OpenAttempt(NamedTuple):
     link: Key
     phone: str
     transaction_id: str
-    prompt_seconds: float | None  # how long the prompt may still be answered; None: it was not sent yet
+    prompt_seconds: float | None  # how long the prompt may still be answered; None: no phone asks yet
 
     @property
     def is_doubtful(self) -> bool:
@@ -26,11 +35,24 @@ class OpenAttempt(NamedTuple):
         return self.prompt_seconds is not None and self.prompt_seconds <= 0
 
 
+class AdoptedAttempt(NamedTuple):
+    """An attempt that a restore has lost, whose payment operators have adopted, and that no press has found since."""
+
+    transaction_id: str
+    amount: int
+
+    def is_of(self, link: Link, typed_amount: int | None) -> bool:
+        """Whether a press with this amount asks for it again."""
+        return self.amount == (typed_amount if link.amount is None else link.amount)
+
+
 class NumbersAttempts(NamedTuple):
     """The attempts of one number at a link."""
 
     last_ordinal: int  # 0: there is none
     of_press: str | None  # the payment that an earlier try of this press has made
+    adopted: Sequence[AdoptedAttempt] = ()
+    has_undone: bool = False  # an adoption was undone, and operators have not decided again whose payment it is
 
 
 class NewAttempt(NamedTuple):
@@ -59,13 +81,14 @@ async def find_open(
     """The open attempts of these links. For a link that may be paid any number of times, only those of these
     numbers."""
     rows = await tx.fetch(
-        """
+        f"""
         SELECT a.merchant_id, a.link_id, a.phone, a.transaction_id,
-               CASE WHEN t.status <> 'PENDING' THEN extract(epoch FROM
-                   greatest(a.pressed_at, t.processing_at) - clock_timestamp())::float8 + $4 END AS prompt_seconds
+               CASE WHEN NOT {NOT_ASKED} THEN extract(
+                   epoch FROM {PROMPTED_AT} - clock_timestamp())::float8 + $4 END AS prompt_seconds
         FROM links l
         JOIN link_attempts a ON a.merchant_id = l.merchant_id AND a.link_id = l.id AND NOT a.is_counted
         JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id AND t.ended_at IS NULL
+        {WITH_QUEUE}
         WHERE (l.merchant_id, l.id) IN (SELECT * FROM unnest($1::text[], $2::text[]))
           AND (NOT l.is_reusable OR l.max_payments IS NOT NULL OR a.phone = ANY($3::text[]))
         """,
@@ -85,14 +108,24 @@ async def find_of_numbers(tx: Tx, wanted: Sequence[tuple[Key, str, str | None, s
     """The attempts of each number at a link, and the payment of this press if it was made before: by an earlier request
     with the page's press id, or by an earlier try of this commit, which has the payment's id."""
     rows = await tx.fetch(
-        """
+        f"""
         SELECT asked.number, coalesce(max(a.ordinal), 0) AS last_ordinal,
                max(a.transaction_id) FILTER (
-                   WHERE a.press_id = asked.press_id OR a.transaction_id = asked.transaction_id) AS of_press
+                   WHERE a.press_id IN (asked.press_id, '{ADOPTED}' || asked.press_id)
+                      OR a.transaction_id = asked.transaction_id) AS of_press,
+               array_agg(t.id ORDER BY t.id)
+                   FILTER (WHERE a.press_id = '{ADOPTED}' AND o.undone_at IS NULL) AS adopted,
+               array_agg(t.amount ORDER BY t.id)
+                   FILTER (WHERE a.press_id = '{ADOPTED}' AND o.undone_at IS NULL) AS amounts,
+               coalesce(bool_or(o.undone_at IS NOT NULL AND t.network_key <> t.id), false) AS has_undone
         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
              WITH ORDINALITY AS asked (merchant_id, link_id, phone, press_id, transaction_id, number)
         LEFT JOIN link_attempts a
                ON a.merchant_id = asked.merchant_id AND a.link_id = asked.link_id AND a.phone = asked.phone
+        LEFT JOIN adopted_payments o
+               ON starts_with(a.press_id, '{ADOPTED}') AND o.merchant_id = a.merchant_id
+              AND o.transaction_id = a.transaction_id
+        LEFT JOIN transactions t ON t.merchant_id = o.merchant_id AND t.id = o.transaction_id
         GROUP BY asked.number ORDER BY asked.number
         """,
         [link[0] for link, _, _, _ in wanted],
@@ -101,7 +134,15 @@ async def find_of_numbers(tx: Tx, wanted: Sequence[tuple[Key, str, str | None, s
         [press_id for _, _, press_id, _ in wanted],
         [transaction_id for _, _, _, transaction_id in wanted],
     )
-    return [NumbersAttempts(row["last_ordinal"], row["of_press"]) for row in rows]
+    return [
+        NumbersAttempts(
+            row["last_ordinal"],
+            row["of_press"],
+            tuple(map(AdoptedAttempt, row["adopted"] or (), row["amounts"] or ())),
+            row["has_undone"],
+        )
+        for row in rows
+    ]
 
 
 async def insert(tx: Tx, attempts: Sequence[NewAttempt]) -> None:

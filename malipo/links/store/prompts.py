@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 
 from malipo.db import Row, Tx
 from malipo.links.prompt_limits import DAY, HOUR, LIMITS, LOOKED_AT, Counted, Subject, counts_as
+from malipo.links.store.attempts import NOT_ASKED, PROMPTED_AT, WITH_QUEUE
 from malipo.payments.transaction import Status
 
 Tally = Counter[tuple[str, Subject, Counted]]
@@ -26,11 +27,12 @@ async def count_of_numbers(tx: Tx, numbers: Collection[str]) -> Tally:
     """A prompt counts from the press on, and its age is the time since it was sent, because a network that was down
     gets it long after the press."""
     rows = await tx.fetch(
-        """
+        f"""
         SELECT a.phone AS who, t.status, t.failure_code,
-               CASE WHEN t.status = 'PENDING' THEN 0 ELSE extract(
-                   epoch FROM clock_timestamp() - greatest(a.pressed_at, t.processing_at))::float8 END AS age
+               CASE WHEN t.ended_at IS NULL AND {NOT_ASKED} THEN 0 ELSE extract(
+                   epoch FROM clock_timestamp() - {PROMPTED_AT})::float8 END AS age
         FROM link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
+        {WITH_QUEUE}
         WHERE a.phone = ANY($1::text[]) AND a.pressed_at > clock_timestamp() - $2 * interval '1 second'
           AND t.status NOT IN ('COMPLETED', 'CANCELLED')
         """,

@@ -19,6 +19,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid
 from malipo.ledger.store import wallets as ledger
+from malipo.links import lost_attempt
 from malipo.payments import correction_moves, status_writer
 from malipo.payments.batches.store import items
 from malipo.payments.cases.apply_resolution import apply, audit_details
@@ -41,6 +42,8 @@ async def adopt(
 ) -> Transaction:
     """Adopt the line of an exception. Returns the payment, which is COMPLETED."""
     lost = await find_lost_request(tx, exception, terms)
+    if lost.attempt is not None:
+        await lost_attempt.lock_link(tx, lost.attempt)
     fee = await fee_of_lost(tx, lost)
     draft = await _draft(tx, exception, lost, fee, reference_prefix, now)
     draft = await _as_refund(tx, draft)
@@ -99,6 +102,7 @@ async def _draft(
         created_at=now,
         order_reference=lost.order_reference,
         refund_of=lost.collection_id,
+        link_id=None if lost.attempt is None else lost.attempt.link_id,
     )
 
 
@@ -131,6 +135,8 @@ async def _note(
     await adopted_payments.insert(
         tx, payment, exception.line_id, is_repeat_recognized=lost.is_repeat_recognized, now=now
     )
+    if lost.attempt is not None:
+        await lost_attempt.write(tx, lost.attempt, payment.id)
     if lost.idempotency_key is not None:
         key = (lost.merchant_id, lost.scope, lost.idempotency_key)
         if not await idempotency_keys.insert(tx, key, idempotency_keys.ADOPTED, payment.id):

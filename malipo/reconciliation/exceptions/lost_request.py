@@ -1,4 +1,5 @@
-"""Reconstructs the merchant's request for the lost payment of a line: its network key, its number, its collection.
+"""Reconstructs the merchant's request for the lost payment of a line: its network key, its number, its collection, its
+payment link.
 
 A repeat of that request must find the adopted payment. So the adopted payment gets the network key on the line, or the
 key derived from the merchant's Idempotency-Key, or from the collection that it refunds. If none of these is known, a
@@ -14,6 +15,8 @@ from msgspec.structs import replace
 from malipo import phone
 from malipo.db import Tx
 from malipo.errors import Conflict, Invalid
+from malipo.links import lost_attempt
+from malipo.links.lost_attempt import LostAttempt
 from malipo.merchants import onboard
 from malipo.networks.connector import Channel
 from malipo.payments import idempotency, network_keys
@@ -48,6 +51,7 @@ class LostRequest(msgspec.Struct, frozen=True, kw_only=True):
     idempotency_key: str | None = None
     collection_id: str | None = None  # the collection that it refunds
     order_reference: str | None = None
+    attempt: LostAttempt | None = None  # at a payment link
 
     @property
     def scope(self) -> str:
@@ -133,6 +137,11 @@ async def _with_key(
     standing = await installation.get(tx)
     if (refund := await _as_refund(tx, lost, refund_of, RefundKeys.of(standing), exception)) is not None:
         return refund
+    if (
+        lost.idempotency_key is None
+        and (attempt := await _attempt(tx, lost, standing.key_secret, exception)) is not None
+    ):
+        return replace(lost, attempt=attempt, order_reference=attempt.order_reference, is_repeat_recognized=True)
     if lost.idempotency_key is None:
         # Without a key on the line, one is generated with the payment. The key on the line may be a random one.
         return lost
@@ -140,6 +149,16 @@ async def _with_key(
     if has_line_key and derived != lost.network_key:
         raise Invalid(code=AdoptRefusal.OTHER_KEY, header=idempotency.HEADER, key=lost.network_key)
     return replace(lost, network_key=derived, is_repeat_recognized=True)
+
+
+async def _attempt(tx: Tx, lost: LostRequest, secret: bytes, exception: ReconciliationException) -> LostAttempt | None:
+    """The attempt at a payment link that has the key on the line."""
+    if lost.type is not Type.COLLECTION or not lost.network_key or not lost.phone:
+        return None
+    assert exception.moved_at is not None
+    return await lost_attempt.find(
+        tx, secret, lost.merchant_id, lost.phone, lost.amount, lost.network_key, paid_at=exception.moved_at
+    )
 
 
 async def _as_refund(

@@ -3,6 +3,7 @@
 from tests.faults.fault import Fault
 
 _LIMITS = ("links/test_prompt_limits.py", "links/test_refuse_prompts.py")
+_LIMITS_OF_PAGES = ("pay_pages/test_limits.py",)
 _PAGES = ("pay_pages/test_scene.py", "pay_pages/test_pay_page.py")
 
 FAULTS = (
@@ -85,5 +86,77 @@ FAULTS = (
         "if False:",
         "A stranger learns how much somebody pays.",
         _PAGES,
+    ),
+    Fault(
+        "a browser without cookies gets the form again after its press",
+        "shown",
+        "if attempt is None and has_lost_cookie and link is not LinkStatus.PAID:",
+        "if False:",
+        "A customer whose browser keeps no cookies is never told that it is paid, presses again, and pays twice.",
+        _PAGES,
+    ),
+    Fault(
+        "the mark of a press is good for every link",
+        "Cookies.press_mark_of",
+        'self._is_ours(f"press {code}", text, mac)',
+        "text",
+        "Whoever makes up an address has customers told to look at their phone, and nobody can pay there.",
+        _PAGES,
+    ),
+    Fault(
+        "a page tells of a prompt that was never sent",
+        "_shown",
+        "Status.PENDING if status is Status.PROCESSING and is_unsent else status",
+        "status",
+        "The customer waits for a prompt that does not come, reads that it may be paid, and pays with another number too.",
+        _PAGES,
+    ),
+    Fault(
+        "a number of a network that is not connected is taken",
+        "_fields",
+        "if channel in NETWORKS and channel not in offered(request):",
+        "if False:",
+        "Its prompt is never sent, and everybody else is told that another person is paying.",
+        _PAGES,
+    ),
+    Fault(
+        "an amount that a network does not take is said at a field that is not there",
+        "_problems",
+        '"amount" if page.link.amount is None else "channel"',
+        '"amount"',
+        "The customer reads that something is not right, and never what: nobody can pay the link by this network.",
+        _PAGES,
+    ),
+    Fault(
+        "a page that is paid does not look whether the money came too late",
+        "_may_be_late",
+        "return not attempt.is_counted and",
+        "return False and",
+        "Who has paid what somebody else had paid reads a thank you, and asks for nothing back.",
+        _PAGES,
+    ),
+    Fault(
+        "pages that wait for a change have no limit",
+        "PayPages._follow",
+        "if self._parts.statuses.waiting >= live_state.MOST_WAITING:",
+        "if False:",
+        "Whoever opens many pages has each of them kept waiting by the process.",
+        _LIMITS_OF_PAGES,
+    ),
+    Fault(
+        "pages of customers may take what pages of people have",
+        "WebApplication.__call__",
+        "self._customers_share if application is self._customers else self._people_share",
+        "self._people_share",
+        "A flood of pay pages keeps merchants and operators out of their dashboards.",
+        _LIMITS_OF_PAGES,
+    ),
+    Fault(
+        "pages of customers use the database connections of payments",
+        "PayParts.of",
+        "queries=service.customer_queries",
+        "queries=service.queries",
+        "Payments wait for a connection behind pages.",
+        _LIMITS_OF_PAGES,
     ),
 )

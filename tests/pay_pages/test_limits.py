@@ -1,0 +1,88 @@
+"""What pay pages may take of a process: pages that wait, connections to the service, connections to the database."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+
+import aiohttp
+
+from malipo.app.assemble import Service
+from malipo.db import Database
+from malipo.http_server.app import WebApplication
+from malipo.pay_pages.live_state import MOST_WAITING
+from tests.conftest import NO_LIMITS, Client, Merchant, Running, until_ready
+from tests.db.lock_waits import are_waiting, count_waiting
+from tests.journeys.full_stack import until
+from tests.links.link_steps import LinkSteps
+from tests.pay_pages.customer import Customer
+from tests.pay_pages.test_pay_page import at, press
+
+
+async def are_following(service: Service, number: int) -> None:
+    async def they_are() -> bool:
+        return service.long_polls.customers.waiting == number
+
+    await until(they_are, what="the waiting pages", pause=0.01)
+
+
+async def test_three_hundred_pages_wait_for_a_change_and_the_next_is_told_to_come_back(
+    steps: LinkSteps, customer: Customer, service: Service
+) -> None:
+    link = await steps.make()
+    await press(customer, link)
+    nobody = partial(service.long_polls.customers.until_changed, ("mer_0", "txn_0"), None, seconds=60)
+    others = [asyncio.ensure_future(nobody()) for _ in range(MOST_WAITING - 1)]
+    state = at(link, "/state?of=PENDING")
+    last = asyncio.ensure_future(customer.get(state))
+    await are_following(service, 300)
+
+    over = await customer.get(state)
+
+    assert (over.status, over.text, over.headers["retry-after"]) == (200, "PENDING", "5")
+    await steps.claim()
+    waited = await last
+    assert (waited.text, "retry-after" in waited.headers) == ("PROCESSING", False)
+    for each in others:
+        each.cancel()
+
+
+async def test_customers_have_a_share_of_the_connections_and_the_others_theirs(
+    steps: LinkSteps, service: Service
+) -> None:
+    """Half of what people have, which is half of all."""
+    whole = WebApplication(service, most_pages=4)
+    customer = Customer(whole)
+    link = await steps.make()
+    await press(customer, link)
+    waiting = [asyncio.ensure_future(customer.get(at(link, "/state?of=PENDING"))) for _ in range(2)]
+    await are_following(service, 2)
+
+    assert (await customer.get(at(link))).status == 503
+    assert (await customer.get("/dashboard/login")).status == 200
+    assert (await customer.get("/v1/payments")).status == 401, "it looks at the key"
+
+    await steps.claim()
+    assert [each.text for each in await asyncio.gather(*waiting)] == ["PROCESSING"] * 2
+    assert (await customer.get(at(link))).status == 200
+
+
+async def test_pages_use_only_the_database_connections_of_customers(
+    start: Callable[..., Running], database: Database, database_url: str, merchant: Merchant, steps: LinkSteps
+) -> None:
+    link = await steps.make()
+    running = await until_ready(start("api", database_url=database_url, database_pool_customers=1, **NO_LIMITS))
+    async with aiohttp.ClientSession() as http:
+
+        async def look() -> int:
+            async with http.get(running.url + at(link)) as answer:
+                return answer.status
+
+        async with database.begin() as tx:
+            await tx.execute("LOCK TABLE links")
+            pages = [asyncio.ensure_future(look()) for _ in range(4)]
+            await until(lambda: are_waiting(database, of="FROM links"), what="a page that waits", pause=0.01)
+            program = Client(http, running.url, merchant.key)
+            assert (await program("GET", "/v1/payments")).status == 200, "it has connections of its own"
+            async with database.read() as connection:
+                assert await count_waiting(connection, of="FROM links") == 1
+        assert await asyncio.gather(*pages) == [200] * 4
