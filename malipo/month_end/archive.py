@@ -2,7 +2,7 @@
 
 It is of a month whose days are all closed, so it is the same whenever it is made: nothing in it says when, by whom or
 with which version. Only what people add later changes it: a statement of the month that comes after its close, an
-invoice, another name of a merchant.
+invoice, another name of a merchant or of the company.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ _JOURNALS = {"csv": "journal.csv", "beancount": "journal.beancount", "hledger": 
 
 
 class ArchiveWords(NamedTuple):
-    """The words of its files, in the language of who asks for it."""
+    """The words of its files, in English whoever asks for it: another language would be other bytes."""
 
     journal: JournalWords
     types: Mapping[str, str]

@@ -15,11 +15,9 @@ from typing import Any
 from malipo import clock
 from malipo.books import store as books
 from malipo.books.trial_balance import find_trial_balance
-from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.books_words import archive_words
 from malipo.db import Conn, Database
 from malipo.encryption import Encryption
-from malipo.http.accept_language import Language
 from malipo.invoices.issue_invoices import total_of
 from malipo.ledger import check as ledger_check
 from malipo.month_end import checklist
@@ -107,7 +105,7 @@ async def _archive(database: Database, of: Month, folder: Path) -> Path:
     async with database.snapshot() as connection:
         period = await require_archivable(connection, of)
         key = await find_key(connection, period, Encryption(SECRET_KEY))
-        words = archive_words(period, await books.find_names(connection), Translator(Language.ENGLISH))
+        words = archive_words(period, await books.find_names(connection))
         with file.open("wb") as written:
             async for piece in archive_pieces(connection, of, words, period, key):
                 written.write(piece)

@@ -8,12 +8,10 @@ from malipo import money
 from malipo.books import store
 from malipo.cli.database import with_database
 from malipo.cli.output import add_subcommand, tell
-from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.books_words import archive_words
 from malipo.db import Database
 from malipo.db.database_time import database_now
 from malipo.encryption import Encryption
-from malipo.http.accept_language import Language
 from malipo.ledger.check import prepare
 from malipo.month_end import checklist
 from malipo.month_end.archive import archive_pieces, find_key
@@ -30,7 +28,6 @@ def add_subcommands(acts: Any) -> None:
     )
     month.add_argument("month", nargs="?", metavar="MONTH", help="such as 2026-10; without it: the last one")
     month.add_argument("--archive", type=Path, metavar="FILE.zip", help="write all of the month into one file")
-    month.add_argument("--language", choices=list(Language), default=Language.ENGLISH, help="of the names in the file")
 
 
 def _month(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -43,7 +40,7 @@ def _month(arguments: argparse.Namespace, settings: Settings) -> int:
         if arguments.archive is not None:
             require(settings, "secret_key")
             encryption = Encryption(*settings.secret_keys)
-            await _archive(database, month, arguments.archive, Translator(arguments.language), encryption)
+            await _archive(database, month, arguments.archive, encryption)
         async with database.snapshot() as connection:
             await prepare(connection)
             return await checklist.find(connection, month, now=now)
@@ -75,12 +72,12 @@ def _lines(found: MonthEnd, file: Path | None) -> list[str]:
     return lines
 
 
-async def _archive(database: Database, month: Month, file: Path, words: Translator, encryption: Encryption) -> None:
+async def _archive(database: Database, month: Month, file: Path, encryption: Encryption) -> None:
     """Under another name until it is whole: nobody takes a part for the archive."""
     async with database.snapshot() as connection:
         period = await require_archivable(connection, month)
         key = await find_key(connection, period, encryption)
-        said = archive_words(period, await store.find_names(connection), words)
+        said = archive_words(period, await store.find_names(connection))
         unfinished = file.with_name(f"{file.name}.part")
         try:
             with unfinished.open("wb") as part:

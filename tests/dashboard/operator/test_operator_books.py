@@ -112,6 +112,11 @@ async def test_the_month_is_downloaded_when_all_of_it_is_closed(books: Books, as
     assert check_archive.main([str(file)]) == 0
     with zipfile.ZipFile(file) as archive:
         assert "Assets:Floats:MPESA" in archive.read("journal/journal.hledger").decode()
+    await asha.surfer.post("/operator/language", {"language": "sw", "next": PATH})
+    _, in_kiswahili = await _file(asha, f"{PATH}/month/2026-10.zip")
+    with zipfile.ZipFile(file) as first, zipfile.ZipFile(io.BytesIO(in_kiswahili)) as second:
+        changed = {each for each in first.namelist() if first.read(each) != second.read(each)}
+    assert changed == set(), "whoever makes it, it is the same"
 
 
 async def test_the_month_that_is_shown_unasked_is_the_last_that_is_over(asha: Operator) -> None:

@@ -6,6 +6,7 @@ _LATE = ("books/test_late_moves.py",)
 _BANK = ("ledger/test_bank_bookings.py",)
 _SUSPENSE = ("ledger/test_suspense.py",)
 _ARCHIVE = ("month_end/test_archive.py",)
+_OF_A_MONTH = ("month_end/test_settlements_of_a_month.py",)
 _SAFEGUARDING = ("reconciliation/close/test_safeguarding.py",)
 
 FAULTS = (
@@ -216,6 +217,30 @@ FAULTS = (
         "d.is_approved",
         "The archive of a month changes with every decision of the next one.",
         _ARCHIVE,
+    ),
+    Fault(
+        "an archive has settlements as they are now",
+        "settlements_of",
+        "CASE WHEN s.returned_at < $2 THEN s.returned_at END AS returned_at,",
+        "s.returned_at,",
+        "A return of December changes the bytes of November's archive.",
+        _OF_A_MONTH,
+    ),
+    Fault(
+        "a settlement whose file was voided later was never sent",
+        "settlements_of",
+        "coalesce(l.left_at, $2) >= $2",
+        "l.left_at IS NULL",
+        "The archive of a month says that money was not sent to the bank, and it was.",
+        _OF_A_MONTH,
+    ),
+    Fault(
+        "an archive has payout files as they are now",
+        "find_payout_files",
+        "CASE WHEN voided_at < $2 THEN 'VOIDED' ELSE 'APPROVED' END AS status",
+        "status",
+        "A file that is voided in December changes the bytes of November's archive.",
+        _OF_A_MONTH,
     ),
     Fault(
         "what the bank does not have for days is called on its way",
