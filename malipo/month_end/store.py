@@ -40,6 +40,18 @@ async def sum_open_settlements(connection: Conn, before: datetime) -> tuple[int,
     return row[0], row[1]
 
 
+async def sum_unanswered_settlements(connection: Conn, before: datetime, *, sent_before: datetime) -> tuple[int, int]:
+    """Of the settlements that were asked for before this moment: those that were sent so early, and have no answer."""
+    row = await connection.fetchrow(
+        "SELECT count(*), coalesce(sum(amount), 0)::bigint FROM settlements "
+        "WHERE status = 'SENT' AND created_at < $1 AND sent_at < $2",
+        before,
+        sent_before,
+    )
+    assert row is not None
+    return row[0], row[1]
+
+
 async def count_open_exceptions(connection: Conn, before: datetime) -> tuple[int, int]:
     """Exceptions of networks about lines and payments from before this moment: how many, and what is at stake."""
     row = await connection.fetchrow(

@@ -1,12 +1,12 @@
 """Settlements and payout files in the archive of a month: as they were at its end, whatever became of them since."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
 
 from malipo import clock
-from malipo.month_end import store
+from malipo.month_end import checklist, store
 from malipo.month_end.month import Month, month_before
 from malipo.settlement import bank_outcomes
 from malipo.settlement.bank_outcomes import BankReturn, Debit
@@ -14,6 +14,7 @@ from malipo.settlement.cancel import SettlementCancellation
 from malipo.settlement.settlement import Settlement
 from tests.bank.bank_desk import BankDesk
 from tests.bank.bank_desk import desk as desk_of_today
+from tests.reconciliation.close.books import at
 
 __all__ = ["desk_of_today"]
 
@@ -112,3 +113,21 @@ async def test_what_ended_before_a_month_is_not_in_it(desk: BankDesk, month: Mon
     await _give_back(desk, completed)
     assert [each["id"] for each in (await _read(desk, month))[0]] == [under_way.id]
     assert [each["id"] for each in (await _read(desk, month.next))[0]] == sorted([completed.id, under_way.id])
+
+
+async def test_a_settlement_that_the_bank_has_not_answered_is_missing_after_three_business_days(desk: BankDesk) -> None:
+    """It was sent on a Friday, and a bank books it until Wednesday."""
+    month = Month(2026, 10)
+    desk.at = at(date(2026, 10, 30), "16:00")
+    _, [settlement] = await desk.approved(100_000)
+
+    async def missing(day: date) -> set[str]:
+        async with desk.database.snapshot() as connection:
+            found = await checklist.find(connection, month, now=at(day))
+        return {str(each.code) for each in found.missing}
+
+    assert "month_unanswered" not in await missing(date(2026, 11, 4))
+    assert "month_unanswered" in await missing(date(2026, 11, 5))
+    desk.at = at(date(2026, 11, 5))
+    await _complete(desk, settlement)
+    assert "month_unanswered" not in await missing(date(2026, 11, 5))

@@ -6,6 +6,7 @@ _LATE = ("books/test_late_moves.py",)
 _BANK = ("ledger/test_bank_bookings.py",)
 _SUSPENSE = ("ledger/test_suspense.py",)
 _ARCHIVE = ("month_end/test_archive.py",)
+_BANK_AND_BOOKS = ("month_end/test_bank_and_books.py",)
 _OF_A_MONTH = ("month_end/test_settlements_of_a_month.py",)
 _SAFEGUARDING = ("reconciliation/close/test_safeguarding.py",)
 
@@ -217,6 +218,38 @@ FAULTS = (
         "d.is_approved",
         "The archive of a month changes with every decision of the next one.",
         _ARCHIVE,
+    ),
+    Fault(
+        "the month does not ask whether the bank and the books agree",
+        "_bank_and_books",
+        "if cents := reconciliation.unexplained:",
+        "if (cents := reconciliation.unexplained) and not held:",
+        "Money that nothing explains stays between the bank and the books, and the month is complete.",
+        _BANK_AND_BOOKS,
+    ),
+    Fault(
+        "what is only in the books keeps no month incomplete",
+        "_bank_and_books",
+        "if each.kind is BankItemKind.OURS_ONLY",
+        "if each.kind is BankItemKind.OURS_ONLY and not held",
+        "The books have money at the bank that the bank does not have, and nobody asks.",
+        _BANK_AND_BOOKS,
+    ),
+    Fault(
+        "the program in the archive takes what is unexplained as it is told",
+        "Check._bank",
+        'unexplained = sums.pop("bank", 0) - sum(sums.values()) - books',
+        "unexplained = 0 * (sums.pop('bank', 0) + told) or told * 0",
+        "An auditor is told that nothing is wrong, whatever is missing between the bank and the books.",
+        _BANK_AND_BOOKS,
+    ),
+    Fault(
+        "a transfer that the bank never books is under way for ever",
+        "sum_unanswered_settlements",
+        "AND created_at < $1 AND sent_at < $2",
+        "AND created_at < $1 AND sent_at < $2 - interval '1 year'",
+        "Nobody asks the bank about money that it has lost.",
+        _OF_A_MONTH,
     ),
     Fault(
         "an archive has settlements as they are now",
