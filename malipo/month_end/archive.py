@@ -23,6 +23,7 @@ from malipo.encryption import Encryption
 from malipo.errors import Refusal
 from malipo.invoices.document_words import InvoiceWords
 from malipo.invoices.invoice import Invoice
+from malipo.invoices.store import invoices
 from malipo.ledger.check import prepare
 from malipo.month_end import casework_files, store
 from malipo.month_end.bank_reconciliation import find_bank_reconciliation
@@ -223,7 +224,7 @@ class _Members:
         from malipo.invoices.pdf import pdf_of  # It takes a tenth of a second, and few processes ever need it.
 
         index = []
-        async for each in store.invoices_of(self._connection, self._month):
+        async for each in invoices.read_latest(self._connection, month=self._month.first):
             name = f"invoices/{safe_name(each.number)}.pdf"
             index.append(_invoice_row(each, name))
             yield _bytes(name, pdf_of(each, self._words.invoice(each)))

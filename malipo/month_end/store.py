@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime
 
 from malipo.db import Conn, Row
-from malipo.invoices.invoice import FeeSum, Invoice, Issued, drafts_of
+from malipo.invoices.invoice import FeeSum, Issued, drafts_of
 from malipo.invoices.store import fees, invoices
 from malipo.month_end.month import Month
 
@@ -228,15 +228,6 @@ async def settlements_of(connection: Conn, month: Month) -> AsyncIterator[Row]:
     )
     async for row in cursor:
         yield row
-
-
-async def invoices_of(connection: Conn, month: Month) -> AsyncIterator[Invoice]:
-    """Invoices and credit notes of the month, the newest first."""
-    offset = 0
-    while found := await invoices.find_latest(connection, month=month.first, limit=_AT_ONCE, offset=offset):
-        for each in found:
-            yield each
-        offset += len(found)
 
 
 async def count_not_invoiced(connection: Conn, month: Month) -> int:

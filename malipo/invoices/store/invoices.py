@@ -1,5 +1,6 @@
 """The SQL of invoices, their numbers, what they say of merchants, and rates of VAT."""
 
+from collections.abc import AsyncIterator
 from datetime import date, datetime
 
 import msgspec
@@ -12,6 +13,7 @@ _COLUMNS = """
     number, series, year, ordinal, kind, merchant_id, month, corrects, seller, buyer, lines, booking_id, issued_by,
     issued_at, fiscal_number
 """
+_AT_ONCE = 1000  # that are in memory
 _lines = msgspec.json.Decoder(tuple[InvoiceLine, ...]).decode
 _party = msgspec.json.Decoder(Party).decode
 
@@ -93,6 +95,17 @@ async def find_latest(
         offset,
     )
     return [_invoice(row) for row in rows]
+
+
+async def read_latest(
+    connection: Conn, *, merchant_id: str | None = None, month: date | None = None
+) -> AsyncIterator[Invoice]:
+    """All of them, however many there are. The connection is a snapshot of the database."""
+    offset = 0
+    while found := await find_latest(connection, merchant_id=merchant_id, month=month, limit=_AT_ONCE, offset=offset):
+        for each in found:
+            yield each
+        offset += len(found)
 
 
 async def find_issued(connection: Conn, month: date) -> set[str]:
