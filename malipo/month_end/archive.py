@@ -48,6 +48,7 @@ class ArchiveWords(NamedTuple):
 
     journal: JournalWords
     types: Mapping[str, str]
+    company: str | None  # whose closes they are, as their pages to print say
     invoice: Callable[[Invoice], InvoiceWords]
 
 
@@ -149,7 +150,7 @@ class _Members:
                 if not name.endswith(".pem"):
                     yield _bytes(f"closes/{name}", content)
             yield _text(f"closes/close-{day}.csv", csv_of(closed.close))
-            yield _text(f"closes/close-{day}.html", html_of(closed, keys[closed.key_id]))
+            yield _text(f"closes/close-{day}.html", html_of(closed, keys[closed.key_id], company=self._words.company))
         for key_id in sorted(used):
             yield _text(f"closes/{key_id}.pem", files_to_verify.pem_of(keys[key_id]))
 

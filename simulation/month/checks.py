@@ -105,7 +105,7 @@ async def _archive(database: Database, of: Month, folder: Path) -> Path:
     async with database.snapshot() as connection:
         period = await require_archivable(connection, of)
         key = await find_key(connection, period, Encryption(SECRET_KEY))
-        words = archive_words(period, await books.find_names(connection))
+        words = archive_words(period, await books.find_names(connection), None)
         with file.open("wb") as written:
             async for piece in archive_pieces(connection, of, words, period, key):
                 written.write(piece)

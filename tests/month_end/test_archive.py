@@ -157,6 +157,27 @@ async def test_a_settlement_that_comes_back_in_the_next_month_changes_no_byte_of
     assert (row["status"], row["completedAt"] != "", row["returnedAt"]) == ("COMPLETED", True, "")
 
 
+async def test_who_made_it_is_in_the_audit_log_as_who_downloads_it_is(archive: Path, books: Books) -> None:
+    async with books.database.read() as connection:
+        rows = await connection.fetch(
+            "SELECT details ->> 'file' AS file FROM audit_log WHERE action = 'books.downloaded'"
+        )
+    assert [row["file"] for row in rows] == ["malipo-2026-11.zip"]
+
+
+async def test_its_closes_say_whose_they_are(books: Books, database_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "november.zip"
+    await malipo(
+        *("books", "month", "2026-11", "--archive", str(file)),
+        database_url=database_url,
+        secret_key=SECRET_KEY,
+        company_name="Malipo & Sons",
+    )
+    with zipfile.ZipFile(file) as opened:
+        pages = [opened.read(each).decode() for each in opened.namelist() if each.endswith(".html")]
+    assert [("Malipo &amp; Sons" in each) for each in pages] == [True] * 3
+
+
 def _hash(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 

@@ -44,8 +44,9 @@ def journal_words(period: Period, merchants: Mapping[str, str], words: Translato
     )
 
 
-def archive_words(period: Period, merchants: Mapping[str, str]) -> ArchiveWords:
+def archive_words(period: Period, merchants: Mapping[str, str], company: str | None) -> ArchiveWords:
     """In English, as the closes in it are: the archive is the same to the byte, whoever makes it."""
     words = Translator(Language.ENGLISH)
     types = {str(type_): words(name) for type_, name in books.TYPES.items()}
-    return ArchiveWords(journal_words(period, merchants, words), types, lambda invoice: document_words(invoice, words))
+    said = journal_words(period, merchants, words)
+    return ArchiveWords(said, types, company, lambda invoice: document_words(invoice, words))

@@ -252,6 +252,14 @@ FAULTS = (
         _OF_A_MONTH,
     ),
     Fault(
+        "an archive that is made at a terminal is in no audit log",
+        "_month",
+        "await _note(database, month, settings)",
+        "pass",
+        "Every merchant's money leaves in a file, and nobody can say with whom.",
+        _ARCHIVE,
+    ),
+    Fault(
         "an archive has settlements as they are now",
         "settlements_of",
         "CASE WHEN s.returned_at < $2 THEN s.returned_at END AS returned_at,",

@@ -64,7 +64,7 @@ async def send_archive(request: OperatorRequest) -> Response:
         return await _page(request, month, status=form_errors.status_of(refusal), problem=problem)
 
     async def pieces(connection: Conn) -> AsyncIterator[bytes]:
-        words = archive_words(period, await store.find_names(connection))
+        words = archive_words(period, await store.find_names(connection), request.parts.settings.company_name)
         async for piece in archive_pieces(connection, month, words, period, key):
             yield piece
 
