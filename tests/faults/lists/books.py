@@ -20,6 +20,14 @@ FAULTS = (
         _LATE,
     ),
     Fault(
+        "the moves of a day are read at once",
+        "moves_of",
+        "prefetch=_AT_ONCE,",
+        "prefetch=10**7,",
+        "The journal of a busy day takes the memory of the process.",
+        ("books/test_memory.py",),
+    ),
+    Fault(
         "late moves are recorded without a look at the signed sums",
         "record",
         "if late and await store.sum_unseen(tx, before.day) == late:",
