@@ -43,6 +43,7 @@ AUTHORITY = {
     "worker": Authority.MACHINE,
     "migrate": Authority.MACHINE,
     "secrets rotate": Authority.MACHINE,
+    "books month": Authority.MACHINE,  # It reads; the audit log has who made an archive.
     # A key or a password of a merchant can pay out what is in the wallet, and another operator is a second vote.
     "merchant create": Authority.INSTALLER,
     "merchant activate": Authority.INSTALLER,
@@ -163,7 +164,6 @@ AUTHORITY = {
     "books safeguarding": Authority.NOBODY,
     "books pending": Authority.NOBODY,
     "books suspense": Authority.NOBODY,
-    "books month": Authority.NOBODY,
     "books vouchers": Authority.NOBODY,
     "books accounts": Authority.NOBODY,
     "statements charges": Authority.NOBODY,

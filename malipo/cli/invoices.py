@@ -11,7 +11,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.dashboard.invoice_words import csv_rows, document_words
+from malipo.dashboard.invoice_words import COLUMNS, document_words, rows_of
 from malipo.dashboard.language import Translator
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
@@ -25,8 +25,6 @@ from malipo.merchants import onboard
 from malipo.reconciliation.close.business_day import parse_day
 from malipo.settings import Settings
 from malipo.table_files.csv_export import csv_lines
-
-_MOST_SHOWN = 10_000
 
 
 def add_commands(commands: Any) -> None:
@@ -97,15 +95,15 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
     month: date | None = None if arguments.month is None else parse_month(arguments.month)
 
     async def act(database: Database) -> list[Invoice]:
-        async with database.read() as connection:
+        async with database.snapshot() as connection:
             merchant_id = None
             if arguments.merchant is not None:
                 merchant_id = await onboard.find_merchant(connection, arguments.merchant)
-            return await store.find_latest(connection, merchant_id=merchant_id, month=month, limit=_MOST_SHOWN)
+            return [each async for each in store.read_latest(connection, merchant_id=merchant_id, month=month)]
 
     found = with_database(settings, act)
     if arguments.csv:
-        sys.stdout.write(csv_lines(csv_rows(found)))
+        sys.stdout.write(csv_lines([COLUMNS, *(row for each in found for row in rows_of(each))]))
         return 0
     shown = [_shown(each) for each in found]
     return tell_table(arguments, shown, empty="There is no such invoice.", right=("net", "vat", "gross"))

@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from malipo.invoices.invoice import InvoiceLine
+from malipo.invoices.invoice import Invoice, InvoiceKind, InvoiceLine
+
+PAID = "Paid: the fees were kept from the payments."
+GIVEN_BACK = "Nothing is to be paid: these fees were given back."  # under a credit note
 
 LABELS = (
     "Number",
@@ -20,7 +23,8 @@ LABELS = (
     "Amount",
     "Without VAT",
     "Total",
-    "Paid: the fees were kept from the payments.",
+    PAID,
+    GIVEN_BACK,
 )
 
 
@@ -28,3 +32,8 @@ class InvoiceWords(NamedTuple):
     title: str
     lines: Mapping[InvoiceLine, str]
     labels: Mapping[str, str]  # of LABELS
+
+
+def note_of(invoice: Invoice) -> str:
+    """Which of the two stands under the document: neither asks for money."""
+    return PAID if invoice.kind is InvoiceKind.INVOICE else GIVEN_BACK

@@ -9,7 +9,7 @@ from reportlab.lib.units import mm
 from reportlab.platypus import Flowable, Paragraph, SimpleDocTemplate, Spacer, Table, TableStyle
 
 from malipo import clock
-from malipo.invoices.document_words import InvoiceWords
+from malipo.invoices.document_words import InvoiceWords, note_of
 from malipo.invoices.invoice import Invoice, Party
 from malipo.invoices.tax import percent
 from malipo.merchants.public_profile import tin_as_written
@@ -112,5 +112,4 @@ def _totals(invoice: Invoice, words: InvoiceWords) -> list[Flowable]:
     table.setStyle(
         TableStyle([("LINEABOVE", (0, -1), (-1, -1), 0.8, colors.black), ("LEFTPADDING", (0, 0), (0, -1), 0)])
     )
-    note = label["Paid: the fees were kept from the payments."]
-    return [Spacer(1, 2 * mm), table, Spacer(1, 8 * mm), _text(note, _SOFT)]
+    return [Spacer(1, 2 * mm), table, Spacer(1, 8 * mm), _text(label[note_of(invoice)], _SOFT)]

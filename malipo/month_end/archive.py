@@ -2,7 +2,7 @@
 
 It is of a month whose days are all closed, so it is the same whenever it is made: nothing in it says when, by whom or
 with which version. Only what people add later changes it: a statement of the month that comes after its close, an
-invoice, another name of a merchant.
+invoice, another name of a merchant or of the company.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
@@ -23,6 +23,7 @@ from malipo.encryption import Encryption
 from malipo.errors import Refusal
 from malipo.invoices.document_words import InvoiceWords
 from malipo.invoices.invoice import Invoice
+from malipo.invoices.store import invoices
 from malipo.ledger.check import prepare
 from malipo.month_end import casework_files, store
 from malipo.month_end.bank_reconciliation import find_bank_reconciliation
@@ -43,10 +44,11 @@ _JOURNALS = {"csv": "journal.csv", "beancount": "journal.beancount", "hledger": 
 
 
 class ArchiveWords(NamedTuple):
-    """The words of its files, in the language of who asks for it."""
+    """The words of its files, in English whoever asks for it: another language would be other bytes."""
 
     journal: JournalWords
     types: Mapping[str, str]
+    company: str | None  # whose closes they are, as their pages to print say
     invoice: Callable[[Invoice], InvoiceWords]
 
 
@@ -148,7 +150,7 @@ class _Members:
                 if not name.endswith(".pem"):
                     yield _bytes(f"closes/{name}", content)
             yield _text(f"closes/close-{day}.csv", csv_of(closed.close))
-            yield _text(f"closes/close-{day}.html", html_of(closed, keys[closed.key_id]))
+            yield _text(f"closes/close-{day}.html", html_of(closed, keys[closed.key_id], company=self._words.company))
         for key_id in sorted(used):
             yield _text(f"closes/{key_id}.pem", files_to_verify.pem_of(keys[key_id]))
 
@@ -223,7 +225,7 @@ class _Members:
         from malipo.invoices.pdf import pdf_of  # It takes a tenth of a second, and few processes ever need it.
 
         index = []
-        async for each in store.invoices_of(self._connection, self._month):
+        async for each in invoices.read_latest(self._connection, month=self._month.first):
             name = f"invoices/{safe_name(each.number)}.pdf"
             index.append(_invoice_row(each, name))
             yield _bytes(name, pdf_of(each, self._words.invoice(each)))

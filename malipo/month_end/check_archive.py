@@ -123,6 +123,7 @@ class Check:
         self.archive = archive
         self.given_keys = given_keys
         self.findings: list[str] = []
+        self.questions: list[str] = []  # what is as the books say, and somebody must ask about
         self.done: list[str] = []
         self.names = set(archive.namelist())
 
@@ -333,16 +334,25 @@ class Check:
     def _bank(self) -> None:
         """The bank's balance, less all that is on one side only, is that of the books. In cents."""
         sums: dict[str, int] = defaultdict(int)
+        old = []
         for row in self.rows("bank/reconciliation.csv"):
             sums[row["row"]] += int(row["cents"])
-        books = sums.pop("books")
+            if row["row"] == "ours_only":
+                old.append(abs(int(row["cents"])))
+        books, told = sums.pop("books"), sums.pop("unexplained", 0)
         if books != 100 * self._closing("bank"):
             self.find("bank/reconciliation.csv has another balance of the books than the trial balance")
-        if sums.pop("bank", 0) - sum(sums.values()) != books:
+        unexplained = sums.pop("bank", 0) - sum(sums.values()) - books
+        if unexplained != told:
             self.find("bank/reconciliation.csv does not lead from the bank's balance to that of the books")
-        unexplained, old = (sums[each] / 100 for each in ("unexplained", "ours_only"))
-        said = f"unexplained {unexplained:,.2f}, in the books for days and not at the bank {old:,.2f}"
-        self.done.append(f"The bank and the books agree but for what bank/reconciliation.csv names: {said}.")
+        if unexplained:
+            self.find(f"nothing explains {unexplained / 100:,.2f} between the bank's balance and the books")
+        if old:
+            said = (
+                f"{len(old):,} entries of {sum(old) / 100:,.2f} in all are in the books for days, and not at the bank"
+            )
+            self.questions.append(f"{said} (ours_only).")
+        self.done.append("From the bank's balance bank/reconciliation.csv leads to that of the books.")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -360,6 +370,8 @@ def main(arguments: list[str] | None = None) -> int:
         check = Check(archive, keys)
         check.run()
     print("\n".join(check.done))
+    for each in check.questions:
+        print(f"ASK: {each}")
     for each in check.findings:
         print(f"WRONG: {each}")
     if not check.findings:

@@ -1,7 +1,8 @@
 """The checklist of a month: what is missing before it can be handed over, and what stays open at its end.
 
-Missing is what people do first: days that are not closed, statements. Open is what goes on: payments and settlements
-under way, exceptions, what waits for a second operator. The books have all of that; the next month ends it.
+Missing is what people do first: days that are not closed, statements, what the bank and the books disagree about. Open
+is what goes on: payments and settlements under way, exceptions, what waits for a second operator. The books have all of
+that; the next month ends it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,13 +16,15 @@ from malipo.bank_evidence import banking_days
 from malipo.bank_evidence.coverage import days_of
 from malipo.books import suspense
 from malipo.books.read_journal import Period
-from malipo.books.trial_balance import find_trial_balance
+from malipo.books.trial_balance import TrialBalance, find_trial_balance
 from malipo.db import Conn
 from malipo.errors import Code, Problem, Refusal
 from malipo.month_end import store
+from malipo.month_end.bank_reconciliation import BankItemKind, find_bank_reconciliation
+from malipo.month_end.cells import money
 from malipo.month_end.month import Month
 from malipo.networks.connector import Channel
-from malipo.reconciliation.close.business_day import begin_of
+from malipo.reconciliation.close.business_day import begin_of, end_of
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.safeguarding import Cover, Safeguarding, safeguarding_of
 from malipo.reconciliation.close.store import closes
@@ -43,6 +46,9 @@ class MonthPoint(Code):
     INVOICES = "month_invoices"
     SHORT = "month_short"
     UNEXPLAINED = "month_unexplained"
+    BANK_UNEXPLAINED = "month_bank_unexplained"
+    BANK_OURS_ONLY = "month_bank_ours_only"
+    UNANSWERED = "month_unanswered"
     ACCEPTED = "month_accepted"
     PAYMENTS = "month_payments"
     SETTLEMENTS = "month_settlements"
@@ -84,14 +90,20 @@ async def find(connection: Conn, month: Month, *, now: datetime) -> MonthEnd:
     missing += await _network_statements(connection, month, over)
     missing += await _bank_statements(connection, month, over, days)
     safeguarding = safeguarding_of(closed[-1].close) if closed else None
-    missing += await _of_last_close(connection, closed, safeguarding)
+    balance = await find_trial_balance(connection, days[-1]) if days else None
+    missing += _of_last_close(balance, safeguarding)
+    bank_is_seen, of_bank = True, list[Problem]()
+    if balance is not None and not to_close:
+        bank_is_seen, of_bank = await _bank_and_books(connection, month, balance)
+    missing += of_bank if bank_is_seen else []
+    missing += await _unanswered(connection, month, now=now)
     if days and not to_close and (merchants := await store.count_not_invoiced(connection, month)):
         missing.append(Problem(MonthPoint.INVOICES, count=merchants))
     return MonthEnd(
         month=month,
         closed=days,
         missing=missing,
-        open=[*_of_closes(closed), *await _open(connection, month, now=now)],
+        open=[*_of_closes(closed), *([] if bank_is_seen else of_bank), *await _open(connection, month, now=now)],
         safeguarding=safeguarding,
         period=Period(days[0], month.last) if days and not to_close else None,
     )
@@ -175,20 +187,40 @@ async def _bank_statements(
     return found
 
 
-async def _of_last_close(
-    connection: Conn, closed: Sequence[ClosedDay], safeguarding: Safeguarding | None
-) -> list[Problem]:
-    if not closed or safeguarding is None:
+def _of_last_close(balance: TrialBalance | None, safeguarding: Safeguarding | None) -> list[Problem]:
+    if balance is None or safeguarding is None:
         return []
     found = []
-    balance = await find_trial_balance(connection, closed[-1].day)
     if balance.differing:
-        found.append(Problem(MonthPoint.DIFFERS, day=str(closed[-1].day), accounts=", ".join(balance.differing)))
+        found.append(Problem(MonthPoint.DIFFERS, day=str(balance.at), accounts=", ".join(balance.differing)))
     if safeguarding.cover is Cover.SHORT:
         found.append(Problem(MonthPoint.SHORT, day=str(safeguarding.day), amount=-safeguarding.difference))
     elif safeguarding.cover is Cover.UNEXPLAINED:
         found.append(Problem(MonthPoint.UNEXPLAINED, day=str(safeguarding.day), amount=safeguarding.unexplained))
     return found
+
+
+async def _bank_and_books(connection: Conn, month: Month, balance: TrialBalance) -> tuple[bool, list[Problem]]:
+    """Whether there are statements of the bank at all, and where it and the books disagree at the end of the month:
+    safeguarding takes the bank by the ledger, so nothing else asks."""
+    held = sum(amount for part, amount in balance.balances.items() if part.account == "bank")
+    reconciliation = await find_bank_reconciliation(connection, month, ledger=held)
+    found = []
+    if cents := reconciliation.unexplained:
+        found.append(Problem(MonthPoint.BANK_UNEXPLAINED, amount=money(cents // 100, cents % 100)))
+    if old := [abs(each.cents) for each in reconciliation.items if each.kind is BankItemKind.OURS_ONLY]:
+        found.append(Problem(MonthPoint.BANK_OURS_ONLY, count=len(old), amount=sum(old) // 100))
+    return bool(reconciliation.accounts), found
+
+
+async def _unanswered(connection: Conn, month: Month, *, now: datetime) -> list[Problem]:
+    """Settlements that a bank would have booked by now: it has lost them, or a statement of ours is missing."""
+    last_day = clock.day_of(now)
+    while banking_days.after(last_day, banking_days.BOOKED_WITHIN) >= clock.day_of(now):
+        last_day -= _DAY
+    count, amount = await store.sum_unanswered_settlements(connection, month.ends, sent_before=end_of(last_day))
+    days = banking_days.BOOKED_WITHIN
+    return [Problem(MonthPoint.UNANSWERED, days=days, count=count, amount=amount)] if count else []
 
 
 def _of_closes(closed: Sequence[ClosedDay]) -> list[Problem]:

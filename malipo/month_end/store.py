@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime
 
 from malipo.db import Conn, Row
-from malipo.invoices.invoice import FeeSum, Invoice, Issued, drafts_of
+from malipo.invoices.invoice import FeeSum, Issued, drafts_of
 from malipo.invoices.store import fees, invoices
 from malipo.month_end.month import Month
 
@@ -35,6 +35,18 @@ async def sum_open_settlements(connection: Conn, before: datetime) -> tuple[int,
         "SELECT count(*), coalesce(sum(amount), 0)::bigint FROM settlements "
         "WHERE status IN ('REQUESTED', 'SENT') AND created_at < $1",
         before,
+    )
+    assert row is not None
+    return row[0], row[1]
+
+
+async def sum_unanswered_settlements(connection: Conn, before: datetime, *, sent_before: datetime) -> tuple[int, int]:
+    """Of the settlements that were asked for before this moment: those that were sent so early, and have no answer."""
+    row = await connection.fetchrow(
+        "SELECT count(*), coalesce(sum(amount), 0)::bigint FROM settlements "
+        "WHERE status = 'SENT' AND created_at < $1 AND sent_at < $2",
+        before,
+        sent_before,
     )
     assert row is not None
     return row[0], row[1]
@@ -149,11 +161,16 @@ async def lines_of_bank_statement(connection: Conn, statement_id: str) -> AsyncI
 
 
 async def find_payout_files(connection: Conn, month: Month) -> list[Row]:
-    """Files with which our bank was told to pay, that were approved in the month. Their content is read one by one."""
+    """Files with which our bank was told to pay, that were approved in the month, as they were at its end. Their
+    content is read one by one."""
     return list(
         await connection.fetch(
-            "SELECT id, message_id, status, line_count, total, sha256, pays_on, gathered_by, approved_by, approved_at, "
-            "why_voided FROM payout_files WHERE approved_at >= $1 AND approved_at < $2 ORDER BY approved_at, id",
+            """
+            SELECT id, message_id, CASE WHEN voided_at < $2 THEN 'VOIDED' ELSE 'APPROVED' END AS status, line_count,
+                   total, sha256, pays_on, gathered_by, approved_by, approved_at,
+                   CASE WHEN voided_at < $2 THEN why_voided END AS why_voided
+            FROM payout_files WHERE approved_at >= $1 AND approved_at < $2 ORDER BY approved_at, id
+            """,
             month.begins,
             month.ends,
         )
@@ -166,16 +183,44 @@ async def read_payout_file(connection: Conn, file_id: str) -> AsyncIterator[byte
 
 
 async def settlements_of(connection: Conn, month: Month) -> AsyncIterator[Row]:
-    """Settlements that were asked for, paid, returned or cancelled in the month."""
+    """Settlements to which something happened in the month, and those under way at its end, as they were at its end.
+
+    What its files and its times said then follows from rows that never change. A settlement that waits again, because
+    its file was voided later, has lost when it was sent: its line in that file still says so.
+    """
     cursor = connection.cursor(
         """
-        SELECT reference, id, key, merchant_id, status, amount, fee, created_at, sent_at, payout_file_id, completed_at,
-               booked_on, bank_reference, returned_at, return_reason, return_booked_on, return_bank_reference,
-               cancelled_at, is_adopted
-        FROM settlements
-        WHERE (created_at >= $1 AND created_at < $2) OR (completed_at >= $1 AND completed_at < $2)
-           OR (returned_at >= $1 AND returned_at < $2) OR (cancelled_at >= $1 AND cancelled_at < $2)
-        ORDER BY id
+        SELECT s.reference, s.id, s.key, s.merchant_id,
+               CASE WHEN then_.cancelled_at IS NOT NULL THEN 'CANCELLED'
+                    WHEN then_.returned_at IS NOT NULL THEN 'RETURNED'
+                    WHEN then_.completed_at IS NOT NULL THEN 'COMPLETED' WHEN then_.sent_at IS NOT NULL THEN 'SENT'
+                    ELSE 'REQUESTED' END AS status,
+               s.amount, s.fee, s.created_at, then_.sent_at, then_.payout_file_id, then_.completed_at,
+               CASE WHEN then_.completed_at IS NOT NULL THEN s.booked_on END AS booked_on,
+               CASE WHEN then_.completed_at IS NOT NULL THEN s.bank_reference END AS bank_reference, then_.returned_at,
+               CASE WHEN then_.returned_at IS NOT NULL THEN s.return_reason END AS return_reason,
+               CASE WHEN then_.returned_at IS NOT NULL THEN s.return_booked_on END AS return_booked_on,
+               CASE WHEN then_.returned_at IS NOT NULL THEN s.return_bank_reference END AS return_bank_reference,
+               then_.cancelled_at, s.is_adopted
+        FROM settlements s
+        LEFT JOIN LATERAL (
+            SELECT f.id, CASE WHEN f.approved_at < $2 THEN f.approved_at END AS approved_at
+            FROM payout_file_lines l JOIN payout_files f ON f.id = l.file_id
+            WHERE l.key = s.key AND l.settlement_id = s.id AND f.gathered_at < $2 AND coalesce(l.left_at, $2) >= $2
+        ) AS file ON true
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN s.cancelled_at < $2 THEN s.cancelled_at END AS cancelled_at,
+                   CASE WHEN s.returned_at < $2 THEN s.returned_at END AS returned_at,
+                   CASE WHEN s.completed_at < $2 THEN s.completed_at END AS completed_at,
+                   coalesce(file.approved_at, CASE WHEN least(s.completed_at, s.returned_at) < $2 THEN s.sent_at END)
+                       AS sent_at,
+                   file.id AS payout_file_id
+        ) AS then_
+        WHERE s.created_at < $2
+          AND (s.created_at >= $1 OR then_.sent_at >= $1 OR then_.completed_at >= $1 OR then_.returned_at >= $1
+               OR then_.cancelled_at >= $1
+               OR coalesce(then_.cancelled_at, then_.returned_at, then_.completed_at) IS NULL)
+        ORDER BY s.id
         """,
         month.begins,
         month.ends,
@@ -183,15 +228,6 @@ async def settlements_of(connection: Conn, month: Month) -> AsyncIterator[Row]:
     )
     async for row in cursor:
         yield row
-
-
-async def invoices_of(connection: Conn, month: Month) -> AsyncIterator[Invoice]:
-    """Invoices and credit notes of the month, the newest first."""
-    offset = 0
-    while found := await invoices.find_latest(connection, month=month.first, limit=_AT_ONCE, offset=offset):
-        for each in found:
-            yield each
-        offset += len(found)
 
 
 async def count_not_invoiced(connection: Conn, month: Month) -> int:

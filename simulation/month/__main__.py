@@ -13,7 +13,8 @@ import msgspec
 
 from malipo import log
 from malipo.db.embedded import server
-from simulation.month.checks import check_month
+from malipo.invoices.invoice import InvoiceKind
+from simulation.month.checks import check_month, check_next_month
 from simulation.month.run import MonthRun
 
 
@@ -32,6 +33,9 @@ def main(arguments: Sequence[str]) -> int:
         month = MonthRun(url, Path(folder), payments=given.payments, seed=given.seed, say=_say)
         asyncio.run(month.go())
         report = asyncio.run(check_month(month, given.output))
+        asyncio.run(month.go_on())
+        report["findings"] += asyncio.run(check_next_month(month, given.output))
+        report["creditNotesOfTheNextMonth"] = sum(each.kind is InvoiceKind.CREDIT_NOTE for each in month.next_invoices)
     report["seconds"] = round(time.monotonic() - began, 1)
     (given.output / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
     print(msgspec.json.format(msgspec.json.encode(report)).decode())

@@ -7,19 +7,17 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 from malipo import clock
 from malipo.books import store as books
 from malipo.books.trial_balance import find_trial_balance
-from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.books_words import archive_words
 from malipo.db import Conn, Database
 from malipo.encryption import Encryption
-from malipo.http.accept_language import Language
 from malipo.invoices.issue_invoices import total_of
 from malipo.ledger import check as ledger_check
 from malipo.month_end import checklist
@@ -27,7 +25,9 @@ from malipo.month_end.archive import archive_pieces, file_name, find_key
 from malipo.month_end.checklist import require_archivable
 from malipo.month_end.month import Month, month_of
 from malipo.payments.check import transactions as transactions_check
-from malipo.reconciliation.close.safeguarding import Cover
+from malipo.reconciliation.close.closed_day import ClosedDay
+from malipo.reconciliation.close.safeguarding import Cover, safeguarding_of
+from malipo.reconciliation.close.store import closes
 from malipo.reconciliation.close.verify import verify
 from malipo.words.say import say
 from simulation.month.run import DAYS, FIRST, SECRET_KEY, MonthRun
@@ -43,8 +43,8 @@ async def check_month(month: MonthRun, folder: Path) -> dict[str, Any]:
             await ledger_check.prepare(connection)
             found = await ledger_check.check(connection) + await transactions_check.check(connection)
             findings += [f"ledger check: {each}" for each in found]
-            closes = await verify(connection, Encryption(SECRET_KEY), with_ledger=True)
-            findings += [f"close verify: {say(each)}" for each in closes.findings]
+            verified = await verify(connection, Encryption(SECRET_KEY), with_ledger=True)
+            findings += [f"close verify: {say(each)}" for each in verified.findings]
             end = await checklist.find(connection, of, now=clock.now())
             findings += [f"missing: {say(each)}" for each in end.missing]
             counts = await _counts(connection)
@@ -83,9 +83,47 @@ async def check_month(month: MonthRun, folder: Path) -> dict[str, Any]:
             "unexplained": safe.unexplained,
         },
         "archive": {"file": str(archive), "bytes": archive.stat().st_size},
-        "closedDays": closes.days,
-        "lastHash": closes.hash,
+        "closedDays": verified.days,
+        "lastHash": verified.hash,
     }
+
+
+async def check_next_month(month: MonthRun, folder: Path) -> list[str]:
+    """When the next month is over too: what it brought has changed nothing of the one before."""
+    of = month_of(FIRST)
+    async with Database.opened(month.url, size=2) as database:
+        async with database.snapshot() as connection:
+            await ledger_check.prepare(connection)
+            found = await ledger_check.check(connection) + await transactions_check.check(connection)
+            findings = [f"ledger check of the next month: {each}" for each in found]
+            verified = await verify(connection, Encryption(SECRET_KEY), with_ledger=True)
+            findings += [f"close verify: {say(each)}" for each in verified.findings]
+            findings += _safeguarding_findings(
+                await closes.find_after(connection, None, limit=100), month.finance.accepted
+            )
+        again = await _archive(database, of, _made(folder / "again"))
+        if again.read_bytes() != (folder / file_name(of)).read_bytes():
+            findings.append("the archive of the month is another one after the next month")
+        next_ = await _archive(database, of.next, folder)
+    done = _run(sys.executable, "-I", str(folder / "archive" / "check_archive.py"), str(next_))
+    if done.returncode:
+        findings.append(f"check_archive.py of the next month: {done.stdout}{done.stderr}")
+    return findings
+
+
+def _safeguarding_findings(closed: Sequence[ClosedDay], accepted: Sequence[date]) -> list[str]:
+    """Of every close: merchants' money was there, and all of the rest is the house's own or explained, but where two
+    operators have accepted a difference."""
+    return [
+        f"safeguarding of {found.day}: {found.cover}, unexplained {found.unexplained}, own {found.own}"
+        for found in (safeguarding_of(each.close) for each in closed)
+        if found.cover is Cover.SHORT or (found.cover is Cover.UNEXPLAINED and found.day not in accepted)
+    ]
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 async def _counts(connection: Conn) -> dict[str, int]:
@@ -107,7 +145,7 @@ async def _archive(database: Database, of: Month, folder: Path) -> Path:
     async with database.snapshot() as connection:
         period = await require_archivable(connection, of)
         key = await find_key(connection, period, Encryption(SECRET_KEY))
-        words = archive_words(period, await books.find_names(connection), Translator(Language.ENGLISH))
+        words = archive_words(period, await books.find_names(connection), None)
         with file.open("wb") as written:
             async for piece in archive_pieces(connection, of, words, period, key):
                 written.write(piece)

@@ -57,6 +57,9 @@ _DAY = timedelta(days=1)
 _TOP_UP = 20_000_000
 _BUSY = 100  # payments of half a day
 _RESTORED_ON = 17
+_DECIDED_LATER = (3, 10, 20, 31)  # What these days leave open is decided when they are closed.
+_FATES_OF_THE_LAST_DAY = ("taken-back", "told-paid-but-not")  # Their fees come back in the next month.
+_DAYS_AFTER = 2  # of the next month, with payments
 _INTEREST_ON, _CHARGED_ON, _TRANSFERS_ON = 15, 30, (9, 23)
 _EVIDENCE = "The networks' statements of the lost time"
 
@@ -92,6 +95,7 @@ class MonthRun:
             company_vrn="40-320840-G",
         )
         self.invoices: list[Invoice] = []
+        self.next_invoices: list[Invoice] = []
         self.url = _url_of(server_url, "month")
         self.accounts = {each: NetworkAccount(each, random.Random(f"{each} {seed}")) for each in Channel}
         self.bank = Bank()
@@ -121,7 +125,23 @@ class MonthRun:
             day = FIRST + (number - 1) * _DAY
             self._say(f"{day}  {self.shops.requests:>7,} payments asked for  {time.monotonic() - began:5.1f} s")
         async with self._opened() as database:
-            await self._issue_invoices(database)
+            self.invoices = await self._issue_invoices(database, FIRST)
+        await self._let_go()
+
+    async def go_on(self) -> None:
+        """The next month: some days with payments, and all of it closed and invoiced."""
+        for number in range(DAYS + 1, DAYS + 1 + _DAYS_AFTER):
+            await self._live(number)
+        async with self._opened() as database:
+            begins, ends = FIRST + (DAYS + _DAYS_AFTER) * _DAY, _month_after(_month_after(FIRST))
+            await self._set_clock(ends, 8, 30)
+            until = datetime(ends.year, ends.month, ends.day, tzinfo=ZONE)
+            await self.finance.import_statements(database, begins, until=until)
+            await self.finance.decide_all(database)
+            await self.treasurers.read_statement(database, begins, ends - _DAY)
+            for each in range((ends - begins).days):
+                await self.finance.close(database, begins + each * _DAY)
+            self.next_invoices = await self._issue_invoices(database, _month_after(FIRST))
         await self._let_go()
 
     async def _begin(self, database: Database) -> None:
@@ -154,6 +174,8 @@ class MonthRun:
             await self._set_clock(day, 8)
             await self._of_the_bank(database, number, day)
             await self._ask_for_settlements(database, day)
+        if number == DAYS:
+            self.shops.planned += _FATES_OF_THE_LAST_DAY
         morning, afternoon = self._counts(number)
         async with self._opened() as database:
             await self._pay(database, day, 9, morning)
@@ -186,12 +208,15 @@ class MonthRun:
         await self.shops.pay(database, 1 + self._payments // 2_000, clock.now())
         await self._set_clock(day + _DAY, 8, 30)
         await self.finance.import_statements(database, day)
-        await self.finance.decide_all(database)
+        if number not in _DECIDED_LATER:
+            await self.finance.decide_all(database)
         await self.treasurers.read_statement(database, day, day)
         if number % 10 == 5:
             await self._close_too_early(database, day)
         else:
             await self.finance.close(database, day)
+        if number in _DECIDED_LATER:
+            await self.finance.decide_all(database)
         if number == DAYS - 3:
             await self._release_from_suspense(database)
 
@@ -204,12 +229,13 @@ class MonthRun:
             await self._set_clock(day + _DAY, 9)
             await self.finance.close(database, day)
 
-    async def _issue_invoices(self, database: Database) -> None:
-        """Of the closed month, on the first day of the next one."""
+    async def _issue_invoices(self, database: Database, month: date) -> list[Invoice]:
+        """Of a closed month, on the first day of the next one."""
         async with database.begin() as tx:
-            await invoices.set_rate(tx, TaxRate(FIRST.replace(month=1), 1800), by=ASHA.name, now=clock.now())
+            if not await invoices.find_rates(tx):
+                await invoices.set_rate(tx, TaxRate(FIRST.replace(month=1), 1800), by=ASHA.name, now=clock.now())
             seller = seller_of(self.settings)
-            self.invoices = await issue_invoices.issue(tx, FIRST, seller=seller, actor=ASHA, now=clock.now())
+            return await issue_invoices.issue(tx, month, seller=seller, actor=ASHA, now=clock.now())
 
     # Money at the bank.
 
@@ -329,6 +355,10 @@ class MonthRun:
 def _url_of(server_url: str, database: str) -> str:
     head, question, query = server_url.partition("?")
     return f"{head.rpartition('/')[0]}/{database}{question}{query}"
+
+
+def _month_after(first: date) -> date:
+    return (first + 31 * _DAY).replace(day=1)
 
 
 def _made(folder: Path) -> Path:

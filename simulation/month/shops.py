@@ -66,6 +66,7 @@ class Shops:
         self._terms = Terms.of(settings)
         self._rules = QueryRules.of(settings)
         self.fates: Counter[str] = Counter()
+        self.planned: list[str] = []  # the fates of the next collections
         self.refused: Counter[str] = Counter()
         self.requests = 0
         self._asked = 0
@@ -216,6 +217,8 @@ class Shops:
     def _fate(self, payment: Transaction) -> str:
         if payment.network_key in self._accounts[payment.channel].paid:
             return "paid"  # It was, before a restore: the same key never pays twice.
+        if self.planned and payment.type is Type.COLLECTION:
+            return self.planned.pop()
         names = [each for each in FATES if each != "cancelled"]
         return self._chance.choices(names, [FATES[each] for each in names])[0]
 

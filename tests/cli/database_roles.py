@@ -64,7 +64,6 @@ _OTHERS = {
     "close show",
     "close verify",
     "books vouchers",
-    "books month",
     "bank file",
     "invoices pdf",
     "books safeguarding",

@@ -10,6 +10,7 @@ from malipo.invoices.invoice import (
     FeeKind,
     FeeSum,
     InvoiceKind,
+    InvoiceLine,
     Issued,
     drafts_of,
     last_day_of,
@@ -17,6 +18,7 @@ from malipo.invoices.invoice import (
     parse_month,
     series_of,
 )
+from malipo.invoices.line_vat import vat_of_lines
 from malipo.invoices.tax import TaxRate, percent, rate_on, vat_in
 
 INVOICED = Issued("A-2026-000001", has_vat=True)
@@ -210,3 +212,20 @@ def test_without_vat_nothing_is_vat_and_no_rate_is_needed() -> None:
     with pytest.raises(Conflict) as refused:
         drafts_of([fee(FeeKind.COLLECTION, 3, 1000)], OCTOBER, rates=[], has_vat=True, issued={})
     assert refused.value.code == "invoice_no_rate"
+
+
+def test_net_and_vat_of_the_lines_add_up_to_the_document() -> None:
+    """Three lines of TZS 3 each contain no VAT when each is rounded, and TZS 9 contain one shilling."""
+    lines = [
+        InvoiceLine(fee=fee, count=1, gross=gross, rate=rate)
+        for fee, gross, rate in [
+            (FeeKind.COLLECTION, 3, 1800),
+            (FeeKind.DISBURSEMENT, 3, 1800),
+            (FeeKind.SETTLEMENT, 3, 1800),
+            (FeeKind.OTHER, 1160, 1600),
+        ]
+    ]
+    back = InvoiceLine(fee=FeeKind.COLLECTION, is_given_back=True, count=1, gross=-7, rate=1800)
+    assert [vat_in(each.gross, each.rate) for each in lines] == [0, 0, 0, 160]
+    assert list(vat_of_lines(lines).values()) == [0, 1, 0, 160]
+    assert list(vat_of_lines([*lines, back]).values()) == [0, 1, 0, 160, -1]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from malipo import ids
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
 from malipo.invoices import issue_invoices
@@ -22,6 +23,10 @@ from malipo.ledger.accounts import Account, Move, Step
 from malipo.ledger.bookings import BookingKind, book
 from malipo.ledger.house_bookings import HouseBookingKind
 from malipo.month_end import check_archive
+from malipo.settlement import bank_outcomes
+from malipo.settlement.bank_outcomes import BankReturn
+from malipo.settlement.settlement import Settlement, SettlementStatus
+from malipo.settlement.store import settlements
 from tests.books.outside_programs import bean_check, hledger, hledger_balances
 from tests.conftest import SECRET_KEY, make_merchant
 from tests.journeys.operator_commands import Said, malipo
@@ -116,6 +121,61 @@ async def test_it_is_the_same_to_the_byte_when_it_is_made_again_later(
     again = tmp_path / "again.zip"
     await _month(database_url, "2026-11", "--archive", str(again))
     assert _hash(again) == _hash(archive)
+
+
+async def test_a_settlement_that_comes_back_in_the_next_month_changes_no_byte_of_it(
+    books: Books, database_url: str, tmp_path: Path
+) -> None:
+    async with books.database.begin() as tx:
+        sent = Settlement(
+            merchant_id=books.merchant_id,
+            id=ids.mint("stl_", at(LAST)),
+            key="KEY1",
+            reference="MLS-1",
+            status=SettlementStatus.COMPLETED,
+            amount=1000,
+            fee=0,
+            bank_account_id=None,
+            created_at=at(LAST),
+            created_by="operator asha",
+            sent_at=at(LAST),
+            completed_at=at(LAST),
+            booked_on=LAST,
+            bank_reference="FT9",
+            is_adopted=True,
+        )
+        assert await settlements.insert(tx, sent, idempotency_key=None, request_hash=b"")
+    file, again = tmp_path / "november.zip", tmp_path / "again.zip"
+    await _month(database_url, "2026-11", "--archive", str(file))
+    async with books.database.begin() as tx:
+        back = BankReturn(sent.id, "AC04", "FT10", NEXT)
+        await bank_outcomes.give_back(tx, [back], now=at(NEXT))
+    await _month(database_url, "2026-11", "--archive", str(again))
+    assert _hash(file) == _hash(again)
+    with zipfile.ZipFile(file) as archive:
+        [row] = csv.DictReader(io.StringIO(archive.read("settlements.csv").decode()))
+    assert (row["status"], row["completedAt"] != "", row["returnedAt"]) == ("COMPLETED", True, "")
+
+
+async def test_who_made_it_is_in_the_audit_log_as_who_downloads_it_is(archive: Path, books: Books) -> None:
+    async with books.database.read() as connection:
+        rows = await connection.fetch(
+            "SELECT details ->> 'file' AS file FROM audit_log WHERE action = 'books.downloaded'"
+        )
+    assert [row["file"] for row in rows] == ["malipo-2026-11.zip"]
+
+
+async def test_its_closes_say_whose_they_are(books: Books, database_url: str, tmp_path: Path) -> None:
+    file = tmp_path / "november.zip"
+    await malipo(
+        *("books", "month", "2026-11", "--archive", str(file)),
+        database_url=database_url,
+        secret_key=SECRET_KEY,
+        company_name="Malipo & Sons",
+    )
+    with zipfile.ZipFile(file) as opened:
+        pages = [opened.read(each).decode() for each in opened.namelist() if each.endswith(".html")]
+    assert [("Malipo &amp; Sons" in each) for each in pages] == [True] * 3
 
 
 def _hash(file: Path) -> str:

@@ -31,6 +31,7 @@ def _require(report: dict[str, Any]) -> None:
     assert report["lostByTheRestore"] > 0
     assert report["payments"]["adopted"] > 0
     assert report["payments"]["late moves"] == report["writtenAfterTheClose"] == 6
+    assert report["creditNotesOfTheNextMonth"] > 0
     assert report["payments"]["settlements COMPLETED"] > 0
     assert report["payments"]["settlements RETURNED"] > 0
 

@@ -5,11 +5,13 @@ from starlette.responses import Response
 from malipo import clock
 from malipo.dashboard import render
 from malipo.dashboard.file_names import attachment
-from malipo.dashboard.invoice_words import csv_rows, document_words, line_of, title_of
+from malipo.dashboard.invoice_words import COLUMNS, document_words, line_of, rows_of, title_of
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.dashboard.urls import number_in
+from malipo.db import Conn
 from malipo.errors import Missing
+from malipo.invoices.document_words import note_of
 from malipo.invoices.invoice import Invoice, can_be_number
 from malipo.invoices.issue_invoices import PATH
 from malipo.invoices.store import invoices as store
@@ -17,7 +19,6 @@ from malipo.invoices.tax import percent
 from malipo.table_files.csv_export import csv_lines
 
 PER_PAGE = 24
-_MOST_IN_FILE = 10_000
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -46,6 +47,7 @@ async def show_one(request: MerchantRequest) -> Response:
         title=title_of(invoice, request.words),
         lines=[(each, line_of(each, request.words), percent(each.rate)) for each in invoice.lines],
         rates=[(percent(rate), vat) for rate, vat in invoice.vat_by_rate.items()],
+        note=request.words(note_of(invoice)),
         pdf=f"{PATH}/{invoice.number}/pdf",
     )
 
@@ -60,12 +62,13 @@ async def send_pdf(request: MerchantRequest) -> Response:
 
 
 async def send_csv(request: MerchantRequest) -> Response:
-    found = await request.parts.queries.read_snapshot(
-        lambda connection: store.find_latest(connection, merchant_id=request.merchant_id, limit=_MOST_IN_FILE)
-    )
+    async def lines(connection: Conn) -> str:
+        found = [each async for each in store.read_latest(connection, merchant_id=request.merchant_id)]
+        return csv_lines([COLUMNS, *(row for each in found for row in rows_of(each))])
+
+    content = await request.parts.queries.read_snapshot(lines)
     today = clock.day_of(request.parts.clock())
     named = attachment("invoices", "csv", business=request.business, first=None, last=None, today=today)
-    content = csv_lines(csv_rows(found))
     return Response(content, media_type="text/csv; charset=utf-8", headers=SECURITY_HEADERS | named)
 
 

@@ -8,6 +8,7 @@ from malipo.books.formats.journal_format import JournalWords
 from malipo.books.read_journal import Period
 from malipo.dashboard.invoice_words import document_words
 from malipo.dashboard.language import Translator
+from malipo.http.accept_language import Language
 from malipo.month_end.archive import ArchiveWords
 from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.words import books
@@ -43,6 +44,9 @@ def journal_words(period: Period, merchants: Mapping[str, str], words: Translato
     )
 
 
-def archive_words(period: Period, merchants: Mapping[str, str], words: Translator) -> ArchiveWords:
+def archive_words(period: Period, merchants: Mapping[str, str], company: str | None) -> ArchiveWords:
+    """In English, as the closes in it are: the archive is the same to the byte, whoever makes it."""
+    words = Translator(Language.ENGLISH)
     types = {str(type_): words(name) for type_, name in books.TYPES.items()}
-    return ArchiveWords(journal_words(period, merchants, words), types, lambda invoice: document_words(invoice, words))
+    said = journal_words(period, merchants, words)
+    return ArchiveWords(said, types, company, lambda invoice: document_words(invoice, words))

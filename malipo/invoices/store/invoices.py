@@ -1,6 +1,6 @@
 """The SQL of invoices, their numbers, what they say of merchants, and rates of VAT."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime
 
 import msgspec
@@ -16,6 +16,7 @@ _COLUMNS = """
 """
 # The mark of a worker has its issue. A number that nobody has seen can be given again after a restore.
 MAY_BE_READ = f"(looks IS NULL OR {send_counts.is_marked_since('looks')})"
+_AT_ONCE = 1000  # that are in memory
 _lines = msgspec.json.Decoder(tuple[InvoiceLine, ...]).decode
 _party = msgspec.json.Decoder(Party).decode
 
@@ -105,6 +106,17 @@ async def find_latest(
         offset,
     )
     return [_invoice(row) for row in rows]
+
+
+async def read_latest(
+    connection: Conn, *, merchant_id: str | None = None, month: date | None = None
+) -> AsyncIterator[Invoice]:
+    """All of them, however many there are. The connection is a snapshot of the database."""
+    offset = 0
+    while found := await find_latest(connection, merchant_id=merchant_id, month=month, limit=_AT_ONCE, offset=offset):
+        for each in found:
+            yield each
+        offset += len(found)
 
 
 async def find_issued(connection: Conn, month: date) -> set[str]:

@@ -32,8 +32,8 @@ async def test_the_list_the_document_the_pdf_and_the_csv(business: Business) -> 
     assert (pdf.status, pdf.headers["Content-Type"]) == (200, "application/pdf")
 
     csv = (await business.surfer.get(f"{PATH}.csv")).text.splitlines()
-    assert csv[0].endswith("fee,isGivenBack,count,vatBasisPoints,amount")
-    assert csv[1].endswith("collection,no,3,1800,3")
+    assert csv[0].endswith("fee,isGivenBack,count,vatBasisPoints,amount,net,vat,buyerVrn,sellerVrn")
+    assert csv[1].endswith("collection,no,3,1800,3,3,0,,40-320840-G")
     assert ",'=Duka & Sons," in csv[1]  # no spreadsheet takes it for a formula
 
 

@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from malipo import clock
+from malipo.dashboard.operator.books import month_end
 from malipo.db import Database
+from malipo.errors import Problem
 from malipo.invoices.invoice import InvoiceKind, Party
 from malipo.month_end import check_archive
+from malipo.month_end.checklist import MonthPoint
 from malipo.month_end.month import month_before, month_of
 from tests.conftest import make_merchant
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
@@ -112,6 +115,23 @@ async def test_the_month_is_downloaded_when_all_of_it_is_closed(books: Books, as
     assert check_archive.main([str(file)]) == 0
     with zipfile.ZipFile(file) as archive:
         assert "Assets:Floats:MPESA" in archive.read("journal/journal.hledger").decode()
+    await asha.surfer.post("/operator/language", {"language": "sw", "next": PATH})
+    _, in_kiswahili = await _file(asha, f"{PATH}/month/2026-10.zip")
+    with zipfile.ZipFile(file) as first, zipfile.ZipFile(io.BytesIO(in_kiswahili)) as second:
+        changed = {each for each in first.namelist() if first.read(each) != second.read(each)}
+    assert changed == set(), "whoever makes it, it is the same"
+
+
+async def test_each_point_of_the_month_leads_to_where_somebody_does_something_about_it(
+    asha: Operator,
+) -> None:
+    for point in MonthPoint:
+        if point is MonthPoint.NOT_OVER:
+            continue
+        where = month_end.where(Problem(point), may_act=True)
+        assert where is not None, point
+        assert (await asha.surfer.get(where)).status == 200, point
+    assert month_end.where(Problem(MonthPoint.PROPOSALS), may_act=False) == "/operator/bookings"
 
 
 async def test_the_month_that_is_shown_unasked_is_the_last_that_is_over(asha: Operator) -> None:

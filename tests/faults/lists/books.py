@@ -6,6 +6,8 @@ _LATE = ("books/test_late_moves.py",)
 _BANK = ("ledger/test_bank_bookings.py",)
 _SUSPENSE = ("ledger/test_suspense.py",)
 _ARCHIVE = ("month_end/test_archive.py",)
+_BANK_AND_BOOKS = ("month_end/test_bank_and_books.py",)
+_OF_A_MONTH = ("month_end/test_settlements_of_a_month.py",)
 _SAFEGUARDING = ("reconciliation/close/test_safeguarding.py",)
 
 FAULTS = (
@@ -16,6 +18,14 @@ FAULTS = (
         'counted = "created_at < $2 AND $3::timestamptz IS NOT NULL"',
         "A period begins with other balances than the close before it has signed.",
         _LATE,
+    ),
+    Fault(
+        "the moves of a day are read at once",
+        "moves_of",
+        "prefetch=_AT_ONCE,",
+        "prefetch=10**7,",
+        "The journal of a busy day takes the memory of the process.",
+        ("books/test_memory.py",),
     ),
     Fault(
         "late moves are recorded without a look at the signed sums",
@@ -288,6 +298,70 @@ FAULTS = (
         "d.is_approved",
         "The archive of a month changes with every decision of the next one.",
         _ARCHIVE,
+    ),
+    Fault(
+        "the month does not ask whether the bank and the books agree",
+        "_bank_and_books",
+        "if cents := reconciliation.unexplained:",
+        "if (cents := reconciliation.unexplained) > 0:",
+        "Money that nothing explains stays between the bank and the books, and the month is complete.",
+        _BANK_AND_BOOKS,
+    ),
+    Fault(
+        "what is only in the books keeps no month incomplete",
+        "_bank_and_books",
+        "if each.kind is BankItemKind.OURS_ONLY",
+        "if each.kind is BankItemKind.ON_ITS_WAY",
+        "The books have money at the bank that the bank does not have, and nobody asks.",
+        _BANK_AND_BOOKS,
+    ),
+    Fault(
+        "the program in the archive takes what is unexplained as it is told",
+        "Check._bank",
+        "if unexplained:",
+        "if unexplained and not told:",
+        "An auditor is told that nothing is wrong, whatever is missing between the bank and the books.",
+        _BANK_AND_BOOKS,
+    ),
+    Fault(
+        "a transfer that the bank never books is under way for ever",
+        "sum_unanswered_settlements",
+        "AND created_at < $1 AND sent_at < $2",
+        "AND created_at < $1 AND sent_at < $2 - interval '1 year'",
+        "Nobody asks the bank about money that it has lost.",
+        _OF_A_MONTH,
+    ),
+    Fault(
+        "an archive that is made at a terminal is in no audit log",
+        "_month",
+        "await _note(database, month, settings)",
+        "pass",
+        "Every merchant's money leaves in a file, and nobody can say with whom.",
+        _ARCHIVE,
+    ),
+    Fault(
+        "an archive has settlements as they are now",
+        "settlements_of",
+        "CASE WHEN s.returned_at < $2 THEN s.returned_at END AS returned_at,",
+        "s.returned_at,",
+        "A return of December changes the bytes of November's archive.",
+        _OF_A_MONTH,
+    ),
+    Fault(
+        "a settlement whose file was voided later was never sent",
+        "settlements_of",
+        "coalesce(l.left_at, $2) >= $2",
+        "l.left_at IS NULL",
+        "The archive of a month says that money was not sent to the bank, and it was.",
+        _OF_A_MONTH,
+    ),
+    Fault(
+        "an archive has payout files as they are now",
+        "find_payout_files",
+        "CASE WHEN voided_at < $2 THEN 'VOIDED' ELSE 'APPROVED' END AS status",
+        "status",
+        "A file that is voided in December changes the bytes of November's archive.",
+        _OF_A_MONTH,
     ),
     Fault(
         "what the bank does not have for days is called on its way",

@@ -6,7 +6,42 @@ _ISSUE = ("invoices/test_issue_invoices.py",)
 _PURE = ("invoices/test_invoice.py",)
 _PAGES = ("dashboard/merchant/test_invoices.py",)
 
+_PDF = ("invoices/test_pdf.py",)
+_COMMAND = ("cli/test_invoices_command.py",)
+
 FAULTS = (
+    Fault(
+        "a credit note says that it was paid",
+        "note_of",
+        "if invoice.kind is InvoiceKind.INVOICE else GIVEN_BACK",
+        "if invoice.number else GIVEN_BACK",
+        "A merchant reads that fees were kept that it got back.",
+        _PDF,
+    ),
+    Fault(
+        "a PDF has the sum with VAT as that without",
+        "_totals",
+        "_figure(invoice.net)",
+        "_figure(invoice.gross)",
+        "A merchant claims another VAT than the house pays.",
+        _PDF,
+    ),
+    Fault(
+        "a list of invoices ends with the first thousand",
+        "read_latest",
+        "while found := await find_latest(",
+        "if found := await find_latest(",
+        "An accountant imports a part of the invoices and takes it for all.",
+        _COMMAND,
+    ),
+    Fault(
+        "the VAT of lines is rounded for each",
+        "vat_of_lines",
+        "found[line] = vat_in(sums[line.rate], line.rate) - vat_in(before, line.rate)",
+        "found[line] = vat_in(line.gross, line.rate) + 0 * before",
+        "The lines of a file add up to another VAT than the document has.",
+        _PURE,
+    ),
     Fault(
         "a month is invoiced again",
         "issue",

@@ -1,13 +1,16 @@
 """/operator/books/invoices: the invoices and credit notes of all merchants, the newest first, each as a PDF."""
 
+from collections.abc import AsyncIterator
+
 from starlette.responses import Response
 
 from malipo.dashboard import render
-from malipo.dashboard.invoice_words import csv_rows, document_words, title_of
-from malipo.dashboard.operator.books.own_snapshot import note_download
+from malipo.dashboard.invoice_words import COLUMNS, document_words, rows_of, title_of
+from malipo.dashboard.operator.books.own_snapshot import download
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.dashboard.urls import number_in
+from malipo.db import Conn
 from malipo.errors import Conflict, Missing
 from malipo.invoices.invoice import can_be_number, parse_month
 from malipo.invoices.store import invoices as store
@@ -15,7 +18,6 @@ from malipo.table_files.csv_export import csv_lines
 
 PATH = "/operator/books/invoices"
 PER_PAGE = 50
-_MOST_IN_FILE = 10_000
 
 
 async def show(request: OperatorRequest) -> Response:
@@ -61,10 +63,11 @@ async def send_csv(request: OperatorRequest) -> Response:
     """All lines of all documents, or of those of a month."""
     typed = request.http.query_params.get("month", "")
     month = parse_month(typed) if typed else None
-    found = await request.parts.queries.read_snapshot(
-        lambda connection: store.find_latest(connection, month=month, limit=_MOST_IN_FILE)
-    )
+
+    async def pieces(connection: Conn) -> AsyncIterator[str]:
+        yield csv_lines([COLUMNS])
+        async for each in store.read_latest(connection, month=month):
+            yield csv_lines(rows_of(each))
+
     name = f"invoices{f'-{month:%Y-%m}' if month else ''}.csv"
-    await note_download(request, name)
-    headers = SECURITY_HEADERS | {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(csv_lines(csv_rows(found)), media_type="text/csv; charset=utf-8", headers=headers)
+    return await download(request, pieces, name=name, media_type="text/csv; charset=utf-8")

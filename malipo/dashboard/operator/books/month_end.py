@@ -17,6 +17,7 @@ from malipo.month_end import checklist
 from malipo.month_end.archive import archive_pieces, file_name, find_key
 from malipo.month_end.checklist import MonthEnd, MonthPoint, require_archivable
 from malipo.month_end.month import Month, month_before, parse_month
+from malipo.operators.roles import Right
 from malipo.words.say import say
 
 PATH = "/operator/books/month"
@@ -34,8 +35,15 @@ _WHERE = {
     MonthPoint.PAYMENTS: "/operator",
     MonthPoint.EXCEPTIONS: "/operator/exceptions",
     MonthPoint.SUSPENSE: "/operator/books/suspense",
-    MonthPoint.PROPOSALS: "/operator/bookings",
+    MonthPoint.BANK_STATEMENT: "/operator/bank/statements",
+    MonthPoint.BANK_UNEXPLAINED: "/operator/bank/exceptions",
+    MonthPoint.BANK_OURS_ONLY: "/operator/bank/exceptions",
+    MonthPoint.BANK_LINES: "/operator/bank/exceptions",
+    MonthPoint.SETTLEMENTS: "/operator/settlements",
+    MonthPoint.UNANSWERED: "/operator/bank",
+    MonthPoint.PROPOSALS: "/operator/waiting",
 }
+_WHERE_OF_READERS = {MonthPoint.PROPOSALS: "/operator/bookings"}  # What waits for somebody is for those who decide.
 
 
 async def show(request: OperatorRequest) -> Response:
@@ -56,7 +64,7 @@ async def send_archive(request: OperatorRequest) -> Response:
         return await _page(request, month, status=form_errors.status_of(refusal), problem=problem)
 
     async def pieces(connection: Conn) -> AsyncIterator[bytes]:
-        words = archive_words(period, await store.find_names(connection), request.words)
+        words = archive_words(period, await store.find_names(connection), request.parts.settings.company_name)
         async for piece in archive_pieces(connection, month, words, period, key):
             yield piece
 
@@ -76,7 +84,7 @@ async def _page(request: OperatorRequest, month: Month, *, status: int = 200, pr
 
     def said(problems: object) -> list[tuple[str, str | None]]:
         assert isinstance(problems, list)
-        return [(say(each, request.words), _where(each)) for each in problems]
+        return [(say(each, request.words), where(each, may_act=request.may(Right.ACT))) for each in problems]
 
     return render.page(
         request,
@@ -98,5 +106,6 @@ def _lacks_invoices(found: MonthEnd) -> bool:
     return any(each.code is MonthPoint.INVOICES for each in found.missing)
 
 
-def _where(problem: Problem) -> str | None:
-    return _WHERE.get(MonthPoint(problem.code))
+def where(problem: Problem, *, may_act: bool) -> str | None:
+    point = MonthPoint(problem.code)
+    return _WHERE.get(point) if may_act else _WHERE_OF_READERS.get(point, _WHERE.get(point))
