@@ -1,7 +1,7 @@
 """malipo restore …: status, fence, release and reject, after a database was restored."""
 
 import argparse
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from malipo import typed_reason
@@ -21,7 +21,12 @@ from malipo.payments.after_restore.release import ReleaseResult, Scope
 from malipo.payments.after_restore.status import RestoreStatus
 from malipo.restore.store import installation
 from malipo.settings import Settings
+from malipo.settlement.release import find_waiting_days
 
+_SETTLEMENTS_WAIT = (
+    "Settlements are not released. Import the bank's statements from {} to {}, of every account of ours: malipo bank "
+    "import. Then two operators release them: malipo settlements release."
+)
 _TYPES = {"collections": Type.COLLECTION, "payouts": Type.DISBURSEMENT}
 
 
@@ -55,11 +60,11 @@ def _scope_of(arguments: argparse.Namespace) -> Scope:
 
 
 def _status(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> RestoreStatus:
+    async def act(database: Database) -> tuple[RestoreStatus, tuple[date, date] | None]:
         async with database.snapshot() as connection:
-            return await status.find(connection)
+            return await status.find(connection), await find_waiting_days(connection)
 
-    found = with_database(settings, act)
+    found, waiting_days = with_database(settings, act)
     standing = found.installation
     rows = [
         {
@@ -84,9 +89,12 @@ def _status(arguments: argparse.Namespace, settings: Settings) -> int:
             "holdReason": standing.hold_reason,
             "holds": [each._asdict() for each in found.holds],
             "open": rows,
+            "settlementsWaitForStatementsOf": waiting_days and [each.isoformat() for each in waiting_days],
         }
         return tell(arguments, shown, "")
     print(_sentence(found))
+    if waiting_days is not None:
+        print(_SETTLEMENTS_WAIT.format(*waiting_days))
     return tell_table(arguments, rows, empty="No payment is open.", right=("payments", "amount", "not asked yet"))
 
 

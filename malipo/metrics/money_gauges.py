@@ -49,6 +49,7 @@ _ALONE = {
     "malipo_messages_waiting": "Messages by e-mail that wait to be sent",
     "malipo_messages_oldest_seconds": "How long ago the oldest of them was written",
     "malipo_settlements_overdue": "Settlements that no statement has, three business days after they were sent",
+    "malipo_settlements_not_sent": "Settlements that no approved file has, three business days after their request",
     "malipo_bank_exceptions": "Lines of our bank's statements that nothing of ours fits",
     "malipo_bank_exceptions_oldest_seconds": "Seconds since the oldest of them was found",
     "malipo_messages_refused": "Messages that the mail server has refused within a day",

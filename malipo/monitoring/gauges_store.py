@@ -60,19 +60,26 @@ async def find_messages(connection: Conn) -> dict[str, float]:
 
 
 async def find_bank(connection: Conn) -> dict[str, float]:
-    """Settlements that should be on a statement, by the business days since they were sent; and lines of the bank
-    without a place."""
+    """Settlements that should be on a statement, or in an approved file, by the business days since they were sent or
+    requested; and lines of the bank without a place."""
     row = await connection.fetchrow(
         f"""
-        SELECT (SELECT count(*) FROM settlements s WHERE s.status = 'SENT' AND {BOOKED_WITHIN} < (
-                    SELECT count(*) FROM generate_series({_day("s.sent_at")} + 1, {_day("now()")}, '1 day') AS d (day)
-                    WHERE extract(isodow FROM d.day) < 6)) AS settlements_overdue,
+        SELECT (SELECT count(*) FROM settlements s
+                WHERE s.status = 'SENT' AND {BOOKED_WITHIN} < {_business_days("s.sent_at")}) AS settlements_overdue,
+               (SELECT count(*) FROM settlements s WHERE s.status = 'REQUESTED'
+                AND {BOOKED_WITHIN} < {_business_days("s.created_at")}) AS settlements_not_sent,
                count(*) AS bank_exceptions, {_age("min(found_at)")} AS bank_exceptions_oldest_seconds
         FROM (SELECT found_at FROM bank_exceptions WHERE resolved_at IS NULL LIMIT {_MOST}) AS open
         """
     )
     assert row is not None
     return {name: float(value) for name, value in row.items()}
+
+
+def _business_days(since: str) -> str:
+    """An expression: how many business days have begun since then."""
+    return f"""(SELECT count(*) FROM generate_series({_day(since)} + 1, {_day("now()")}, '1 day') AS d (day)
+                WHERE extract(isodow FROM d.day) < 6)"""
 
 
 def _day(moment: str) -> str:

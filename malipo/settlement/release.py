@@ -67,6 +67,14 @@ async def why_not_covered(connection: Conn) -> Conflict | None:
     return Conflict(code=SettlementRefusal.NOT_COVERED, first=first.isoformat(), last=last.isoformat())
 
 
+async def find_waiting_days(connection: Conn) -> tuple[date, date] | None:
+    """While settlements wait for their release, the days that statements of our accounts must cover. None: they are
+    released, or we have no account to pay them from."""
+    if await releases.is_released(connection) or not await coverage.find(connection):
+        return None
+    return await find_lost_time(connection)
+
+
 async def count_unknown_debits(connection: Conn) -> int:
     """How many debits wait for operators that are perhaps of settlements which the database has lost: with a key like
     ours, and after a restore all of the lost time, because not every bank's statement has keys."""

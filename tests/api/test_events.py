@@ -18,6 +18,7 @@ from tests.api.conftest import bring, created, is_refused, shown
 from tests.api.response_fields import ADDED_TO_RETRIEVED, BODIES, BOTH, RETRIEVED
 from tests.conftest import COLLECTION, Client, Merchant
 from tests.payments.batches.batch_steps import BatchSteps
+from tests.settlement.settlement_steps import SettlementSteps
 
 # What is told on the way to a status, copied by hand from the specification.
 TOLD: dict[tuple[str, Status], list[str]] = {
@@ -292,6 +293,30 @@ async def test_who_waits_for_one_type_waits_on_when_another_comes(
 
     [told], _ = await asyncio.wait_for(waiting, 15)
     assert told["batch"]["id"] == batch_id
+
+
+async def test_what_became_of_a_settlement_is_told_to_who_asks_for_it(
+    api: Client, service: Service, merchant: Merchant, database: Database
+) -> None:
+    steps = await SettlementSteps.of(service, database, merchant.id)
+    await make(api, database, 1)
+    settlement = await steps.completed()
+    await steps.give_back(settlement)
+    await number(database)
+
+    told, cursor = await read(api)
+    assert [each["event"] for each in told] == ["payment.pending"]
+    assert cursor == "3", "without types it goes on past them"
+    for types, names in (
+        ("settlement.completed", ["settlement.completed"]),
+        ("settlement.completed,settlement.returned", ["settlement.completed", "settlement.returned"]),
+        ("*", ["payment.pending", "settlement.completed", "settlement.returned"]),
+    ):
+        events, _ = await read(api, f"?types={types}")
+        assert [each["event"] for each in events] == names
+        assert set(events[-1]) == {"id", "event", "createdAt", "settlement"}
+    read_now = (await api("GET", f"/v1/settlements/{settlement.id}")).body["settlement"]
+    assert events[-1]["settlement"] == read_now
 
 
 @pytest.mark.parametrize("types", ["", "batch.begun", "payment.completed,", "*,nothing", "webhook.test"])

@@ -397,9 +397,13 @@ async def test_a_file_that_the_bank_has_paid_is_not_downloaded_for_the_first_tim
     file, [settlement] = await handed_in_in_the_lost_time(restorable, 100_000)
     async with restorable.opened() as desk:
         monday = desk.today
+        async with desk.database.begin() as tx:
+            assert await release.find_waiting_days(tx) == (monday, monday + 3 * DAY)
         desk.at = desk.now + 4 * DAY
         await desk.bring(monday, monday + 3 * DAY)
         await release_settlements(desk)
+        async with desk.database.begin() as tx:
+            assert await release.find_waiting_days(tx) is None
         with pytest.raises(Conflict, match="payout_file_handed_in"):
             await desk.download(file)
         assert await desk.statuses(settlement) == ["COMPLETED"]

@@ -3,6 +3,7 @@
 import pytest
 
 from malipo.bank.store import checks
+from malipo.ledger.check_settlements import wrong_settlements
 from tests.bank.bank_desk import BankDesk
 
 DAMAGES = {
@@ -33,3 +34,22 @@ async def test_a_damage_is_found(desk: BankDesk, what: str) -> None:
         await tx.execute(DAMAGES[what])
         found = {each.what for each in await checks.wrong_lines(tx)}
     assert what in found
+
+
+SETTLEMENT_DAMAGES = {
+    "its fee": "UPDATE settlements SET fee = 1",
+    "its amount": "UPDATE settlements SET amount = amount + 1",
+    "its status": "UPDATE settlements SET status = 'SENT', completed_at = NULL, booked_on = NULL, bank_reference = NULL",
+    "what was told of it": "DELETE FROM settlement_events",
+}
+
+
+@pytest.mark.parametrize("what", SETTLEMENT_DAMAGES)
+async def test_a_damage_of_a_settlement_is_found_by_the_ledger_check(desk: BankDesk, what: str) -> None:
+    file, _ = await desk.approved(100_000)
+    await desk.hand_in(file.id)
+    await desk.bring(desk.today)
+    async with desk.database.begin() as tx:
+        assert await wrong_settlements(tx) == []
+        await tx.execute(SETTLEMENT_DAMAGES[what])
+        assert await wrong_settlements(tx) != []

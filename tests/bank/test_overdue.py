@@ -36,3 +36,21 @@ async def test_three_business_days_are_not_overdue_and_four_are(desk: BankDesk) 
     # A weekend lies somewhere in it: after three days at the earliest, and after six at the latest.
     assert found == sorted(found)
     assert found.index(1) in (4, 5, 6)
+
+
+async def test_what_nobody_gathers_is_counted_until_a_file_with_it_is_approved(desk: BankDesk) -> None:
+    """Of a bank account that was stopped, or of a wallet that owes, no file is made: nobody else would notice."""
+    settlement = await desk.requested(100_000)
+    assert (await gauges(desk))["settlements_not_sent"] == 1, "four weeks ago"
+    gathered = await desk.gather()
+    assert (await gauges(desk))["settlements_not_sent"] == 1
+    await desk.approve(gathered.file.id)
+    assert (await gauges(desk))["settlements_not_sent"] == 0
+    async with desk.database.begin() as tx:
+        await tx.execute("UPDATE settlements SET created_at = now()")
+    assert (await gauges(desk))["settlements_not_sent"] == 0
+    assert await desk.statuses(settlement) == ["SENT"]
+    fresh = await desk.requested(1_000)
+    async with desk.database.begin() as tx:
+        await tx.execute("UPDATE settlements SET created_at = now() WHERE id = $1", fresh.id)
+    assert (await gauges(desk))["settlements_not_sent"] == 0

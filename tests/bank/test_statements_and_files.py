@@ -424,3 +424,16 @@ async def test_a_line_that_somebody_booked_as_a_settlement_by_hand_is_that_booki
         await book(tx, booking.kind, booking.merchant_id, booking.amount, reference="BY-HAND", now=desk.now)
     desk.move(-40_000, "BY-HAND", "SENT BY HAND")
     assert (await desk.bring(desk.today)).found.bookings == 1
+
+
+async def test_what_comes_back_to_a_deactivated_merchant_is_in_its_wallet(desk: BankDesk) -> None:
+    desk.bank.change({"returnAccounts": {desk.account.account_number: 2}})
+    monday = desk.today
+    file, [settlement] = await desk.approved(100_000)
+    await desk.hand_in(file.id)
+    async with desk.database.begin() as tx:
+        await tx.execute("UPDATE merchants SET is_active = false")
+    desk.at = desk.now + 3 * DAY
+    await desk.bring(monday, monday + 2 * DAY)
+    assert await desk.statuses(settlement) == ["RETURNED"]
+    assert (await desk.balances())["wallet"] == 1_000_000

@@ -11,6 +11,7 @@ from malipo.cli.authority import AUTHORITY, TOLD_OF_FENCE
 from malipo.payments.transaction import Type
 from malipo.restore.installation import Installation
 from malipo.restore.store import installation
+from tests.bank.bank_desk import open_account
 from tests.conftest import Merchant
 from tests.journeys.concurrency import order
 from tests.journeys.operator_commands import run_command as malipo
@@ -149,9 +150,15 @@ async def test_a_hold_says_how_it_is_ended(desk: Desk) -> None:
 async def test_the_status_is_for_programs_too(desk: Desk, service: Service) -> None:
     before: Any = json.loads((await desk("restore", "status", "--json"))[1])
     assert (before["isFenced"], before["epoch"], before["open"]) == (False, 1, [])
+    assert before["settlementsWaitForStatementsOf"] is None
+    await open_account(service.queries.database)
     await service.fence(REASON, epoch=1)
     after: Any = json.loads((await desk("restore", "status", "--json"))[1])
     assert (after["isFenced"], after["epoch"] > 1, after["fenceReason"]) == (True, True, REASON)
+    first, last = after["settlementsWaitForStatementsOf"]
+    told = (await desk("restore", "status"))[1]
+    assert f"Import the bank's statements from {first} to {last}, of every account of ours: malipo bank import" in told
+    assert "malipo settlements release" in told
 
 
 @pytest.mark.parametrize(

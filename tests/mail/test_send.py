@@ -15,12 +15,15 @@ from malipo.mail.smtp import MailConnection, Outcome, ServerAway
 from malipo.merchants.people import Person
 from malipo.messages import write
 from malipo.messages.kinds import Kind
-from malipo.messages.store import messages
+from malipo.messages.store import choices, messages
+from malipo.messages.store.choices import Choice
+from malipo.metrics.process_metrics import Metrics
+from malipo.worker.message_sender import MessageSender
 from tests.conftest import Merchant, free_port
 from tests.db.lock_waits import are_waiting
 from tests.journeys.full_stack import until
 from tests.mail.mail_server import CUT, RunningServer, mail_server
-from tests.mail.mail_steps import RETRY_SECONDS, SENDER, Times, add_person, rows, sender, states, tell
+from tests.mail.mail_steps import RETRY_SECONDS, SENDER, Times, add_person, post, rows, sender, states, tell
 from tests.webhooks.certificates import authority
 
 
@@ -337,3 +340,22 @@ async def test_a_message_of_a_kind_that_a_newer_version_has_written_waits_for_th
     assert await states(database) == ["waiting"]
     assert server.inbox.mails == []
     assert (await rows(database))[0]["expires_at"] - times.now > timedelta(days=1)
+
+
+async def test_nothing_is_sent_or_written_before_the_worker_has_compared_the_database(
+    database: Database, server: RunningServer, merchant: Merchant, neema: Person, times: Times
+) -> None:
+    """A restored database has messages that were sent before, and wallets that are as low as they were."""
+    compared: list[bool] = []
+    messages_of = MessageSender(database, post(server.at()), Metrics(), times, may_send=lambda: bool(compared))
+    await tell(database, neema)
+    async with database.begin() as tx:
+        await tx.execute("UPDATE wallets SET available = 0")
+        await choices.write(tx, neema.id, {Kind.WALLET_LOW: Choice(is_wanted=True, amount=1_000)})
+    before = await rows(database)
+    assert await messages_of.step() is False
+    await messages_of.look()
+    assert (server.inbox.envelopes, await rows(database)) == ([], before)
+    compared.append(True)
+    await messages_of.step()
+    assert len(server.inbox.envelopes) == 1

@@ -20,6 +20,7 @@ from malipo.settlement.settlement import Settlement
 from malipo.settlement.store import report_lines, settlements
 from tests.conftest import NO_LIMITS
 from tests.payments.payment_steps import PaymentSteps
+from tests.payments.refunds.refund_steps import RefundSteps
 from tests.settlement.settlement_steps import SettlementSteps
 from tests.settlement.test_restore import adopted
 
@@ -29,13 +30,14 @@ def settings() -> Settings:
     return Settings(**NO_LIMITS, settlement_fee=100)
 
 
+REFUND_ENDS = (Status.COMPLETED, Status.COMPLETED, Status.FAILED)
 KEYS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 async def trade(steps: SettlementSteps, chance: random.Random) -> None:
     """Something that moves the wallet: of payments, bookings and settlements."""
     payments = PaymentSteps(steps.service, steps.merchant_id)
-    match chance.randrange(8):
+    match chance.randrange(9):
         case 0 | 1:
             await payments.ended(Type.COLLECTION, Status.COMPLETED, chance.randrange(500, 50_000))
         case 2:
@@ -50,6 +52,10 @@ async def trade(steps: SettlementSteps, chance: random.Random) -> None:
         case 5:
             await steps.cancel(await steps.requested(chance.randrange(500, 9_000)))
         case 6:
+            refunds = RefundSteps(steps.service, steps.merchant_id)
+            paid = await payments.ended(Type.COLLECTION, Status.COMPLETED, chance.randrange(5_000, 50_000))
+            await refunds.refunded(paid, chance.choice([None, 1_000]), status=chance.choice(REFUND_ENDS))
+        case 7:
             await steps.give_back(await steps.completed(chance.randrange(500, 9_000)))
         case _:
             await adopted(steps, "".join(chance.choices(KEYS, k=16)), 1_500, reference=f"B-{chance.random()}")

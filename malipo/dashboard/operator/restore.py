@@ -4,6 +4,7 @@ The rules are those of `malipo/restore`. Each form names what was shown, and is 
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import date
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from malipo.payments.after_restore.release import ProposedRelease, ReleaseResult
 from malipo.payments.after_restore.status import RestoreStatus
 from malipo.restore import hold
 from malipo.restore.store import installation
+from malipo.settlement.release import find_waiting_days
 
 _PATH = "/operator/restore"
 _EVERYTHING = "everything"
@@ -48,6 +50,7 @@ class RestoreData(NamedTuple):
     proposal: ProposedRelease | None  # of the installation itself
     waiting: list[WaitingPayments]
     operators: int
+    settlements_wait: tuple[date, date] | None  # the days that statements of our bank accounts must cover
     codes: Mapping[str, str]  # of what an approver of each proposal is shown
 
 
@@ -159,7 +162,14 @@ async def _find(request: OperatorRequest, connection: Conn) -> RestoreData:
         if epoch > 1
     ]
     codes = {each.id: release.code_of(each, found) for each in await approvals.find_open(connection, [Act.RELEASE])}
-    return RestoreData(found, proposals.get((None, None)), waiting, await operators.count(connection), codes)
+    return RestoreData(
+        found,
+        proposals.get((None, None)),
+        waiting,
+        await operators.count(connection),
+        await find_waiting_days(connection),
+        codes,
+    )
 
 
 def _held_back(request: OperatorRequest, found: RestoreStatus) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from malipo.http.accept_language import Language
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore.installation import Installation
 from malipo.restore.store import installation
+from tests.bank.bank_desk import open_account
 from tests.dashboard.operator.operator_pages import COLLECTION, PAYOUT, Operator, OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
 from tests.dashboard.operator.own_database import database as database
@@ -54,6 +55,15 @@ async def test_every_page_says_why_nothing_is_sent_and_what_to_do(operator_pages
         assert f'href="{PATH}"' in seen.text
     stranger = await operator_pages.browser()
     assert REASON not in (await stranger.surfer.get("/operator/login")).words
+
+
+async def test_the_page_says_which_statements_of_the_bank_settlements_wait_for(operator_pages: OperatorPages) -> None:
+    [asha] = await _fenced(operator_pages, "asha")
+    assert "Settlements are not released" not in (await asha.surfer.get(PATH)).words, "we have no account at a bank"
+    await open_account(operator_pages.service.queries.database)
+    seen = await asha.surfer.get(PATH)
+    assert "Settlements are not released. Import the bank's statements from" in seen.words
+    assert 'href="/operator/bank/statements"' in seen.text
 
 
 async def test_a_page_says_nothing_of_it_while_everything_goes(operator_pages: OperatorPages) -> None:

@@ -522,4 +522,12 @@ FAULTS = (
         "The bank refuses a file of pain.001 that is called a table.",
         _STEPS,
     ),
+    Fault(
+        "a settlement that nobody sends is not counted",
+        "find_bank",
+        "s.status = 'REQUESTED'",
+        "s.status = 'NOBODY'",
+        "Of an account that was stopped, the money waits for ever, and nobody is told.",
+        ("bank/test_overdue.py",),
+    ),
 )

@@ -249,4 +249,20 @@ FAULTS = (
         "A merchant plans with money that is owed.",
         _CLOCK,
     ),
+    Fault(
+        "messages are sent before a worker has compared the database",
+        "MessageSender.step",
+        "if self._may_send() else",
+        "if True else",
+        "After a restore people get every message of the lost time again, with links that are used.",
+        ("mail/test_send.py",),
+    ),
+    Fault(
+        "messages are written by the clock before a worker has compared the database",
+        "MessageSender.look",
+        "if self._may_send():",
+        "if True:",
+        "After a restore people are told of wallets that are low no more.",
+        ("mail/test_send.py",),
+    ),
 )
