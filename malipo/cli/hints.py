@@ -26,6 +26,7 @@ HINTS = {
     "statement_same_lines": "malipo statements withdraw {other_id}",
     "statement_unknown_statuses": "malipo statements layout {profile} --moved WORD (or --not-moved WORD)",
     "stranger_first": "--new-account",
+    "suspense_released": "malipo books take-back",
     "withdraw_decided": "malipo exceptions undo",
     "withdraw_not_of_statement": "malipo exceptions undo",
     "withdraw_unknown": "malipo statements list",

@@ -84,8 +84,8 @@ SENTENCES: dict[str, str] = {
     "into the others.",
     SuspenseRefusal.NO_SUCH: "No booking {name!r} has put anything into suspense.",
     SuspenseRefusal.TOO_MUCH: "The booking {booking} has only {left} left in suspense.",
-    SuspenseRefusal.RELEASED: "A merchant has money of the booking {booking}, so it cannot be undone. Take it back "
-    "first: malipo books take-back.",
+    SuspenseRefusal.RELEASED: "A merchant has money of the booking {booking}, so it cannot be undone: take that "
+    "back first.",
     SuspenseRefusal.NOT_RELEASED: "The merchant has only {released} of the booking {booking}.",
     JournalRefusal.ENDS_BEFORE: "The period from {first} to {last} ends before it begins.",
 }

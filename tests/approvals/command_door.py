@@ -89,7 +89,7 @@ def _given(command: str, case: Case) -> list[str]:
         case ["floats", "transfer"]:
             assert isinstance(booking, Transfer)
             return [booking.channel, str(booking.amount), "--to-bank", "--reference", booking.bank_reference]
-        case ["books", "release"]:
+        case ["books", "release" | "take-back"]:
             assert isinstance(booking, Booking)
             given = ["--merchant", merchant, "--reference", booking.bank_reference]
             return [booking.releases or "", str(booking.amount), *given]

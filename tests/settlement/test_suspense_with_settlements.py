@@ -8,6 +8,7 @@ from malipo.books import suspense
 from malipo.ledger import bookings, check
 from malipo.ledger.bookings import Booking, BookingKind, WalletTooLow
 from malipo.monitoring import gauges_store
+from malipo.reconciliation.exceptions.store import house_balances
 from malipo.settlement import adopt
 from tests.ledger.suspense_bookings import in_suspense
 from tests.settlement.settlement_steps import SettlementSteps
@@ -28,6 +29,9 @@ async def causes(steps: SettlementSteps) -> dict[str, int]:
         assert found.without_cause == 0
         assert (await gauges_store.find_sums(connection))["suspense_shillings"] == found.balance
         assert await check.check(connection) == []
+        # As who decides about an exception is shown them.
+        shown, counted = await house_balances.find(connection), await check.balances(connection)
+        assert (shown["bank"], shown["suspense"]) == (counted["bank"], counted["suspense"])
     return {each.cause: each.amount for each in found.items}
 
 

@@ -156,6 +156,14 @@ FAULTS = (
         _SUSPENSE,
     ),
     Fault(
+        "who decides about an exception sees releases out of suspense at the bank",
+        "find",
+        "SELECT CASE WHEN releases IS NULL THEN 'bank' ELSE 'suspense' END,",
+        "SELECT 'bank',",
+        "Two operators agree to a decision beside balances that are wrong.",
+        ("settlement/test_suspense_with_settlements.py",),
+    ),
+    Fault(
         "more is taken back than the merchant has of the booking",
         "require_released",
         "if amount > released:",

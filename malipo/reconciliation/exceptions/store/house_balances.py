@@ -18,7 +18,8 @@ async def find(connection: Conn) -> dict[str, int]:
                 SELECT source, target, amount FROM moves WHERE step IN ('contradiction', 'resolution')
             ) AS moved CROSS JOIN LATERAL (VALUES (target, amount), (source, -amount)) AS entry (account, change)
             UNION ALL
-            SELECT 'bank', CASE kind WHEN 'top_up' THEN -amount ELSE amount END FROM bookings
+            SELECT CASE WHEN releases IS NULL THEN 'bank' ELSE 'suspense' END,
+                   CASE WHEN kind IN ('top_up', 'suspense_release') THEN -amount ELSE amount END FROM bookings
             UNION ALL
             SELECT entry.* FROM settlements s
             JOIN moves m ON m.merchant_id = s.merchant_id AND m.cause_id = s.id AND m.step IN ('end', 'return')
