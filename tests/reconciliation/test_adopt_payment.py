@@ -119,7 +119,7 @@ async def test_the_key_is_found_behind_a_billers_code(statements: Statements, de
         await lost.adopt(found)
         again = await lost.repeat()
         assert (again.is_replay, again.transaction.provider_reference) == (True, f"QK{type_}")
-        claimed = await statements.steps.claim(pairs=[(Channel.TIGO_PESA, each) for each in Type])
+        claimed = await statements.steps.claim(routes=[(Channel.TIGO_PESA, each) for each in Type])
         assert claimed.to_send == []
     assert await database_facts.count(statements.database, "transactions") == 2
 

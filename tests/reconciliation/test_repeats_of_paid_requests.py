@@ -32,7 +32,7 @@ async def set_restored(statements: Statements, *, ago: str = "1 hour", released:
 
 
 async def to_send(statements: Statements, type_: Type) -> list[str]:
-    claimed = await statements.steps.claim(pairs=[(statements.channel, type_)])
+    claimed = await statements.steps.claim(routes=[(statements.channel, type_)])
     return [each.id for each in claimed.to_send]
 
 
