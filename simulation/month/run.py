@@ -59,7 +59,7 @@ _BUSY = 100  # payments of half a day
 _RESTORED_ON = 17
 _DECIDED_LATER = (3, 10, 20, 31)  # What these days leave open is decided when they are closed.
 _FATES_OF_THE_LAST_DAY = ("taken-back", "told-paid-but-not")  # Their fees come back in the next month.
-_DAYS_AFTER = 3  # of the next month, with payments
+_DAYS_AFTER = 2  # of the next month, with payments
 _INTEREST_ON, _CHARGED_ON, _TRANSFERS_ON = 15, 30, (9, 23)
 _EVIDENCE = "The networks' statements of the lost time"
 
