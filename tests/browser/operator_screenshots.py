@@ -1,4 +1,4 @@
-"""The pictures of reconciliation in the documentation. Run by scripts/screenshots.
+"""The pictures of reconciliation in the documentation, and of the books. Run by scripts/screenshots.
 
 With a folder as its argument it takes every page of it, wide and narrow, light and dark, in both languages.
 """
@@ -6,15 +6,25 @@ With a folder as its argument it takes every page of it, wide and narrow, light 
 import asyncio
 import sys
 import tempfile
+from datetime import timedelta
 from pathlib import Path
 
+from msgspec.structs import replace
 from playwright.async_api import Page, ViewportSize, async_playwright
 
+from malipo import clock, ids
 from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
+from malipo.invoices.invoice import FeeKind, InvoiceKind, InvoiceLine, Party
+from malipo.networks.connector import Answer, Channel, FailureCode, Resubmit, Verdict
+from malipo.payments.apply_network_answers import ApplyNetworkAnswers, Report
+from malipo.payments.dispatch import AnswerSource, ReceivedAnswer, Rules
+from malipo.settings import Settings
 from tests.browser.browser_window import NARROW, WIDE, Windows, log_in_as_operator
 from tests.browser.sample_statements import FINANCE, PASSWORD, Yesterday, at_work
+from tests.invoices.sample import store_invoice
+from tests.ledger.suspense_bookings import in_suspense
 
 _IMAGES = Path(__file__).parents[2] / "docs" / "images"
 _LOOKS: list[tuple[str, ViewportSize, str, str]] = [
@@ -26,7 +36,7 @@ _LOOKS: list[tuple[str, ViewportSize, str, str]] = [
 _UNKNOWN = "Tarehe ya date,Namba txn,Kiasi amount,Aina entry\n2026-11-01 10:00,K1,5000,Mapato\n2026-11-01 11:00,K2,1200,Malipo\n"
 
 
-async def _take(yesterday: Yesterday, folder: Path | None) -> None:
+async def _take(database: Database, yesterday: Yesterday, folder: Path | None) -> None:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path="/usr/bin/chromium", args=["--no-sandbox", "--lang=en-GB"]
@@ -35,6 +45,8 @@ async def _take(yesterday: Yesterday, folder: Path | None) -> None:
         async with windows.open(reduced_motion="reduce") as page:
             await log_in_as_operator(page, FINANCE[0], PASSWORD)
             await _walk(page, yesterday, folder)
+            if folder is not None:
+                await _books(page, database, yesterday, folder)
         await browser.close()
 
 
@@ -81,6 +93,50 @@ async def _walk(page: Page, yesterday: Yesterday, folder: Path | None) -> None:
     await _look(page, folder, "merchant-payments", f"{link}/payments")
 
 
+async def _books(page: Page, database: Database, yesterday: Yesterday, folder: Path) -> None:
+    """What an accountant looks at when the day is closed, and a case with a file."""
+    case = await _something_to_account_for(database, yesterday)
+    for name in ("trial balance", "safeguarding", "suspense", "invoices"):
+        path = f"?from={yesterday.day}&to={yesterday.day}" if name == "trial balance" else f"/{name}"
+        await _look(page, folder, f"books-{name.replace(' ', '-')}", f"/operator/books{path}")
+    await _look(page, folder, "books-month", f"/operator/books/month?month={yesterday.day:%Y-%m}")
+    await _look(page, folder, "cases", "/operator")
+    letter = yesterday.mpesa.with_name("barua-ya-vodacom.pdf")
+    letter.write_bytes(b"%PDF-1.4 the network's letter")
+    await page.goto(f"/operator/cases/{case}")
+    await page.locator("input[type=file]").set_input_files(letter)
+    await page.locator("form[action$='/attach'] button").click()
+    await _look(page, folder, "case-with-a-file", f"/operator/cases/{case}")
+
+
+async def _something_to_account_for(database: Database, yesterday: Yesterday) -> str:
+    """Invoices, suspense, and a payment of which its network has said two things. Returns the payment."""
+    for amount, days in ((12_500, 40), (300_000, 9)):
+        await in_suspense(database, amount, days_ago=days)
+    async with database.begin() as tx:
+        row = await tx.fetchrow(
+            "SELECT merchant_id, id, network_key FROM transactions "
+            "WHERE status = 'COMPLETED' AND type = 'COLLECTION' AND channel = 'MPESA' ORDER BY id LIMIT 1"
+        )
+        month = (yesterday.day.replace(day=1) - timedelta(days=1)).replace(day=1)
+        buyer = Party(name="Duka la Mwaloni Ltd", tin="987654321")
+        seller = Party(name="Malipo Ltd")
+        line = InvoiceLine(fee=FeeKind.COLLECTION, count=1_204, gross=236_000, rate=0)
+        of = {"month": month, "buyer": buyer, "seller": seller, "lines": (line,)}
+        invoice = await store_invoice(tx, row["merchant_id"], **of)
+        lines = (replace(line, count=1, gross=1_180, is_given_back=True),)
+        note = {"lines": lines, "kind": InvoiceKind.CREDIT_NOTE, "corrects": invoice.number}
+        await store_invoice(tx, row["merchant_id"], **of | note)
+        answer = Answer(verdict=Verdict.REFUSED, provider_reference=None, failure_code=FailureCode.DECLINED)
+        said = ReceivedAnswer(
+            connector="mpesa", source=AnswerSource.CALLBACK, answer=answer, resubmit=Resubmit.DUPLICATES_REFUSED
+        )
+        id_ = ids.mint("hrg_", clock.now())
+        report = Report(id=id_, channels=[Channel.MPESA], key=row["network_key"], received=said)
+        await ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(Settings()))(tx, [report], again=False)
+    return str(row["id"])
+
+
 async def _send(page: Page, file: Path) -> None:
     await page.goto("/operator/statements/new")
     await page.get_by_label("Network").select_option("MPESA")
@@ -111,7 +167,7 @@ async def _main(postgres: str, folder: Path | None, scratch: Path) -> None:
     async with Database.opened(postgres, size=4) as database:
         await migrate(database)
         async with at_work(database, postgres, scratch) as yesterday:
-            await _take(yesterday, folder)
+            await _take(database, yesterday, folder)
 
 
 if __name__ == "__main__":
