@@ -118,6 +118,7 @@ async def _something_to_account_for(database: Database, yesterday: Yesterday) ->
             "SELECT merchant_id, id, network_key FROM transactions "
             "WHERE status = 'COMPLETED' AND type = 'COLLECTION' AND channel = 'MPESA' ORDER BY id LIMIT 1"
         )
+        assert row is not None
         month = (yesterday.day.replace(day=1) - timedelta(days=1)).replace(day=1)
         buyer = Party(name="Duka la Mwaloni Ltd", tin="987654321")
         seller = Party(name="Malipo Ltd")
