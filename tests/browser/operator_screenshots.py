@@ -18,8 +18,8 @@ from malipo.db.embedded import server
 from malipo.db.migrate import migrate
 from malipo.invoices.invoice import FeeKind, InvoiceKind, InvoiceLine, Party
 from malipo.networks.connector import Answer, Channel, FailureCode, Resubmit, Verdict
-from malipo.payments.apply_network_answers import ApplyNetworkAnswers, Report
-from malipo.payments.dispatch import AnswerSource, ReceivedAnswer, Rules
+from malipo.payments.apply_network_answers import AnswerToApply, ApplyNetworkAnswers
+from malipo.payments.dispatch import AnswerSource, QueryRules, ReceivedAnswer
 from malipo.settings import Settings
 from tests.browser.browser_window import NARROW, WIDE, Windows, log_in_as_operator
 from tests.browser.sample_statements import FINANCE, PASSWORD, Yesterday, at_work
@@ -133,8 +133,8 @@ async def _something_to_account_for(database: Database, yesterday: Yesterday) ->
             connector="mpesa", source=AnswerSource.CALLBACK, answer=answer, resubmit=Resubmit.DUPLICATES_REFUSED
         )
         id_ = ids.mint("hrg_", clock.now())
-        report = Report(id=id_, channels=[Channel.MPESA], key=row["network_key"], received=said)
-        await ApplyNetworkAnswers(clock=clock.now, rules=Rules.of(Settings()))(tx, [report], again=False)
+        report = AnswerToApply(id=id_, channels=[Channel.MPESA], key=row["network_key"], received=said)
+        await ApplyNetworkAnswers(clock=clock.now, rules=QueryRules.of(Settings()))(tx, [report], again=False)
     return str(row["id"])
 
 
