@@ -1,7 +1,8 @@
 """Ids: a prefix, then the time, then random characters. Sorted by id is sorted by age.
 
 The time comes first so that inserts touch one end of an index, and so that a range of time is a range of ids: the list
-of transactions needs no index but the primary key. Secrets are not ids; they are drawn where they are made.
+of transactions needs no index but the primary key. Of two that a process mints in one millisecond the later one is
+higher, by a step that nobody can guess. Secrets are not ids; they are drawn where they are made.
 """
 
 import os
@@ -20,6 +21,8 @@ _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _TIME_CHARACTERS = 10  # 50 bits of milliseconds: enough until the year 37,648.
 _RANDOM_CHARACTERS = 16  # 80 bits.
 _SERIES_CHARACTERS = 4  # of those: where ids follow one another, 60 random bits are left.
+_SERIES = 32**_SERIES_CHARACTERS
+_STEP_SHIFT = 20  # 60 bits of a step: half a million of one millisecond fit into 80 bits.
 _DRAWS = 256  # at once
 _SUFFIX_TIME_CHARACTERS = 9  # 45 bits of milliseconds: enough until the year 3084.
 _SUFFIX_RANDOM_CHARACTERS = 7  # 35 bits.
@@ -49,9 +52,19 @@ def base32_of_80_bits(number: int) -> str:
     )
 
 
-# Random characters in reserve: asking the system for each id would take longer than all the rest.
+# Random characters and numbers in reserve: asking the system for each id would take longer than all the rest.
 _drawn: list[str] = []
-os.register_at_fork(after_in_child=_drawn.clear)  # or parent and child would make the same ids
+_drawn_numbers: list[int] = []
+# The last millisecond, and the random part of the last id in it.
+_last = (-1, 0)
+
+
+def _forget() -> None:
+    _drawn.clear()
+    _drawn_numbers.clear()
+
+
+os.register_at_fork(after_in_child=_forget)  # or parent and child would make the same ids
 
 
 def _random_characters(length: int) -> str:
@@ -64,10 +77,25 @@ def _random_characters(length: int) -> str:
             _drawn.extend(text[at : at + _RANDOM_CHARACTERS] for at in range(0, len(text), _RANDOM_CHARACTERS))
 
 
+def _random_part(milliseconds: int) -> int:
+    """79 random bits; after an id of the same millisecond, more than that one and than a series that begins with it."""
+    global _last
+    try:
+        number = _drawn_numbers.pop()
+    except IndexError:
+        drawn = randomness.token_bytes((_DRAWS + 1) * 10)
+        _drawn_numbers.extend(int.from_bytes(drawn[at : at + 10], "big") for at in range(10, len(drawn), 10))
+        number = int.from_bytes(drawn[:10], "big")
+    before, last = _last
+    number = last + _SERIES + (number >> _STEP_SHIFT) if before == milliseconds else number >> 1
+    _last = milliseconds, number
+    return number
+
+
 def mint(prefix: str, now: datetime) -> str:
     """`txn_01k9z…`: unique, without a query."""
-    time = _base32(clock.milliseconds(now), _TIME_CHARACTERS)
-    return prefix + (time + _random_characters(_RANDOM_CHARACTERS)).lower()
+    milliseconds = clock.milliseconds(now)
+    return prefix + (_base32(milliseconds, _TIME_CHARACTERS) + base32_of_80_bits(_random_part(milliseconds))).lower()
 
 
 def first_of_series(prefix: str, now: datetime) -> str:
@@ -77,7 +105,7 @@ def first_of_series(prefix: str, now: datetime) -> str:
 
 def in_series(first: str, index: int) -> str:
     """The id that comes so many after the first."""
-    assert 0 <= index < 32**_SERIES_CHARACTERS
+    assert 0 <= index < _SERIES
     return first[:-_SERIES_CHARACTERS] + _base32(index, _SERIES_CHARACTERS).lower()
 
 

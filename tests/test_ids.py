@@ -64,11 +64,26 @@ def test_a_child_mints_other_ids_than_its_parent() -> None:
     assert len(set(child) | set(parent)) == 2_400
 
 
-def test_ids_that_are_minted_one_after_the_other_share_nothing_but_their_time() -> None:
+def test_ids_of_one_millisecond_are_in_the_order_in_which_they_were_minted() -> None:
+    now = clock.now()
+    minted = [ids.mint("txn_", now) for _ in range(300_000)]
+
+    assert minted == sorted(minted)
+    assert len(set(minted)) == len(minted)
+
+
+def test_an_id_after_a_series_is_higher_than_all_of_it() -> None:
+    now = clock.now()
+    last = ids.in_series(ids.first_of_series("txn_", now), 32**4 - 1)
+
+    assert last < ids.mint("txn_", now)
+
+
+def test_the_next_id_of_a_millisecond_cannot_be_guessed() -> None:
     now = clock.now()
     chances = [ids.mint("txn_", now)[-16:] for _ in range(1_000)]
 
-    for place in range(16):  # Of 32 characters, each turns up about 31 times in a thousand.
+    for place in range(5, 16):  # Of 32 characters, each turns up about 31 times in a thousand.
         counts = [
             sum(chance[place] == character for chance in chances)
             for character in set("0123456789abcdefghjkmnpqrstvwxyz")
