@@ -2,7 +2,9 @@
 
 import ast
 import re
+import sys
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -136,3 +138,32 @@ def test_a_file_that_a_comment_names_is_there() -> None:
         if not any(each == named or each.endswith(f"/{named}") for each in files)
     ]
     assert not lost, "\n".join(lost)
+
+
+@pytest.mark.parametrize("package", ["malipo", "malipo_simulator", "simulation"])
+def test_what_run_starts_imports_only_packages_that_run_installs(package: str) -> None:
+    """`./run` installs requirements.lock. What only the tests' environment has would end the demo of a newcomer."""
+    locked = {
+        match[1].lower().replace("_", "-")
+        for name in ("requirements.lock", "requirements-otel.lock")
+        for match in re.finditer(r"^([\w.-]+)==", (ROOT / name).read_text(), re.MULTILINE)
+    }
+    owners = packages_distributions()
+    missing = {
+        f"{path.relative_to(ROOT)}: {root}"
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for root in _imported(path)
+        if root not in sys.stdlib_module_names and root not in ("malipo", "malipo_simulator", "simulation")
+        if not any(each.lower().replace("_", "-") in locked for each in owners.get(root, ()))
+    }
+    assert missing == set()
+
+
+def _imported(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {each.name.partition(".")[0] for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from xml.sax.saxutils import escape
 
-from openpyxl import Workbook
+from xlsxwriter import Workbook  # type: ignore[import-untyped]
 
 from malipo_simulator.bank.bank import Bank, BankEntry
 
@@ -129,13 +129,13 @@ def table(bank: Bank, first: date, last: date) -> bytes:
 
 
 def workbook(bank: Bank, first: date, last: date) -> bytes:
-    book = Workbook(write_only=True)
-    book.properties.created = book.properties.modified = datetime(last.year, last.month, last.day)
-    sheet = book.create_sheet("Statement")
-    for row in _rows(bank, first, last):
-        sheet.append(row)
     out = io.BytesIO()
-    book.save(out)
+    with Workbook(out, {"in_memory": True}) as book:
+        book.set_properties({"created": datetime(last.year, last.month, last.day)})
+        sheet = book.add_worksheet("Statement")
+        for number, row in enumerate(_rows(bank, first, last)):
+            for column, text in enumerate(row):
+                sheet.write_string(number, column, text)
     return out.getvalue()
 
 
