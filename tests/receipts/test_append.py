@@ -52,6 +52,17 @@ async def test_what_is_completed_gets_a_leaf_and_nothing_else(stack: LogStack) -
     assert (log.size, log.origin, log.genesis) == (3, f"{NAME}/{log.number}", None)
 
 
+async def test_a_receipt_begins_with_its_completion_however_late_that_was_appended(stack: LogStack) -> None:
+    """As of a payment from before the log that is corrected before the log has it. Programs go by the first fact."""
+    paid = await stack.steps.contradicted(COLLECTION, COMPLETED)
+    await stack.number()
+    assert await leaves(stack) == [(paid.id, "completed", 1), (paid.id, "corrected", 1)]
+    await stack.execute("UPDATE receipt_facts SET leaf_index = 99 WHERE kind = 'completed'")
+    async with stack.database.read() as connection:
+        found = await facts.find(connection, paid.merchant_id, paid.id)
+    assert [(each.kind, each.place.leaf) for each in found] == [("completed", 99), ("corrected", 2)]
+
+
 async def test_a_correction_gets_a_leaf_with_its_ordinal(stack: LogStack) -> None:
     wrong = await stack.steps.contradicted(COLLECTION, FAILED)  # It was told FAILED, and is credited.
     await stack.number()

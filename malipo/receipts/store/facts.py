@@ -191,11 +191,13 @@ class KeptFact(NamedTuple):
 
 
 async def find(connection: Conn, merchant_id: str, transaction_id: str) -> list[KeptFact]:
-    """The facts of a receipt, in the order in which they were appended."""
+    """The facts of a receipt: that it was completed first, as programs that verify it expect, and then in the order in
+    which they were appended. A payment from before the log, or whose leaf a restore has lost, may be corrected before
+    its completion is appended."""
     rows = await connection.fetch(
         """
         SELECT subject_id, kind, ordinal, log_number, leaf_index, entry, salt, fact FROM receipt_facts
-        WHERE merchant_id = $1 AND transaction_id = $2 ORDER BY log_number, leaf_index
+        WHERE merchant_id = $1 AND transaction_id = $2 ORDER BY kind <> 'completed', log_number, leaf_index
         """,
         merchant_id,
         transaction_id,

@@ -8,6 +8,14 @@ _APPEND = ("receipts/test_append.py", "receipts/test_append_fails.py")
 
 FAULTS = (
     Fault(
+        "a receipt begins with the fact that was appended first",
+        "find",
+        "ORDER BY kind <> 'completed', log_number, leaf_index",
+        "ORDER BY log_number, leaf_index",
+        "An honest receipt is refused by the program that customers verify it with.",
+        ("receipts/test_append.py",),
+    ),
+    Fault(
         "a log that lost leaves is signed",
         "_of_this_log",
         "if flushed.size > now.size or not now.has_flushed_root:",
