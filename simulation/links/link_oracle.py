@@ -176,7 +176,8 @@ class LinkOracle:
         if one.row.expires_at is not None:
             ends.append(one.row.expires_at + _PRESS_SECONDS)
         for each in one.attempts:
-            if ends and each.created_at > min(ends) + 0.001:
+            # An attempt that operators have entered again after a restore was pressed before it.
+            if ends and not each.is_adopted and each.created_at > min(ends) + 0.001:
                 what = f"{one.planned.key} was closed at {min(ends):.3f}, and {each.id} was made at"
                 self._find("cancelled", f"{what} {each.created_at:.3f}", each.id)
 
