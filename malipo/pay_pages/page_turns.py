@@ -75,17 +75,22 @@ class PageTurns:
             raise
 
     def _give_on(self) -> None:
-        """Give the turn to the next waiting address, which then becomes the last."""
-        for address in self._waiting:
+        """Give the turn to the next waiting address, which then becomes the last. Requests that were just cancelled are
+        passed over."""
+        for address in [*self._waiting]:
             own = self._waiting.pop(address)
-            own.popleft().set_result(None)
-            if own:
-                self._waiting[address] = own
-            return
+            while own:
+                turn = own.popleft()
+                if not turn.done():
+                    turn.set_result(None)
+                    if own:
+                        self._waiting[address] = own
+                    return
         self._free += 1
 
     def _forget(self, address: str, turn: asyncio.Future[None]) -> None:
-        own = self._waiting[address]
-        own.remove(turn)
-        if not own:
-            del self._waiting[address]
+        own = self._waiting.get(address, deque())
+        if turn in own:  # Not if it was passed over.
+            own.remove(turn)
+            if not own:
+                del self._waiting[address]

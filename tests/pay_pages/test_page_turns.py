@@ -97,6 +97,29 @@ async def test_who_leaves_while_waiting_leaves_no_place_taken() -> None:
     assert await page() == "shown"
 
 
+async def test_a_turn_that_comes_in_the_moment_in_which_somebody_leaves_goes_to_the_next() -> None:
+    """It was lost, with an error for who gave it on: after four of them no page was shown any more."""
+    turns = PageTurns(at_once=1)
+
+    async def look(address: str) -> str:
+        async with turns.taken(address):
+            return address
+
+    for _ in range(3):
+        async with turns.taken("10.0.0.1"):
+            leaving, also, staying = (asyncio.create_task(look(f"10.0.0.{each}")) for each in (2, 2, 3))
+            await asyncio.sleep(0)
+            leaving.cancel()
+            also.cancel()
+        assert await staying == "10.0.0.3"
+        assert all(
+            isinstance(each, asyncio.CancelledError)
+            for each in await asyncio.gather(leaving, also, return_exceptions=True)
+        )
+    async with turns.taken("10.0.0.4"):
+        pass
+
+
 def test_misses_are_counted_for_each_address_and_forgotten_after_a_minute() -> None:
     misses = Misses(3)
     for at in (0, 10, 20):

@@ -8,6 +8,14 @@ _PAGES = ("pay_pages/test_scene.py", "pay_pages/test_pay_page.py")
 
 FAULTS = (
     Fault(
+        "a turn is given to a request that was just cancelled",
+        "PageTurns._give_on",
+        "if not turn.done():",
+        "if True:",
+        "The turn is lost, and after four of them customers see no page any more.",
+        ("pay_pages/test_page_turns.py",),
+    ),
+    Fault(
         "a QR code is of another address",
         "show_qr_code",
         "_address(request, page.link.code)",
