@@ -23,6 +23,7 @@ _RANDOM_CHARACTERS = 16  # 80 bits.
 _SERIES_CHARACTERS = 4  # of those: where ids follow one another, 60 random bits are left.
 _SERIES = 32**_SERIES_CHARACTERS
 _STEP_SHIFT = 20  # 60 bits of a step: half a million of one millisecond fit into 80 bits.
+_BEYOND = 1 << 80
 _DRAWS = 256  # at once
 _SUFFIX_TIME_CHARACTERS = 9  # 45 bits of milliseconds: enough until the year 3084.
 _SUFFIX_RANDOM_CHARACTERS = 7  # 35 bits.
@@ -87,7 +88,9 @@ def _random_part(milliseconds: int) -> int:
         _drawn_numbers.extend(int.from_bytes(drawn[at : at + 10], "big") for at in range(10, len(drawn), 10))
         number = int.from_bytes(drawn[:10], "big")
     before, last = _last
-    number = last + _SERIES + (number >> _STEP_SHIFT) if before == milliseconds else number >> 1
+    following = last + _SERIES + (number >> _STEP_SHIFT)
+    # After millions of one moment there is no room for more, and a new row of ids begins.
+    number = following if before == milliseconds and following < _BEYOND else number >> 1
     _last = milliseconds, number
     return number
 

@@ -72,6 +72,16 @@ def test_ids_of_one_millisecond_are_in_the_order_in_which_they_were_minted() -> 
     assert len(set(minted)) == len(minted)
 
 
+def test_millions_of_ids_of_one_moment_are_still_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = clock.now()
+    monkeypatch.setattr(ids, "_last", (clock.milliseconds(now), (1 << 80) - 1))  # as after some millions
+
+    minted = [ids.mint("txn_", now) for _ in range(3)]
+
+    assert minted == sorted(minted)
+    assert {len(each) for each in minted} == {len("txn_") + 26}
+
+
 def test_an_id_after_a_series_is_higher_than_all_of_it() -> None:
     now = clock.now()
     last = ids.in_series(ids.first_of_series("txn_", now), 32**4 - 1)
