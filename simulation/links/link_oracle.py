@@ -1,8 +1,9 @@
 """What must be true of payment links at the end of a run, as docs/links.md and docs/pay-pages.md say it.
 
 A link of one use is paid at most once, unless another number was tried by somebody who knew that both may pay, or an
-attempt had FAILED and its network paid it later: then the second is late, and told. What the link says of itself is
-what its payments say, and what is told of it is told once.
+attempt had FAILED and its network paid it later, or a restore had lost a paid attempt and operators entered it again
+after another number was asked: then the second is late, and told. Money that was taken back leaves its place free.
+What the link says of itself is what its payments say, and what is told of it is told once.
 """
 
 from collections import Counter, defaultdict
@@ -129,7 +130,8 @@ class LinkOracle:
                 ids = [each.id for each in completed if each.phone == phone]
                 self._find("paid-twice", f"{one.planned.key}: {phone} paid {times} times: {ids}", ids[0])
         if one.planned.places is not None and not one.planned.is_reusable:
-            most = 1 + len({each.phone for each in self._customers.presses if self._is_warned(one, each.phone)})
+            warned = {each.phone for each in self._customers.presses if self._is_warned(one, each.phone)}
+            most = 1 + len(warned) + len(not_counted_yet(completed))
             if len(completed) > most:
                 what = f"{one.planned.key} is paid once, and {[each.id for each in completed]} are COMPLETED"
                 self._find("paid-twice", what, completed[0].id)
@@ -163,7 +165,8 @@ class LinkOracle:
                 first, second = sorted((earlier, later), key=lambda each: each.created_at)
                 is_over = first.ended_at is not None and first.ended_at <= second.created_at
                 is_same = first.phone == second.phone
-                may_be = one.planned.is_reusable or self._is_warned(one, second.phone)
+                # An attempt that operators have entered again asked its phone before the restore.
+                may_be = one.planned.is_reusable or second.is_adopted or self._is_warned(one, second.phone)
                 if not is_over and (is_same or not may_be):
                     what = f"{one.planned.key}: {first.id} of {first.phone} was open when {second.id} of {second.phone}"
                     self._find("doubled", f"{what} was made", second.id)
@@ -315,6 +318,24 @@ class LinkOracle:
         return lost > 0 and any(
             fault.kind == "network-pays-again" and fault.target in channels for fault in self._plan.faults
         )
+
+
+def not_counted_yet(attempts: Sequence[AttemptRow]) -> list[AttemptRow]:
+    """Attempts that their link did not count when another number was asked: operators entered them again only later,
+    after a restore, or had taken their money back before. Where both are paid, one is late, and told."""
+    return [
+        one
+        for one in attempts
+        if any(
+            not other.is_adopted
+            and other.phone != one.phone
+            and (
+                (one.is_adopted and other.created_at < one.created_at)
+                or (not one.is_paid and one.reported_at is not None and one.reported_at <= other.created_at)
+            )
+            for other in attempts
+        )
+    ]
 
 
 def is_unanswered(attempt: AttemptRow) -> bool:

@@ -131,6 +131,29 @@ def test_a_second_payment_is_late_because_another_has_filled_the_link() -> None:
     assert not link_oracle.is_lateness_right(_one(replace(PAID, status="FAILED", floated=0), late), late)
 
 
+OTHER = replace(PAID, id="txn_2", phone="+255754000201", created_at=5.0)
+ENTERED = replace(PAID, id="txn_3", is_adopted=True)
+TAKEN_BACK = replace(PAID, id="txn_4", floated=0, is_corrected=True)
+
+
+@pytest.mark.parametrize(
+    ("one", "is_excused"),
+    [
+        (PAID, False),
+        (replace(ENTERED, created_at=6.0), True),
+        (replace(ENTERED, created_at=4.9), False),  # The link knew of it when the second was asked.
+        (replace(ENTERED, created_at=6.0, phone=OTHER.phone), False),
+        (replace(TAKEN_BACK, reported_at=4.9), True),
+        (replace(TAKEN_BACK, reported_at=5.1), False),
+        (replace(TAKEN_BACK, reported_at=4.9, floated=2000), False),  # It was given again.
+    ],
+)
+def test_a_link_counts_neither_what_is_entered_later_nor_what_was_taken_back(
+    one: AttemptRow, *, is_excused: bool
+) -> None:
+    assert (link_oracle.not_counted_yet([one, OTHER]) == [one]) is is_excused
+
+
 @pytest.mark.parametrize(
     ("attempt", "scene"),
     [
