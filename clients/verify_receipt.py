@@ -165,7 +165,9 @@ def follow(trusted, handovers):
         require(len(lines) == 5 and lines[0] == "malipo receipt log handover v1", "a handover is wrong")
         old, new, (_, size, _) = key_of(lines[1]), key_of(lines[4]), head_of("-\n" + "\n".join(lines[2:4]) + "\n")
         require(signed(note, old) and signed(note, new), "a handover is wrong")
-        require(known.setdefault(old, (size, new)) == (size, new), "a key was handed over to two others")
+        largest, only = known.get(old, (size, new))
+        require(new == only, "a key was handed over to two others")
+        known[old] = max(size, largest), new
     while any(old in trusted or new in trusted for old, (_, new) in known.items()):
         old = next(old for old, (_, new) in known.items() if old in trusted or new in trusted)
         size, new = known.pop(old)

@@ -1,8 +1,9 @@
 """A handover from one key of the log to the next: up to which size of the tree the old key counts, signed by both.
 Pure.
 
-It is written when the key is changed, and when a new log begins. A verifier that trusts one of the two keys can trust
-the other: the new one, or the old one up to that size.
+It is written when the key is changed, and when a new log begins. A host that had signed more with the old key than the
+host that wrote it knew writes it again, with a larger size. A verifier that trusts one of the two keys can trust the
+other: the new one, or the old one up to that size.
 """
 
 import base64
@@ -20,7 +21,7 @@ _FIRST = "malipo receipt log handover v1"
 
 class Handover(NamedTuple):
     old: VerifierKey
-    last: TreeHead  # the last head that the old key has signed
+    last: TreeHead  # the last head that the old key has signed, as far as its host knows
     new: VerifierKey
 
 
@@ -34,28 +35,33 @@ def sign(last: TreeHead, old: Ed25519PrivateKey, new: Ed25519PrivateKey, *, new_
 
 def open_handover(text: str) -> Handover:
     """Verify a handover: both of its keys must have signed it."""
-    note = signed_note.parse(text)
-    lines = note.text.split("\n")
+    note, handed = signed_note.parse(text), parse_handover(text)
+    if not (signed_note.is_signed_by(note, handed.old) and signed_note.is_signed_by(note, handed.new)):
+        raise NoteRefused("a handover that not both keys have signed")
+    return handed
+
+
+def parse_handover(text: str) -> Handover:
+    """Read a handover, which is not verified here."""
+    lines = signed_note.parse(text).text.split("\n")
     if len(lines) != 6 or lines[0] != _FIRST:
         raise NoteRefused("not a handover")
     _, old_line, size, root, new_line, _ = lines
     old, new = parse_verifier_key(old_line), parse_verifier_key(new_line)
-    last = parse_head(f"{old.name}\n{size}\n{root}\n")
-    if not (signed_note.is_signed_by(note, old) and signed_note.is_signed_by(note, new)):
-        raise NoteRefused("a handover that not both keys have signed")
-    return Handover(old, last, new)
+    return Handover(old, parse_head(f"{old.name}\n{size}\n{root}\n"), new)
 
 
 def trusted_keys(keys: Iterable[VerifierKey], handovers: Iterable[Handover]) -> dict[VerifierKey, int | None]:
     """The keys that follow from the trusted ones by handovers, each with the last size that it may sign; None: any
     size.
 
-    If one key has two handovers, two holders use it: then no key follows from it.
+    Of several handovers from one key to another the largest size counts: no thief of one of them can have signed it. If
+    a key has handed over to two others, two holders use it: then no key follows from it.
     """
     trusted: dict[VerifierKey, int | None] = dict.fromkeys(keys)
-    left = set(handovers)
-    olds = [each.old for each in left]
-    left = {each for each in left if olds.count(each.old) == 1}
+    widest = {(each.old, each.new): each for each in sorted(handovers, key=lambda each: each.last.size)}
+    olds = [old for old, _ in widest]
+    left = {each for each in widest.values() if olds.count(each.old) == 1}
     while following := [each for each in left if each.old in trusted or each.new in trusted]:
         for each in following:
             trusted[each.old] = each.last.size

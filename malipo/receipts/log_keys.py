@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from msgspec import structs
 
 from malipo import ids, randomness
 from malipo.db import Conn, Tx
@@ -72,13 +73,47 @@ async def _find_giver(tx: Tx, encryption: Encryption, note: str) -> _Giver | Non
         return None
 
 
-async def restore_lost(tx: Tx, encryption: Encryption, kept: Iterable[KeptKey], *, now: datetime) -> list[KeptKey]:
+class WiderHandover(NamedTuple):
+    """A handover with a larger size than the one that is published."""
+
+    key_id: str  # of the key that took over
+    text: str
+
+
+async def find_wider_handover(tx: Tx, encryption: Encryption, note: str | None) -> WiderHandover | None:
+    """The handover up to this checkpoint, if its key has handed over at a smaller size, because the host that wrote it
+    did not know the checkpoint. Signed by the same two keys; None if one of them cannot be decrypted."""
+    if note is None:
+        return None
+    head, found = head_of(note), await logs.find_keys(tx)
+    for each in found:
+        handed = None if each.handover is None else handover.parse_handover(each.handover)
+        if handed is None or handed.last.origin != head.origin or handed.last.size >= head.size:
+            continue
+        try:
+            open_checkpoint(note, [handed.old])
+            [old] = [_decrypt(encryption, other) for other in found if other.public_key == handed.old.public_key]
+            text = handover.sign(head, old, _decrypt(encryption, each), new_name=handed.new.name)
+            return WiderHandover(each.id, text)
+        except (NoteRefused, ValueError, CannotDecrypt):
+            continue
+    return None
+
+
+async def restore_lost(tx: Tx, encryption: Encryption, kept: Sequence[KeptKey], *, now: datetime) -> list[KeptKey]:
     """Insert the keys from the state folder that the database has lost in a restore, so that they are published again
-    with their handovers. Returns all that are known now, as the state folder should keep them.
+    with their handovers, and put back the wider ones of handovers. Returns all that are known now, as the state folder
+    should keep them.
 
     If the key before has handed over to another one since, a lost key stays away: a verifier would refuse both.
     """
+    of_folder = {each.id: each.handover for each in kept}
     found = [_kept(each) for each in await logs.find_keys(tx)]
+    for place, each in enumerate(found):
+        wider = of_folder.get(each.id)
+        if wider is not None and _is_wider(wider, each.handover):
+            await logs.set_handover(tx, each.id, wider)
+            found[place] = structs.replace(each, handover=wider)
     known = {each.id for each in found}
     lost = [each for each in kept if each.id not in known]
     if not lost:
@@ -95,6 +130,14 @@ async def restore_lost(tx: Tx, encryption: Encryption, kept: Iterable[KeptKey], 
         )
         await logs.restore_key(tx, restored, now=now)
     return sorted([*found, *lost], key=lambda each: (each.log, each.created_at, each.id))
+
+
+def _is_wider(text: str, than: str | None) -> bool:
+    """Whether it is of the same two keys, and says a larger size."""
+    if than is None or text == than:
+        return False
+    one, other = handover.open_handover(text), handover.parse_handover(than)
+    return (one.old, one.new) == (other.old, other.new) and one.last.size > other.last.size
 
 
 def _readable(encryption: Encryption, key: KeptKey) -> bytes:

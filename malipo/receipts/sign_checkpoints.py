@@ -19,6 +19,7 @@ from malipo.encryption import Encryption
 from malipo.receipts import checkpoint, log_keys, tree_store
 from malipo.receipts.checkpoint import TreeHead
 from malipo.receipts.genesis import genesis_of
+from malipo.receipts.log_keys import WiderHandover
 from malipo.receipts.signing_decision import Act, Decision, SignedHead, SigningRefusal, Situation, decide
 from malipo.receipts.state_file import StateFile
 from malipo.receipts.store import facts, logs
@@ -43,6 +44,7 @@ class _SignerState:
     published: Published | None
     note: str | None  # the last one in this host's state folder
     situation: Situation
+    wider: WiderHandover | None
 
     @property
     def last_note(self) -> str | None:
@@ -89,8 +91,8 @@ class CheckpointSigner:
         async with self._database.begin() as tx:
             if not await logs.try_lock_signer(tx):
                 return False
-            state = await self._look(tx)
             await self._keep_keys(tx)
+            state = await self._look(tx)
             decision = decide(state.situation)
             await self._record_signer(tx, decision)
             is_more = await self._act(tx, decision.act, state)
@@ -110,9 +112,8 @@ class CheckpointSigner:
                 is_more = await tree_store.store_complete_tiles(tx, latest)
 
     async def _look(self, tx: Tx) -> _SignerState:
+        assert self._file is not None
         standing = await installation.get(tx)
-        if self._file is None:
-            self._file = StateFile(self._state_dir, standing.id)
         latest, published = await logs.find_latest(tx), await logs.find_published(tx)
         note = await asyncio.to_thread(self._file.read)
         published_head = None if published is None else SignedHead(published.log, published.size)
@@ -122,6 +123,7 @@ class CheckpointSigner:
         covered = published.size if published is not None and latest and published.log == latest.number else 1
         current = latest if is_of_epoch else None
         flushed = None if note is None else checkpoint.head_of(note)
+        wider = await log_keys.find_wider_handover(tx, self._encryption, note)
         situation = Situation(
             is_fenced=standing.is_fenced,
             log=None if current is None else current.number,
@@ -136,13 +138,15 @@ class CheckpointSigner:
             ),
             is_left_open=latest is not None and not is_of_epoch and latest.size > covered,
             is_key_to_change=current is not None and current.is_key_to_change,
+            has_signed_more=wider is not None,
             has_seen_news=published_head is not None and published_head > self._first_seen,
         )
-        return _SignerState(current, published, note, situation)
+        return _SignerState(current, published, note, situation, wider)
 
     async def _keep_keys(self, tx: Tx) -> None:
         """Keep every key in the state folder before it signs, and put those that a restore has lost back."""
-        assert self._file is not None
+        if self._file is None:
+            self._file = StateFile(self._state_dir, (await installation.get(tx)).id)
         kept = await asyncio.to_thread(self._file.read_keys)
         known = await log_keys.restore_lost(tx, self._encryption, kept, now=await database_now(tx))
         if known != kept:
@@ -163,6 +167,11 @@ class CheckpointSigner:
             case Act.MAKE:
                 await logs.lock_appending(tx)
                 await logs.make(tx, self._log_name)
+            case Act.WIDEN:
+                # In a commit of its own: what this host flushes next takes the place of the checkpoint that shows it.
+                assert state.wider is not None
+                await logs.set_handover(tx, *state.wider)
+                log.info("receipt_log.handover_widened", key=state.wider.key_id)
             case Act.BEGIN:
                 await self._begin(tx, state)
             case Act.FOLLOW:

@@ -21,6 +21,7 @@ class Act(Enum):
     NOTHING = "nothing"
     MAKE = "make"  # another log, for what no checkpoint of the one before a restore covers
     FENCED = "fenced"  # after a restore nothing is signed until operators have looked
+    WIDEN = "widen"  # say in its handover up to which size this host had signed with a key
     BEGIN = "begin"  # the log's first entry
     FOLLOW = "follow"  # flush what another host has published
     CHANGE_KEY = "change_key"
@@ -49,6 +50,7 @@ class Situation(NamedTuple):
     has_published_root: bool = True  # and the published one
     is_left_open: bool = False  # the log before the restore has leaves that no published checkpoint covers
     is_key_to_change: bool = False  # an operator has asked for a new key
+    has_signed_more: bool = False  # this host, with a key that has handed over at a smaller size
     has_seen_news: bool = False  # since this worker started, another host has published a checkpoint of this log
 
 
@@ -60,6 +62,8 @@ class Decision(NamedTuple):
 def decide(now: Situation) -> Decision:
     if now.is_fenced:
         return Decision(Act.FENCED)
+    if now.has_signed_more:
+        return Decision(Act.WIDEN)
     if now.log is None:
         return Decision(Act.MAKE if now.is_left_open else Act.NOTHING)
     flushed, published = now.flushed, now.published

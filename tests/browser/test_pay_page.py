@@ -50,6 +50,16 @@ class Story:
             await asyncio.sleep(0.1)
         raise AssertionError(f"they did not end: {statuses}")
 
+    async def flagged_late(self, link: dict[str, Any]) -> dict[str, Any]:
+        """The link, as soon as one payment of it is flagged as late."""
+        for _ in range(100):
+            found: dict[str, Any] = (await self.shop("GET", f"/v1/links/{link['id']}")).body["link"]
+            if found.get("latePayments"):
+                assert len(found["latePayments"]) == 1
+                return found
+            await asyncio.sleep(0.1)
+        raise AssertionError("its merchant is not told")
+
 
 @pytest.fixture(params=[True, False], ids=["scripts", "no scripts"])
 def story(demo: dict[str, Any], shop: Client, browser: Browser, request: pytest.FixtureRequest) -> Story:
@@ -197,13 +207,37 @@ async def test_money_that_came_late_is_told_to_both(story: Story, phone: str) ->
         await approve(story.demo, phone)
         await until(page, "Paid. Thank you!")
         assert await story.payments(link) == ["COMPLETED"]
-        for _ in range(100):
-            found = (await story.shop("GET", f"/v1/links/{link['id']}")).body["link"]
-            if found.get("latePayments"):
-                break
-            await asyncio.sleep(0.1)
-        assert (found["status"], len(found["latePayments"])) == ("CANCELLED", 1)
+        assert (await story.flagged_late(link))["status"] == "CANCELLED"
         await expect(page.get_by_text("It was paid late")).to_be_visible()
+
+
+async def test_who_pays_after_the_link_has_expired_has_paid_once(story: Story, phone: str) -> None:
+    """The link expires while the customer is asked on the phone."""
+    ends = clock.now() + timedelta(seconds=4)
+    link = await story.link(expiresAt=clock.iso(ends))
+    async with story.window() as page, story.window() as other:
+        await fill(page, link, phone)
+        await press(page)
+        await until(page, "Look at your phone")
+        await asyncio.sleep(max((ends - clock.now()).total_seconds() + 0.1, 0))
+        await page.reload()
+        await until(page, "Look at your phone")
+        await expect(page.get_by_text("Its time is over.")).to_have_count(0)
+        await other.goto(link["url"])
+        await expect(other.get_by_text("Its time is over.")).to_be_visible()
+        await approve(story.demo, phone)
+        await until(page, "Paid. Thank you!")
+        assert await story.payments(link) == ["COMPLETED"]
+        found = await story.flagged_late(link)
+        assert (found["status"], found["latePayments"][0]["reason"]) == ("EXPIRED", "expired")
+        await page.goto(link["url"])
+        await until(page, "Paid. Thank you!")
+        await expect(page.get_by_text("It was paid late")).to_be_visible()
+        await expect(page.get_by_role("link", name="Receipt", exact=True)).to_be_visible()
+        await other.reload()
+        for each in (page, other):
+            await expect(each.get_by_role("button")).to_have_count(0)
+        assert await story.payments(link) == ["COMPLETED"]
 
 
 async def test_the_keyboard_is_enough_and_nobody_is_kept_out(scripted: Story, phone: str) -> None:

@@ -229,6 +229,15 @@ def _grown_handover(world: World, told: Told, case: Case) -> Case:
     return replace(by_old, handovers=[changed, *world.handovers[1:]])
 
 
+def _wider_handover_by_the_old_key(world: World, told: Told, case: Case) -> Case:
+    """A thief of the retired key says alone that it counts for more."""
+    by_old = _own_log_by_retired_key(world, told, case)
+    grown = world.handovers[0].split("\n\n")[0].split("\n")
+    text = "\n".join([*grown[:2], "999999999", *grown[3:]]) + "\n"
+    note = str(Note(text, (signed_note.sign(text, world.logs[0].origin, world.secrets[0]),)))
+    return replace(by_old, handovers=[*world.handovers, note])
+
+
 def _duplicate_key_leaf(world: World, told: Told, case: Case) -> Case:
     """The log itself commits to a fact that says two amounts."""
     text, salt, log, _ = told.lines[0]
@@ -391,6 +400,7 @@ FORGERIES: dict[str, Forgery] = {
     "a handover that one key has signed": _handover_by_one,
     "a second handover of a stolen key": _handover_to_two,
     "a handover that says another size": _grown_handover,
+    "a wider handover that the retired key alone has signed": _wider_handover_by_the_old_key,
     "a history that was rewritten": _rewritten,
     "a history that was rewritten at the same size": _rewritten_same_size,
     "a fork behind a larger checkpoint": _fork_below,

@@ -67,7 +67,7 @@ def verified(receipt: dict[str, Any], key: str, *answers: Answer) -> str:
 def assert_one_chain(*answers: Answer) -> None:
     """Each key hands over to the next, and to no other, whichever answers a reader has kept."""
     handed = {open_handover(each) for answer in answers for each in answer["handovers"]}
-    assert len({each.old for each in handed}) == len(handed)
+    assert len({each.old for each in handed}) == len({(each.old, each.new) for each in handed})
     keys = [parse_verifier_key(each) for each in answers[-1]["keys"]]
     assert set(trusted_keys(keys[:1], handed)) == set(keys)
 
@@ -230,6 +230,73 @@ async def test_a_lost_key_stays_away_if_the_one_before_it_has_handed_over_again(
     assert await stack.keys() == now
     assert then["keys"][1] not in now["keys"]
     assert verified(receipt, now["keys"][0], now) == "true"
+
+
+async def signed_by_one_of_two_hosts(stack: LogStack) -> tuple[dict[str, str], dict[str, Any]]:
+    """A backup that both hosts know, and the receipt of a payment of after it, whose checkpoint one of them has signed."""
+    there = stack.signer("there")
+    await pay(stack)
+    await stack.sign(there)  # new, it waits
+    await pay(stack)
+    await stack.sign(there)
+    backup = await backed_up(stack)
+    return backup, await pay(stack)
+
+
+async def test_a_host_that_had_signed_more_than_the_next_log_was_told_says_so(stack: LogStack) -> None:
+    """After a restore the next log is begun by the host that does not know the last checkpoint."""
+    backup, last = await signed_by_one_of_two_hosts(stack)
+    then = await stack.keys()
+    await restore(stack, backup)
+    later = await pay(stack, "there")
+    narrow = await stack.keys()
+    await stack.sign()
+    now = await stack.keys()
+    assert [open_handover(each).last.size for each in narrow["handovers"] + now["handovers"]] == [3, 4]
+    assert_one_chain(then, narrow, now)
+    for receipt in (last, later):
+        for key in now["keys"]:
+            assert verified(receipt, key, now) == "true"
+            assert verified(receipt, key, then, narrow, now) == "true"
+            assert verified(receipt, key, now, narrow) == "true"
+    # Both hosts go on, and keep it.
+    await pay(stack, "there")
+    await stack.sign()
+    assert await stack.keys() == now
+
+
+async def test_a_restore_does_not_forget_that_a_key_had_signed_more(stack: LogStack) -> None:
+    backup, last = await signed_by_one_of_two_hosts(stack)
+    await restore(stack, backup)
+    await pay(stack, "there")
+    here, backup = stack.signer(), await backed_up(stack)
+    await stack.sign(here)
+    then = await stack.keys()
+    await pay(stack, "there")
+    await stack.sign(here)
+    await restore(stack, backup, is_noticed=False)
+    await stack.sign(here)  # Its checkpoint is one of the later log.
+    now = await stack.keys()
+    assert now == then
+    assert {verified(last, key, now) for key in now["keys"]} == {"true"}
+
+
+async def test_a_host_that_cannot_say_that_it_had_signed_more_goes_on(stack: LogStack) -> None:
+    backup, last = await signed_by_one_of_two_hosts(stack)
+    await restore(stack, backup)
+    await pay(stack, "there")
+    async with stack.database.begin() as tx:
+        old, _ = await logs.find_keys(tx)
+        await logs.set_secret(tx, old.id, stack.encryption.encrypt("", owner=old.id))
+    here, then = stack.signer(), await stack.keys()
+    await stack.sign(here)
+    paid = await pay(stack, "there")
+    await stack.sign(here)
+    assert await stack.refused() is None
+    now = await stack.keys()
+    assert now == then
+    assert verified(last, now["keys"][-1], now) == "REFUSED: the key was retired before this checkpoint"
+    assert verified(last, now["keys"][0]) == verified(paid, now["keys"][0], now) == "true"
 
 
 async def test_kept_keys_that_cannot_be_read_stop_it(stack: LogStack) -> None:

@@ -155,6 +155,10 @@ def test_whoever_trusts_one_key_trusts_those_before_it_up_to_their_size_and_thos
         assert handover.trusted_keys([verifier(given)], [second, first]) == all_
     assert handover.trusted_keys([verifier(ONE)], []) == {verifier(ONE): None}
     assert handover.trusted_keys([verifier(THREE)], [first]) == {verifier(THREE): None}
+    # Its host had signed more than another one knew: the larger size counts, in any order.
+    wider = handover.open_handover(handover.sign(later, ONE, TWO, new_name=HEAD.origin))
+    for handed in ([first, wider], [wider, first]):
+        assert handover.trusted_keys([verifier(TWO)], handed) == {verifier(ONE): 9, verifier(TWO): None}
     # One key that hands over to two: one of them is a thief's.
     forged = handover.open_handover(handover.sign(later, ONE, THREE, new_name=HEAD.origin))
     assert handover.trusted_keys([verifier(ONE)], [first, forged]) == {verifier(ONE): None}

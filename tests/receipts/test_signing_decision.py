@@ -21,7 +21,9 @@ def situation(**differs: object) -> Situation:
     return Situation(**usual | differs)  # type: ignore[arg-type]
 
 
-SIGN, NOTHING, FOLLOW, BEGIN = (Decision(each) for each in (Act.SIGN, Act.NOTHING, Act.FOLLOW, Act.BEGIN))
+SIGN, NOTHING, FOLLOW, BEGIN, WIDEN = (
+    Decision(each) for each in (Act.SIGN, Act.NOTHING, Act.FOLLOW, Act.BEGIN, Act.WIDEN)
+)
 NO_STATE, REWRITTEN, PUBLISHED, LATER_LOG = (Decision(Act.REFUSE, each) for each in SigningRefusal)
 
 TABLE = [
@@ -35,6 +37,11 @@ TABLE = [
     ("the key is to change", situation(is_key_to_change=True), Decision(Act.CHANGE_KEY)),
     ("the key is to change, nothing is new", situation(size=8, is_key_to_change=True), Decision(Act.CHANGE_KEY)),
     ("the key is to change, nothing is published", situation(published=None, is_key_to_change=True), SIGN),
+    # Another host has begun the next log, or changed the key, without knowing what this one had signed.
+    ("it had signed more", situation(flushed=SignedHead(OLD, 9), has_signed_more=True), WIDEN),
+    ("it had signed more, and sees the other one sign", situation(has_signed_more=True, has_seen_news=True), WIDEN),
+    ("it had signed more, and the log is another one", situation(size=7, has_signed_more=True), WIDEN),
+    ("fenced, and it had signed more", situation(is_fenced=True, has_signed_more=True), Decision(Act.FENCED)),
     # A first log.
     ("the first log", situation(is_begun=False, published=None, flushed=None), BEGIN),
     ("the first log has begun", situation(published=None, flushed=None), SIGN),

@@ -243,6 +243,10 @@ async def insert_key(
     )
 
 
+async def set_handover(tx: Tx, key_id: str, handover: str) -> None:
+    await tx.execute("UPDATE receipt_log_keys SET handover = $2 WHERE id = $1", key_id, handover)
+
+
 async def restore_key(tx: Tx, key: LogKey, *, now: datetime) -> None:
     """Insert a key that a restore has lost. If the database signs its log, this key signs it from now on."""
     retired = await tx.execute(

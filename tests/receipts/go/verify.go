@@ -145,10 +145,11 @@ func (t trust) follow(handovers []string) error {
 				return err
 			}
 		}
-		if before, is := known[lines[1]]; is && before != (next{last.tree.N, lines[4]}) {
-			return errors.New("a key was handed over twice")
+		before, is := known[lines[1]]
+		if is && before.key != lines[4] {
+			return errors.New("a key was handed over to two others")
 		}
-		known[lines[1]] = next{last.tree.N, lines[4]}
+		known[lines[1]] = next{max(last.tree.N, before.size), lines[4]}
 	}
 	for again := true; again; {
 		again = false
