@@ -73,31 +73,45 @@ async def _find_giver(tx: Tx, encryption: Encryption, note: str) -> _Giver | Non
         return None
 
 
-class WiderHandover(NamedTuple):
-    """A handover with a larger size than the one that is published."""
+class OwedHandover(NamedTuple):
+    """A handover with a larger size than the one that is published, or where none is."""
 
     key_id: str  # of the key that took over
     text: str
 
 
-async def find_wider_handover(tx: Tx, encryption: Encryption, note: str | None) -> WiderHandover | None:
-    """The handover up to this checkpoint, if its key has handed over at a smaller size, because the host that wrote it
-    did not know the checkpoint. Signed by the same two keys; None if one of them cannot be decrypted."""
+async def find_owed_handover(tx: Tx, encryption: Encryption, note: str | None) -> OwedHandover | None:
+    """The handover of the key that has signed this checkpoint, if the host that began the next log did not know the
+    checkpoint: it says a smaller size, or nothing of the key. Signed by the two keys; None if one of them cannot be
+    decrypted."""
     if note is None:
         return None
-    head, found = head_of(note), await logs.find_keys(tx)
+    found = await logs.find_keys(tx)
+    try:
+        giver = open_checkpoint(note, [VerifierKey(head_of(note).origin, each.public_key) for each in found])
+        old, taker = giver.key, _find_taker(found, giver.key, giver.head)
+        if taker is None:
+            return None
+        [secret] = [_decrypt(encryption, each) for each in found if each.public_key == old.public_key]
+        [name] = {each.origin for each in await logs.find_all(tx) if each.number == taker.log}
+        return OwedHandover(taker.id, handover.sign(giver.head, secret, _decrypt(encryption, taker), new_name=name))
+    except (NoteRefused, ValueError, CannotDecrypt):
+        return None
+
+
+def _find_taker(found: Sequence[LogKey], old: VerifierKey, last: TreeHead) -> LogKey | None:
+    """The key that this one has handed over to at a smaller size; if it has handed over to none, the first key of the
+    next log, if that has taken over from none."""
     for each in found:
         handed = None if each.handover is None else handover.parse_handover(each.handover)
-        if handed is None or handed.last.origin != head.origin or handed.last.size >= head.size:
-            continue
-        try:
-            open_checkpoint(note, [handed.old])
-            [old] = [_decrypt(encryption, other) for other in found if other.public_key == handed.old.public_key]
-            text = handover.sign(head, old, _decrypt(encryption, each), new_name=handed.new.name)
-            return WiderHandover(each.id, text)
-        except (NoteRefused, ValueError, CannotDecrypt):
-            continue
-    return None
+        if handed is not None and handed.old == old:
+            return each if handed.last.size < last.size else None
+    number = log_number(old.name)
+    later = [each for each in found if each.log > number]
+    of_same_log = [each.public_key for each in found if each.log == number]
+    if not later or of_same_log[-1] != old.public_key:
+        return None
+    return later[0] if later[0].handover is None else None
 
 
 async def restore_lost(tx: Tx, encryption: Encryption, kept: Sequence[KeptKey], *, now: datetime) -> list[KeptKey]:
@@ -133,9 +147,9 @@ async def restore_lost(tx: Tx, encryption: Encryption, kept: Sequence[KeptKey], 
 
 
 def _is_wider(text: str, than: str | None) -> bool:
-    """Whether it is of the same two keys, and says a larger size."""
+    """Whether it is of the same two keys, and says a larger size, or there is no other."""
     if than is None or text == than:
-        return False
+        return than is None
     one, other = handover.open_handover(text), handover.parse_handover(than)
     return (one.old, one.new) == (other.old, other.new) and one.last.size > other.last.size
 

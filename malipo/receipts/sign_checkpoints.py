@@ -19,7 +19,7 @@ from malipo.encryption import Encryption
 from malipo.receipts import checkpoint, log_keys, tree_store
 from malipo.receipts.checkpoint import TreeHead
 from malipo.receipts.genesis import genesis_of
-from malipo.receipts.log_keys import WiderHandover
+from malipo.receipts.log_keys import OwedHandover
 from malipo.receipts.signing_decision import Act, Decision, SignedHead, SigningRefusal, Situation, decide
 from malipo.receipts.state_file import StateFile
 from malipo.receipts.store import facts, logs
@@ -44,7 +44,7 @@ class _SignerState:
     published: Published | None
     note: str | None  # the last one in this host's state folder
     situation: Situation
-    wider: WiderHandover | None
+    owed: OwedHandover | None
 
     @property
     def last_note(self) -> str | None:
@@ -123,7 +123,7 @@ class CheckpointSigner:
         covered = published.size if published is not None and latest and published.log == latest.number else 1
         current = latest if is_of_epoch else None
         flushed = None if note is None else checkpoint.head_of(note)
-        wider = await log_keys.find_wider_handover(tx, self._encryption, note)
+        owed = await log_keys.find_owed_handover(tx, self._encryption, note)
         situation = Situation(
             is_fenced=standing.is_fenced,
             log=None if current is None else current.number,
@@ -138,10 +138,10 @@ class CheckpointSigner:
             ),
             is_left_open=latest is not None and not is_of_epoch and latest.size > covered,
             is_key_to_change=current is not None and current.is_key_to_change,
-            has_signed_more=wider is not None,
+            has_signed_more=owed is not None,
             has_seen_news=published_head is not None and published_head > self._first_seen,
         )
-        return _SignerState(current, published, note, situation, wider)
+        return _SignerState(current, published, note, situation, owed)
 
     async def _keep_keys(self, tx: Tx) -> None:
         """Keep every key in the state folder before it signs, and put those that a restore has lost back."""
@@ -169,9 +169,9 @@ class CheckpointSigner:
                 await logs.make(tx, self._log_name)
             case Act.WIDEN:
                 # In a commit of its own: what this host flushes next takes the place of the checkpoint that shows it.
-                assert state.wider is not None
-                await logs.set_handover(tx, *state.wider)
-                log.info("receipt_log.handover_widened", key=state.wider.key_id)
+                assert state.owed is not None
+                await logs.set_handover(tx, *state.owed)
+                log.info("receipt_log.handover_widened", key=state.owed.key_id)
             case Act.BEGIN:
                 await self._begin(tx, state)
             case Act.FOLLOW:

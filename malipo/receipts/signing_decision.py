@@ -50,7 +50,7 @@ class Situation(NamedTuple):
     has_published_root: bool = True  # and the published one
     is_left_open: bool = False  # the log before the restore has leaves that no published checkpoint covers
     is_key_to_change: bool = False  # an operator has asked for a new key
-    has_signed_more: bool = False  # this host, with a key that has handed over at a smaller size
+    has_signed_more: bool = False  # this host, with a key that has handed over at a smaller size, or to none
     has_seen_news: bool = False  # since this worker started, another host has published a checkpoint of this log
 
 

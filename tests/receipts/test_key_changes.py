@@ -281,6 +281,61 @@ async def test_a_restore_does_not_forget_that_a_key_had_signed_more(stack: LogSt
     assert {verified(last, key, now) for key in now["keys"]} == {"true"}
 
 
+async def begun_by_a_host_that_knew_nothing(stack: LogStack) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A log that a restore to before its first entry has lost, and the next one by another host: a receipt of each."""
+    empty = await backed_up(stack)
+    last = await pay(stack)
+    [number] = [each["number"] for each in await stack.rows("SELECT number FROM receipt_logs")]
+    await restore(stack, empty)
+    await begin_later(stack, number)
+    return last, await pay(stack, "there")
+
+
+async def test_a_host_whose_log_the_next_one_was_not_told_of_hands_over_to_it(stack: LogStack) -> None:
+    last, later = await begun_by_a_host_that_knew_nothing(stack)
+    then = await stack.keys()
+    assert then["handovers"] == []
+    here = stack.signer()
+    await stack.sign(here)
+    now = await stack.keys()
+    assert [open_handover(each).last.size for each in now["handovers"]] == [2]
+    assert_one_chain(then, now)
+    for receipt in (last, later):
+        for key in now["keys"]:
+            assert verified(receipt, key, now) == "true"
+    await pay(stack, "there")
+    await stack.sign(here)
+    assert await stack.keys() == now
+
+
+async def test_a_restore_does_not_forget_that_a_key_handed_over_to_a_log_that_was_not_told_of_it(
+    stack: LogStack,
+) -> None:
+    last, _ = await begun_by_a_host_that_knew_nothing(stack)
+    here, backup = stack.signer(), await backed_up(stack)
+    await stack.sign(here)
+    then = await stack.keys()
+    await pay(stack, "there")
+    await stack.sign(here)
+    await restore(stack, backup, is_noticed=False)
+    await stack.sign(here)  # Its checkpoint is one of the later log.
+    assert await stack.keys() == then
+    assert {verified(last, key, then) for key in then["keys"]} == {"true"}
+
+
+async def test_a_key_hands_over_to_the_log_after_its_own_though_that_one_is_over_too(stack: LogStack) -> None:
+    last, later = await begun_by_a_host_that_knew_nothing(stack)
+    await restore(stack, await backed_up(stack))
+    latest = await pay(stack, "there")
+    then = await stack.keys()
+    await stack.sign()
+    now = await stack.keys()
+    assert set(then["handovers"]) < set(now["handovers"])
+    assert_one_chain(then, now)
+    for receipt in (last, later, latest):
+        assert {verified(receipt, key, now) for key in now["keys"]} == {"true"}
+
+
 async def test_a_host_that_cannot_say_that_it_had_signed_more_goes_on(stack: LogStack) -> None:
     backup, last = await signed_by_one_of_two_hosts(stack)
     await restore(stack, backup)

@@ -122,10 +122,26 @@ FAULTS = (
     ),
     Fault(
         "a host tries for ever to say that it had signed more",
-        "find_wider_handover",
+        "find_owed_handover",
         "except (NoteRefused, ValueError, CannotDecrypt):",
         "except (NoteRefused, ValueError):",
         "A key that nobody can decrypt stops the signing of a host.",
+        _KEYS,
+    ),
+    Fault(
+        "a host does not say that a key which the next log does not know had signed",
+        "_find_taker",
+        "return later[0] if later[0].handover is None else None",
+        "return None",
+        "After a restore, receipts that only this host had proven are refused with the new key: no trusted key has signed.",
+        _KEYS,
+    ),
+    Fault(
+        "a restore forgets what a key had handed over to the next log",
+        "_is_wider",
+        "return than is None",
+        "return False",
+        "After a second restore, receipts that only the other host had proven are refused again.",
         _KEYS,
     ),
     Fault(
