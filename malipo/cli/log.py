@@ -125,7 +125,7 @@ def _check(arguments: argparse.Namespace, settings: Settings) -> int:
             f"checkpoints of {found.logs} logs, {found.days} closed days."
         )
         if found.behind:
-            print(f"{found.behind:,} events are not looked at yet. Closed days are compared then.")
+            print(f"{found.behind:,} events are not in the log yet. Closed days before them were compared.")
     else:
         print(f"The receipt log is NOT clean: {len(sentences)} findings.", file=sys.stderr)
         for each in sentences:

@@ -193,14 +193,18 @@ def _differences(row: CheckedFact, fact: Fact) -> list[str]:
 
 
 async def _check_days(connection: Conn, findings: list[Problem]) -> int:
-    """Compare each closed day: the moves of its floats must equal the log's completed payments and the corrections."""
+    """Compare each closed day: the moves of its floats must equal the log's completed payments and the corrections.
+    Days with events that the log has not read yet, and later days, are left out. Returns how many were compared."""
+    unread = await check_reads.find_oldest_unread(connection)
     days: dict[date, DayClose] = {}
     while page := await closes.find_after(connection, max(days, default=None), limit=_DAYS_AT_ONCE):
         days |= {each.day: decode_close(each.content) for each in page}
-    if not days or await check_reads.count_behind(connection):
+    compared = [each for each in days if unread is None or each < clock.day_of(unread)]
+    if not compared:
         return 0
-    logged = await check_reads.find_days(connection, first=min(days), last=max(days))
-    for day, close in days.items():
+    logged = await check_reads.find_days(connection, first=compared[0], last=compared[-1])
+    for day in compared:
+        close = days[day]
         of_close: Counter[str] = Counter()
         after = days.get(day + timedelta(days=1))
         following = {} if after is None else after.late  # what was written into the day after its close
@@ -215,4 +219,4 @@ async def _check_days(connection: Conn, findings: list[Problem]) -> int:
             for channel in sorted(of_close.keys() | of_day.keys())
             if channel and of_close[channel] != of_day.get(channel, 0)
         ]
-    return len(days)
+    return len(compared)

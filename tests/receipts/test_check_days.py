@@ -1,6 +1,6 @@
 """The check compares the log with closed days: what a day's close says that floats moved is in the log."""
 
-from datetime import date
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -44,6 +44,35 @@ async def test_closed_days_are_in_the_log(books: Books) -> None:
     found = await checked(books.database)
     assert found.findings == []
     assert (found.days, found.facts, found.behind) == (2, 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("written", "number", "days"),
+    [
+        (at(TUESDAY, "23:59"), 2, 1),
+        (at(TUESDAY, "23:59"), None, 1),
+        (at(MONDAY, "00:00:01"), 2, 0),
+        (at(TUESDAY + timedelta(days=1), "00:00:01"), 2, 2),
+    ],
+)
+async def test_days_before_the_oldest_event_that_the_log_has_not_read_are_compared(
+    books: Books, written: datetime, number: int | None, days: int
+) -> None:
+    async with books.database.begin() as tx:
+        await tx.execute(
+            "INSERT INTO events (id, merchant_id, transaction_id, event, body, created_at, feed_number)"
+            " VALUES ('evt_1', $1, $2, 'payment.completed', '{}', $3, $4)",
+            books.merchant_id, books.payments["R4"], written, number,
+        )  # fmt: skip
+        await tx.execute("UPDATE feeds SET last_number = coalesce($1, last_number)", number)
+    found = await checked(books.database)
+    assert (found.days, found.findings) == (days, [])
+
+
+async def test_no_day_is_compared_while_the_feed_has_lost_events_that_the_log_has_not_read(books: Books) -> None:
+    async with books.database.begin() as tx:
+        await tx.execute("UPDATE feeds SET last_number = 5, pruned_to = 5")
+    assert (await checked(books.database)).days == 0
 
 
 async def test_a_day_of_which_the_log_says_something_else_is_found(books: Books) -> None:

@@ -93,6 +93,20 @@ async def count_behind(connection: Conn) -> int:
     return int(await connection.fetchval("SELECT coalesce(sum(last_number - logged_to), 0) FROM feeds"))
 
 
+async def find_oldest_unread(connection: Conn) -> datetime | None:
+    """When the oldest event was written that the log has not read yet; the beginning of time if the feed of a merchant
+    has removed events before the log has read them."""
+    found: datetime | None = await connection.fetchval(
+        """
+        SELECT CASE WHEN EXISTS (SELECT FROM feeds WHERE logged_to < pruned_to) THEN to_timestamp(0) ELSE least(
+            (SELECT min(created_at) FROM events WHERE feed_number IS NULL),
+            (SELECT min(e.created_at) FROM feeds f JOIN events e ON e.merchant_id = f.merchant_id
+             WHERE f.logged_to < f.last_number AND e.feed_number > f.logged_to)) END
+        """
+    )
+    return found
+
+
 async def find_checkpoints(connection: Conn, log: int) -> list[Published]:
     found: list[Published] = []
     while page := await find_each_published(connection, log, after=found[-1].size if found else 0):

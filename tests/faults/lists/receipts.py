@@ -105,6 +105,22 @@ FAULTS = (
         _KEYS,
     ),
     Fault(
+        "closed days are compared with a log that has not read all of them",
+        "_check_days",
+        "if unread is None or each < clock.day_of(unread)",
+        "if True",
+        "The check of an honest log finds differences.",
+        ("receipts/test_check_days.py",),
+    ),
+    Fault(
+        "one event that is not read yet keeps closed days from being compared",
+        "find_oldest_unread",
+        "(SELECT min(created_at) FROM events WHERE feed_number IS NULL)",
+        "(SELECT to_timestamp(0) FROM events WHERE feed_number IS NULL LIMIT 1)",
+        "Under steady traffic the check compares no day, and says that all is clean.",
+        ("receipts/test_check_days.py",),
+    ),
+    Fault(
         "a host does not say that it had signed more",
         "decide",
         "if now.has_signed_more:",
