@@ -36,6 +36,7 @@ class InvoiceRefusal(Code):
     NO_SUCH = "invoice_no_such"
     NOT_CLOSED = "invoice_month_not_closed"
     NO_SELLER = "invoice_no_seller"
+    SELLER_INCOMPLETE = "invoice_seller_incomplete"
     NO_RATE = "invoice_no_rate"
     FENCED = "invoice_fenced"
     NOT_COMPARED = "invoice_not_compared"

@@ -19,6 +19,7 @@ from malipo.books.read_journal import Period
 from malipo.books.trial_balance import TrialBalance, find_trial_balance
 from malipo.db import Conn
 from malipo.errors import Code, Problem, Refusal
+from malipo.invoices.invoice import Party
 from malipo.month_end import store
 from malipo.month_end.bank_reconciliation import BankItemKind, find_bank_reconciliation
 from malipo.month_end.cells import money
@@ -44,6 +45,7 @@ class MonthPoint(Code):
     BANK_STATEMENT = "month_bank_statement"
     DIFFERS = "month_differs"
     INVOICES = "month_invoices"
+    BUYERS = "month_buyers"
     SHORT = "month_short"
     UNEXPLAINED = "month_unexplained"
     BANK_UNEXPLAINED = "month_bank_unexplained"
@@ -97,8 +99,8 @@ async def find(connection: Conn, month: Month, *, now: datetime) -> MonthEnd:
         bank_is_seen, of_bank = await _bank_and_books(connection, month, balance)
     missing += of_bank if bank_is_seen else []
     missing += await _unanswered(connection, month, now=now)
-    if days and not to_close and (merchants := await store.count_not_invoiced(connection, month)):
-        missing.append(Problem(MonthPoint.INVOICES, count=merchants))
+    if days and not to_close:
+        missing += _of_invoices(await store.find_not_invoiced(connection, month))
     return MonthEnd(
         month=month,
         closed=days,
@@ -211,6 +213,15 @@ async def _bank_and_books(connection: Conn, month: Month, balance: TrialBalance)
     if old := [abs(each.cents) for each in reconciliation.items if each.kind is BankItemKind.OURS_ONLY]:
         found.append(Problem(MonthPoint.BANK_OURS_ONLY, count=len(old), amount=sum(old) // 100))
     return bool(reconciliation.accounts), found
+
+
+def _of_invoices(not_invoiced: Sequence[Party]) -> list[Problem]:
+    """Before they are issued: what they say of a merchant never changes."""
+    found = [Problem(MonthPoint.INVOICES, count=len(not_invoiced))] if not_invoiced else []
+    if unknown := sorted(each.name for each in not_invoiced if not (each.tin and each.address)):
+        names = ", ".join(unknown[:_MOST_NAMED]) + (" …" if len(unknown) > _MOST_NAMED else "")
+        found.append(Problem(MonthPoint.BUYERS, count=len(unknown), names=names))
+    return found
 
 
 async def _unanswered(connection: Conn, month: Month, *, now: datetime) -> list[Problem]:

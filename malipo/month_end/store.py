@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime
 
 from malipo.db import Conn, Row
-from malipo.invoices.invoice import FeeSum, Issued, drafts_of
+from malipo.invoices.invoice import FeeSum, Issued, Party, drafts_of
 from malipo.invoices.store import fees, invoices
 from malipo.month_end.month import Month
 
@@ -230,15 +230,14 @@ async def settlements_of(connection: Conn, month: Month) -> AsyncIterator[Row]:
         yield row
 
 
-async def count_not_invoiced(connection: Conn, month: Month) -> int:
-    """Merchants whose fees of the month need a document that they do not have."""
+async def find_not_invoiced(connection: Conn, month: Month) -> list[Party]:
+    """Merchants whose fees of the month need a document that they do not have, as it would name them."""
     have = await invoices.find_issued(connection, month.first)
-    return sum(
-        [
-            merchant not in have and await _need_document(connection, month, sums)
-            for merchant, sums in (await fees.find(connection, month.first)).items()
-        ]
-    )
+    return [
+        await invoices.find_buyer(connection, merchant)
+        for merchant, sums in (await fees.find(connection, month.first)).items()
+        if merchant not in have and await _need_document(connection, month, sums)
+    ]
 
 
 async def _need_document(connection: Conn, month: Month, sums: Sequence[FeeSum]) -> bool:

@@ -5,6 +5,8 @@ from malipo.invoices.invoice import FeeKind, InvoiceKind, InvoiceRefusal
 SENTENCES: dict[str, str] = {
     InvoiceRefusal.NO_SUCH: "There is no invoice {number!r}.",
     InvoiceRefusal.NOT_CLOSED: "{day} is not closed yet. Invoices are for months of which every day is closed.",
+    InvoiceRefusal.SELLER_INCOMPLETE: "Set MALIPO_COMPANY_TIN and MALIPO_COMPANY_ADDRESS first: invoices with VAT need "
+    "both, and what is issued never changes.",
     InvoiceRefusal.NO_SELLER: "Set MALIPO_COMPANY_NAME first, and the address, TIN and VRN: invoices name the seller.",
     InvoiceRefusal.NO_RATE: "No rate of VAT is set for {day}.",
     InvoiceRefusal.FENCED: "The database was restored, and sending is not released yet: fees of the lost time may be "

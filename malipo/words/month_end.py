@@ -16,6 +16,7 @@ SENTENCES: dict[str, str] = {
     MonthPoint.NETWORK_STATEMENT: "Statements of {channel} are missing: {days}.",
     MonthPoint.BANK_STATEMENT: "Statements of the bank account {account} are missing: {days}.",
     MonthPoint.DIFFERS: "The ledger differs from the signed close of {day}: {accounts}.",
+    MonthPoint.BUYERS: "Merchants whose invoices would have no TIN or no address: {count} ({names}).",
     MonthPoint.INVOICES: "Merchants whose fees are not invoiced: {count}.",
     MonthPoint.SHORT: "At the end of {day} TZS {amount} less is there than merchants own.",
     MonthPoint.UNEXPLAINED: "At the end of {day} TZS {amount} are neither the house's own nor explained.",

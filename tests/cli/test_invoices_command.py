@@ -18,7 +18,12 @@ from tests.reconciliation.close.books import Books, at
 
 __all__ = ["terminal"]
 
-COMPANY = {"company_name": "Malipo Ltd", "company_tin": "123456789", "company_vrn": "40-320840-G"}
+COMPANY = {
+    "company_name": "Malipo Ltd",
+    "company_address": "PO Box 1, Mwanza",
+    "company_tin": "123456789",
+    "company_vrn": "40-320840-G",
+}
 LAST = date(2026, 9, 30)
 
 
@@ -54,6 +59,10 @@ async def test_a_month_is_issued_listed_and_printed(terminal: Terminal, books: B
     assert "VRN:      40-000001-A" in (await terminal(*buyer, by="asha")).out.replace("vrn", "VRN")
     refused = await terminal("invoices", "issue", "2026-09", by="asha")
     assert (refused.code, "MALIPO_COMPANY_NAME" in refused.err) == (2, True)
+    for lacking in ("company_tin", "company_address"):
+        company = {name: value for name, value in COMPANY.items() if name != lacking}
+        refused = await terminal("invoices", "issue", "2026-09", by="asha", **company)
+        assert (refused.code, f"MALIPO_{lacking.upper()}" in refused.err) == (2, True), "not with VAT"
 
     said = await _issue(terminal)
     [issued] = said["issued"]

@@ -15,7 +15,7 @@ import pytest
 from malipo import ids
 from malipo.audit_log import store as audit_log
 from malipo.db import Database
-from malipo.invoices import issue_invoices
+from malipo.invoices import change_invoice_data, issue_invoices
 from malipo.invoices.invoice import Party
 from malipo.invoices.store import invoices
 from malipo.invoices.tax import TaxRate
@@ -536,6 +536,29 @@ async def test_a_ledger_that_differs_from_its_close_has_no_archive(
     assert _files(tmp_path, "november*") == []
     status = await _month(database_url, "2026-11")
     assert (status.code, "The ledger differs from the signed close of 2026-11-30" in status.out) == (1, True)
+
+
+async def test_the_month_names_merchants_without_legal_data_until_their_invoices_are_issued(
+    books: Books, database_url: str
+) -> None:
+    """What is issued never changes."""
+
+    async def missing() -> dict[str, str]:
+        said = (await _month(database_url, "2026-11", "--json")).json["missing"]
+        return {each["code"]: each["sentence"] for each in said}
+
+    assert (await missing())[
+        "month_buyers"
+    ] == "Merchants whose invoices would have no TIN or no address: 2 (Duka, Duka)."
+    async with books.database.read() as connection:
+        merchants = await connection.fetch("SELECT id FROM merchants")
+    for merchant in merchants:
+        for said in ({"tin": "123456789"}, {"address": "PO Box 7"}):
+            assert "month_buyers" in await missing()
+            async with books.database.begin() as tx:
+                await change_invoice_data.change_buyer(tx, merchant["id"], **said, actor=ASHA, now=NOW)
+    assert "month_buyers" not in await missing()
+    assert "month_invoices" in await missing()
 
 
 async def test_the_month_says_what_is_missing_and_what_is_open(books: Books, database_url: str) -> None:

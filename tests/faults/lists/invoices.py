@@ -11,6 +11,22 @@ _COMMAND = ("cli/test_invoices_command.py",)
 
 FAULTS = (
     Fault(
+        "an invoice with VAT is issued without the seller's TIN",
+        "seller_of",
+        "if settings.company_vrn and not (settings.company_tin and settings.company_address):",
+        "if False:",
+        "Buyers cannot deduct the VAT, and the document never changes.",
+        ("cli/test_invoices_command.py",),
+    ),
+    Fault(
+        "a month does not name merchants whose invoices would have no address",
+        "_of_invoices",
+        "if not (each.tin and each.address)",
+        "if not each.tin",
+        "Their documents lack it, and never change.",
+        ("month_end/test_archive.py",),
+    ),
+    Fault(
         "a credit note says that it was paid",
         "note_of",
         "if invoice.kind is InvoiceKind.INVOICE else GIVEN_BACK",

@@ -30,6 +30,7 @@ _WHERE = {
     MonthPoint.ACCEPTED: "/operator/close",
     MonthPoint.DIFFERS: "/operator/ledger",
     MonthPoint.INVOICES: "/operator/books/invoices",
+    MonthPoint.BUYERS: "/operator/merchants",
     MonthPoint.SHORT: "/operator/books/safeguarding",
     MonthPoint.UNEXPLAINED: "/operator/books/safeguarding",
     MonthPoint.PAYMENTS: "/operator",
