@@ -15,17 +15,11 @@ import argparse
 import base64
 import hashlib
 import json
-import os
 import re
-import struct
 import sys
 from datetime import datetime, timezone
 from functools import lru_cache
-
-P, Q = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
-D = -121665 * pow(121666, P - 2, P) % P
-CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
-BASE_Y = 4 * pow(5, P - 2, P) % P
+from pathlib import Path
 
 
 class Refused(Exception):
@@ -40,23 +34,21 @@ def require(condition, why):
         raise Refused(why)
 
 
-# Ed25519 (RFC 8032), verification only.
+# 1. Signatures: Ed25519 (RFC 8032), verification only. A point is X, Y, Z and XY/Z.
 
-
-def x_of(y, sign):
-    require(y < P, "a point of a signature is wrong")
-    x2 = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
-    x = pow(x2, (P + 3) // 8, P)
-    if (x * x - x2) % P:
-        x = x * pow(2, (P - 1) // 4, P) % P
-    require((x * x - x2) % P == 0 and (x or not sign), "a point of a signature is wrong")
-    return P - x if x & 1 != sign else x
+P, Q = 2**255 - 19, 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, -1, P) % P
 
 
 def point_of(data):
     number = int.from_bytes(data, "little")
     y, sign = number & (1 << 255) - 1, number >> 255
-    x = x_of(y, sign)
+    x2 = (y * y - 1) * pow(D * y * y + 1, -1, P) % P
+    x = pow(x2, (P + 3) // 8, P)
+    if (x * x - x2) % P:
+        x = x * pow(2, (P - 1) // 4, P) % P
+    require(y < P and (x * x - x2) % P == 0 and (x or not sign), "a point of a signature is wrong")
+    x = x if x & 1 == sign else P - x
     return x, y, 1, x * y % P
 
 
@@ -75,7 +67,7 @@ def multiply(number, point):
     return product
 
 
-BASE = (x_of(BASE_Y, 0), BASE_Y, 1, x_of(BASE_Y, 0) * BASE_Y % P)
+BASE = point_of(b"\x58" + b"\x66" * 31)
 
 
 @lru_cache(maxsize=1000)
@@ -88,7 +80,7 @@ def verify(public_key, signature, message):
     require(s < Q and same, "a signature is wrong")
 
 
-# Signed notes, checkpoints and proofs (C2SP), the tree (RFC 9162).
+# 2. Keys, signed notes and checkpoints (C2SP).
 
 
 def decode(text, length=None):
@@ -102,37 +94,34 @@ def sha256(*parts):
 
 
 def key_of(vkey):
+    """The name and the public key in NAME+ID+BASE64."""
     name, key_id, encoded = vkey.split("+", 2)
     data = decode(encoded, 33)
     require(data[0] == 1 and sha256(name.encode(), b"\n", data)[:4].hex() == key_id, "a key is wrong")
     return name, data[1:]
 
 
-def signatures_of(note):
-    text, blank, lines = note.rpartition("\n\n")
-    require(blank and lines.endswith("\n") and not CONTROL.search(note), "not a signed note")
-    matches = [re.fullmatch(r"— ([^\s+]+) (\S+)", line) for line in lines[:-1].split("\n")]
-    require(all(matches), "a signature line is wrong")
-    return text + "\n", [(match[1], decode(match[2])) for match in matches]
-
-
 def signed(note, key):
-    """The text of a note that the key has signed, and the time that it has signed with it, if any."""
-    name, public = key
-    text, signatures = signatures_of(note)
-    is_signed, time = False, None
-    for signer, data in signatures:
-        if signer == name and data[:4] == sha256(name.encode(), b"\n\x01", public)[:4]:
+    """The text of a note, and the time that the key has signed with it, if any. None if the key has not signed it."""
+    text, blank, lines = note.rpartition("\n\n")
+    is_note = blank and lines.endswith("\n") and not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", note)
+    require(is_note, "not a signed note")
+    (name, public), text, is_signed, time = key, text + "\n", False, None
+    for line in lines[:-1].split("\n"):
+        match = re.fullmatch(r"— ([^\s+]+) (\S+)", line)
+        require(match, "a signature line is wrong")
+        data = decode(match[2])
+        if match[1] == name and data[:4] == sha256(name.encode(), b"\n\x01", public)[:4]:
             verify(public, data[4:], text.encode())
             is_signed = True
-        if signer == name and data[:4] == sha256(name.encode(), b"\n\x04", public)[:4]:
-            [time] = struct.unpack(">Q", data[4:12])
+        if match[1] == name and data[:4] == sha256(name.encode(), b"\n\x04", public)[:4]:
+            time = int.from_bytes(data[4:12], "big")
             verify(public, data[12:], f"cosignature/v1\ntime {time}\n{text}".encode())
-    require(is_signed, "a note is not signed by a key that is trusted")
-    return text, time
+    return (text, time) if is_signed else None
 
 
 def head_of(text):
+    """The log, size and root of a checkpoint."""
     match = re.fullmatch(r"([^\n]+)\n(0|[1-9][0-9]{0,18})\n([^\n]{44})\n", text)
     require(match, "a checkpoint is wrong")
     return match[1], int(match[2]), decode(match[3], 32)
@@ -140,168 +129,142 @@ def head_of(text):
 
 def open_checkpoint(note, trusted):
     """Its log, size, root and time. `trusted`: keys, each with the last size that it may sign, or None."""
-    origin = note.partition("\n")[0]
     for key, limit in trusted.items():
-        if key[0] != origin:
-            continue
-        try:
-            text, time = signed(note, key)
-        except Refused as refusal:
-            if "trusted" in str(refusal):
-                continue
-            raise
-        head = head_of(text)
-        require(limit is None or head[1] <= limit, "the key was retired before this checkpoint")
-        require(time is not None, "the checkpoint has no signed time")
-        return head[0], head[1], head[2], time
+        found = signed(note, key) if note.startswith(key[0] + "\n") else None
+        if found:
+            (log, size, root), time = head_of(found[0]), found[1]
+            require(limit is None or size <= limit, "the key was retired before this checkpoint")
+            require(time is not None, "the checkpoint has no signed time")
+            return log, size, root, time
     raise Refused("no trusted key has signed the checkpoint")
 
 
 def follow(trusted, handovers):
-    """The keys that follow from trusted ones: whom they have handed over to, and from whom they have taken over."""
+    """Trust the keys to which trusted ones have handed over, and those from which trusted ones have taken over."""
     known = {}
     for note in handovers:
-        lines = note.partition("\n\n")[0].split("\n")
-        require(len(lines) == 5 and lines[0] == "malipo receipt log handover v1", "a handover is wrong")
-        old, new, (_, size, _) = key_of(lines[1]), key_of(lines[4]), head_of("-\n" + "\n".join(lines[2:4]) + "\n")
-        require(signed(note, old) and signed(note, new), "a handover is wrong")
+        first, old, size, root, new = note.partition("\n\n")[0].split("\n")
+        old, new, (_, size, _) = key_of(old), key_of(new), head_of(f"-\n{size}\n{root}\n")
+        is_signed = first == "malipo receipt log handover v1" and signed(note, old) and signed(note, new)
+        require(is_signed, "a handover is wrong, or not signed by both keys")
         largest, only = known.get(old, (size, new))
         require(new == only, "a key was handed over to two others")
         known[old] = max(size, largest), new
-    while any(old in trusted or new in trusted for old, (_, new) in known.items()):
-        old = next(old for old, (_, new) in known.items() if old in trusted or new in trusted)
-        size, new = known.pop(old)
-        trusted[old] = size
-        trusted.setdefault(new, None)
+    while following := [old for old, (_, new) in known.items() if old in trusted or new in trusted]:
+        for old in following:
+            trusted[old], new = known.pop(old)
+            trusted.setdefault(new, None)
     return trusted
 
 
-def included(leaf, index, size, path, root):
-    require(index < size, "the leaf is not in the tree")
-    place, last = index, size - 1
-    for sibling in path:
-        require(last, "the proof is too long")
-        if place & 1 or place == last:
-            leaf = sha256(b"\1", sibling, leaf)
-            while place and not place & 1:
-                place, last = place >> 1, last >> 1
-        else:
-            leaf = sha256(b"\1", leaf, sibling)
-        place, last = place >> 1, last >> 1
-    require(last == 0 and leaf == root, "the proof does not lead to the checkpoint")
+# 3. The tree (RFC 9162). Left of a node is the largest complete tree that leaves something for the right.
 
 
-def consistent(old, old_root, new, new_root, path):
-    require(0 < old <= new, "the newer checkpoint is the smaller one")
+def node(left, right):
+    return sha256(b"\1", left, right)
+
+
+def left_of(size):
+    return 1 << (size - 1).bit_length() - 1
+
+
+def root_above(leaf, index, size, path):
+    """The root to which a path leads: the siblings from the leaf upwards."""
+    if size == 1:
+        require(index == 0 and not path, "the proof is too long")
+        return leaf
+    require(path, "the proof is too short")
+    left, sibling = left_of(size), path[-1]
+    if index < left:
+        return node(root_above(leaf, index, left, path[:-1]), sibling)
+    return node(sibling, root_above(leaf, index - left, size - left, path[:-1]))
+
+
+def roots_above(old, new, path, old_root):
+    """The roots of an older and a newer tree, by a consistency proof. `old_root`: None inside of the older tree."""
     if old == new:
-        require(not path and old_root == new_root, "two checkpoints of one size differ")
-        return
-    path = path if old & (old - 1) else [old_root, *path]
+        known = [*path] if old_root is None else [old_root, *path]
+        require(len(known) == 1, "the consistency proof has a wrong length")
+        return known[0], known[0]
     require(path, "the consistency proof is too short")
-    place, last, first, second = old - 1, new - 1, path[0], path[0]
-    while place & 1:
-        place, last = place >> 1, last >> 1
-    for sibling in path[1:]:
-        require(last, "the consistency proof is too long")
-        if place & 1 or place == last:
-            first, second = sha256(b"\1", sibling, first), sha256(b"\1", sibling, second)
-            while place and not place & 1:
-                place, last = place >> 1, last >> 1
-        else:
-            second = sha256(b"\1", second, sibling)
-        place, last = place >> 1, last >> 1
-    require((last, first, second) == (0, old_root, new_root), "the newer checkpoint does not extend the older one")
+    left, sibling = left_of(new), path[-1]
+    if old <= left:
+        first, second = roots_above(old, left, path[:-1], old_root)
+        return first, node(second, sibling)
+    first, second = roots_above(old - left, new - left, path[:-1], None)
+    return node(sibling, first), node(sibling, second)
 
 
 def root_of(hashes):
     """The root of a tree with these hashes of leaves."""
-    row = []  # the roots of complete subtrees, the largest first, each with its number of leaves
-    for hashed in hashes:
-        count = 1
-        while row and row[-1][0] == count:
-            hashed, count = sha256(b"\1", row.pop()[1], hashed), count * 2
-        row.append((count, hashed))
-    root = row.pop()[1]
-    while row:
-        root = sha256(b"\1", row.pop()[1], root)
-    return root
+    if len(hashes) == 1:
+        return hashes[0]
+    left = left_of(len(hashes))
+    return node(root_of(hashes[:left]), root_of(hashes[left:]))
 
 
 def tile_paths(size):
     """The paths of the tiles with all hashes of leaves, as /log/NUMBER/tile/ has them."""
     for number in range(-(-size // 256)):
-        digits = str(number).rjust(-(-len(str(number)) // 3) * 3, "0")
-        groups = [digits[at : at + 3] for at in range(0, len(digits), 3)]
         width = min(256, size - number * 256)
-        yield (
-            "0/" + "/".join(["x" + each for each in groups[:-1]] + groups[-1:]) + (f".p/{width}" if width < 256 else "")
-        )
+        digits = f"{number:,}".split(",")
+        groups = [f"x{int(each):03}" for each in digits[:-1]] + [f"{int(digits[-1]):03}"]
+        yield "0/" + "/".join(groups) + (f".p/{width}" if width < 256 else "")
 
 
-def read_tiles(folder, size):
-    """The hashes of leaves, from a folder with the tiles of a log."""
-    hashes = []
-    for path in tile_paths(size):
-        with open(os.path.join(folder, *path.split("/")), "rb") as file:
-            tile = file.read()
-        require(len(tile) == 32 * min(256, size - len(hashes)), f"the tile {path} is wrong")
-        hashes += [tile[at : at + 32] for at in range(0, len(tile), 32)]
-    return hashes
-
-
-# Receipts.
-
-
-def once(pairs):
-    require(len({name for name, _ in pairs}) == len(pairs), "a name stands twice in the receipt")
-    return dict(pairs)
+# 4. Receipts.
 
 
 def load(text):
+    def once(pairs):
+        require(len({name for name, _ in pairs}) == len(pairs), "a name stands twice in the receipt")
+        return dict(pairs)
+
     return json.loads(text, object_pairs_hook=once)
 
 
 def verify_fact(line, trusted):
-    """What it says, and the checkpoint that covers it."""
+    """What it says, the checkpoint that covers it, and the index of its leaf."""
     text, salt = line["fact"], bytes.fromhex(line["salt"])
     fact = load(text)
     canonical = json.dumps(fact, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     require(canonical == text and len(salt) == 32 and fact["version"] == 1, "a fact is wrong")
     require(line["kind"] == fact["fact"], "the receipt says something else than its proof")
-    proof, blank, note = line["proof"].partition("\n\n")
-    first, index, *path = proof.split("\n")
-    if index.startswith("extra "):
-        index, path = path[0], path[1:]
-    match = re.fullmatch(r"index (0|[1-9][0-9]{0,18})", index)
-    require(blank and first == "c2sp.org/tlog-proof@v1" and match, "a proof is wrong")
-    origin, size, root, time = open_checkpoint(note, trusted)
+    match = re.fullmatch(
+        r"c2sp\.org/tlog-proof@v1\n(?:extra [^\n]*\n)?index (0|[1-9][0-9]{0,18})\n((?:[^\n]+\n)*)\n(.*)",
+        line["proof"],
+        re.DOTALL,
+    )
+    require(match, "a proof is wrong")
+    head, index = open_checkpoint(match[3], trusted), int(match[1])
+    path = [decode(each, 32) for each in match[2].split("\n")[:-1]]
     leaf = sha256(b"\0", sha256(salt, text.encode()))
-    included(leaf, int(match[1]), size, [decode(each, 32) for each in path], root)
-    return fact, (origin, size, root, time), int(match[1])
+    require(index < head[1], "the leaf is not in the tree")
+    require(root_above(leaf, index, head[1], path) == head[2], "the proof does not lead to the checkpoint")
+    return fact, head, index
 
 
 def verify_receipt(receipt, trusted):
-    """What each line says, with its checkpoint."""
-    lines = receipt["facts"]
-    require(lines, "nothing is proven")
-    found = [verify_fact(line, trusted) for line in lines]
+    """What each line says, with its checkpoint and the index of its leaf."""
+    found = [verify_fact(line, trusted) for line in receipt["facts"]]
+    require(found, "nothing is proven")
     require(len({(head[0], index) for _, head, index in found}) == len(found), "a fact stands there twice")
     heads = {head[:3] for _, head, _ in found}
     require(len({head[0] for head in heads}) == len(heads), "the receipt has two checkpoints of one log")
-    first, names = found[0][0], ("reference", "type", "amount", "currency", "channel", "phone")
-    differs = "the receipt differs from its proof"
-    require("refund" not in first and receipt["id"] == first["payment"], differs)
-    require([receipt.get(name) for name in names] == [first[name] for name in names], differs)
-    require(receipt.get("providerReference") == first.get("networkReceipt"), differs)
+    first, merchant = found[0][0], receipt["merchant"]
     is_completed = first["fact"] == "completed"
-    require(is_completed == (receipt["status"] == "COMPLETED"), differs)
-    require(receipt.get("completedAt") == (first["at"] if is_completed else None), differs)
-    for name, proven in (
-        ("name", "merchantName"),
-        ("registeredName", "merchantRegisteredName"),
-        ("tin", "merchantTin"),
-    ):
-        require(receipt["merchant"].get(name) == first.get(proven), differs)
+    said_and_proven = [
+        (receipt["id"], first["payment"]),
+        *((receipt.get(name), first[name]) for name in ("reference", "type", "amount", "currency", "channel", "phone")),
+        (receipt.get("providerReference"), first.get("networkReceipt")),
+        (receipt.get("completedAt"), first["at"] if is_completed else None),
+        (receipt["status"] == "COMPLETED", is_completed),
+        (merchant.get("name"), first["merchantName"]),
+        (merchant.get("registeredName"), first.get("merchantRegisteredName")),
+        (merchant.get("tin"), first.get("merchantTin")),
+    ]
+    is_same = "refund" not in first and all(said == proven for said, proven in said_and_proven)
+    require(is_same, "the receipt differs from its proof")
     known, refunds, correction = set(), {}, None
     for fact in sorted((fact for fact, _, _ in found), key=lambda fact: fact.get("ordinal", 0)):
         same = all(fact[name] == first[name] for name in ("payment", "merchant"))
@@ -313,9 +276,9 @@ def verify_receipt(receipt, trusted):
             refunds[refund] = fact["amount"] if fact.get("outcome", "COMPLETED") == "COMPLETED" else 0
         elif kind == "corrected":
             correction = fact["outcome"], fact["at"]
+    require(receipt.get("refundedAmount", 0) == sum(refunds.values()), "the receipt says another sum of refunds")
     said = receipt.get("correction")
     said = said and (said["outcome"], said["correctedAt"])
-    require(receipt.get("refundedAmount", 0) == sum(refunds.values()), "the receipt says another sum of refunds")
     require(said == correction, "the receipt hides a correction, or says another one")
     return found
 
@@ -324,22 +287,45 @@ def heads_of(found, older, trusted):
     """An older checkpoint, and the receipt's of the same log. It has but one of each log."""
     old, heads = open_checkpoint(older, trusted), {head[0]: head for _, head, _ in found}
     require(old[0] in heads, "the two checkpoints are of two logs")
+    require(0 < old[1] <= heads[old[0]][1], "the newer checkpoint is the smaller one")
     return old, heads[old[0]]
 
 
 def verify_tiles(found, older, folder, trusted):
     """That the receipt's checkpoint extends an older one: both are of the same leaves, which the folder has."""
     old, new = heads_of(found, older, trusted)
-    require(0 < old[1] <= new[1], "the newer checkpoint is the smaller one")
-    hashes = read_tiles(folder, new[1])
-    require(root_of(hashes) == new[2], "the tiles are not those of the newer checkpoint")
+    tiles = b"".join(Path(folder, path).read_bytes() for path in tile_paths(new[1]))
+    hashes = [tiles[at : at + 32] for at in range(0, len(tiles), 32)]
+    is_whole = len(tiles) == 32 * new[1] and root_of(hashes) == new[2]
+    require(is_whole, "the tiles are not those of the newer checkpoint")
     require(root_of(hashes[: old[1]]) == old[2], "the newer checkpoint does not extend the older one")
 
 
 def verify_consistency(found, older, proof, trusted):
-    """That the receipt's checkpoint extends an older one."""
+    """The same by a consistency proof."""
     old, new = heads_of(found, older, trusted)
-    consistent(old[1], old[2], new[1], new[2], [decode(each, 32) for each in proof])
+    roots = roots_above(old[1], new[1], [decode(each, 32) for each in proof], old[2])
+    require(roots == (old[2], new[2]), "the newer checkpoint does not extend the older one")
+
+
+def read(path):
+    return Path(path).read_text(encoding="utf-8")
+
+
+def verify_files(given):
+    """What each line says, with its checkpoint; None if not all of them are proven yet."""
+    receipt, trusted = load(read(given.receipt)), {key_of(each): None for each in given.key}
+    receipt = receipt.get("receipt", receipt)
+    if given.keys:
+        follow(trusted, load(read(given.keys))["handovers"])
+    if not receipt["facts"] or any(line["proof"] is None or line["fact"] is None for line in receipt["facts"]):
+        return None
+    found = verify_receipt(receipt, trusted)
+    if given.tiles:
+        verify_tiles(found, read(given.older), given.tiles, trusted)
+    if given.consistency:
+        verify_consistency(found, read(given.older), read(given.consistency).split(), trusted)
+    return found
 
 
 def main():
@@ -354,37 +340,22 @@ def main():
     if bool(given.older) != bool(given.tiles or given.consistency):
         parser.error("--older needs --tiles or --consistency, and they need --older")
     try:
-        with open(given.receipt, encoding="utf-8") as file:
-            receipt = load(file.read())
-        receipt = receipt.get("receipt", receipt)
-        trusted = {key_of(each): None for each in given.key}
-        if given.keys:
-            with open(given.keys, encoding="utf-8") as file:
-                follow(trusted, load(file.read())["handovers"])
-        if any(line["proof"] is None or line["fact"] is None for line in receipt["facts"]) or not receipt["facts"]:
-            print("not yet: no checkpoint covers it, or it was erased")
-            return 2
-        found = verify_receipt(receipt, trusted)
-        if given.older:
-            with open(given.older, encoding="utf-8") as file:
-                older = file.read()
-            if given.tiles:
-                verify_tiles(found, older, given.tiles, trusted)
-            if given.consistency:
-                with open(given.consistency, encoding="utf-8") as file:
-                    verify_consistency(found, older, file.read().split(), trusted)
+        found = verify_files(given)
     except (*WRONG, OSError) as error:
         print(f"REFUSED: {error}")
         return 1
+    if found is None:
+        print("not yet: no checkpoint covers it, or it was erased")
+        return 2
     for fact, (origin, size, _, time), _ in found:
-        what = fact["fact"] if "outcome" not in fact else f"corrected to {fact['outcome']}"
+        what = f"corrected to {fact['outcome']}" if "outcome" in fact else fact["fact"]
+        way, moment = "to" if fact["type"] == "COLLECTION" else "from", datetime.fromtimestamp(time, timezone.utc)
         print(
-            f"{what}: {fact['currency']} {fact['amount']:,} {'to' if fact['type'] == 'COLLECTION' else 'from'} "
-            f"{fact['merchantName']} ({fact['merchant']}), {fact['phone']}, {fact['channel']} "
-            f"{fact.get('networkReceipt', '')}, {fact['at']}, payment {fact['payment']}"
+            f"{what}: {fact['currency']} {fact['amount']:,} {way} {fact['merchantName']} ({fact['merchant']}), "
+            f"{fact['phone']}, {fact['channel']} {fact.get('networkReceipt', '')}, {fact['at']}, "
+            f"payment {fact['payment']}"
         )
-        moment = datetime.fromtimestamp(time, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        print(f"  true as of {moment}: checkpoint of {size:,} leaves, {origin}")
+        print(f"  true as of {moment:%Y-%m-%dT%H:%M:%SZ}: checkpoint of {size:,} leaves, {origin}")
     if not given.keys:
         print("  the key may have been retired since you got it: give --keys (GET /log/keys)")
     return 0

@@ -136,6 +136,7 @@ class CheckpointSigner:
             has_published_root=await _has(
                 tx, current, None if published is None else checkpoint.head_of(published.note)
             ),
+            is_compared=await installation.is_compared(tx),
             is_left_open=latest is not None and not is_of_epoch and latest.size > covered,
             is_key_to_change=current is not None and current.is_key_to_change,
             has_signed_more=owed is not None,

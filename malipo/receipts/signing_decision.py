@@ -19,6 +19,7 @@ class SignedHead(NamedTuple):
 
 class Act(Enum):
     NOTHING = "nothing"
+    WAIT = "wait"  # until workers have compared the database with their marks: it may have been restored
     MAKE = "make"  # another log, for what no checkpoint of the one before a restore covers
     FENCED = "fenced"  # after a restore nothing is signed until operators have looked
     WIDEN = "widen"  # say in its handover up to which size this host had signed with a key
@@ -48,6 +49,7 @@ class Situation(NamedTuple):
     flushed: SignedHead | None  # the last one in this host's state folder
     has_flushed_root: bool = True  # the current log has the flushed root at the flushed size
     has_published_root: bool = True  # and the published one
+    is_compared: bool = True  # workers have compared this server with their marks
     is_left_open: bool = False  # the log before the restore has leaves that no published checkpoint covers
     is_key_to_change: bool = False  # an operator has asked for a new key
     has_signed_more: bool = False  # this host, with a key that has handed over at a smaller size, or to none
@@ -62,6 +64,8 @@ class Decision(NamedTuple):
 def decide(now: Situation) -> Decision:
     if now.is_fenced:
         return Decision(Act.FENCED)
+    if not now.is_compared:
+        return Decision(Act.WAIT)
     if now.has_signed_more:
         return Decision(Act.WIDEN)
     if now.log is None:

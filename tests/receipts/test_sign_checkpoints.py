@@ -316,6 +316,33 @@ async def test_a_restore_between_two_checkpoints_never_makes_a_fork(stack: LogSt
     tool.verify_receipt(receipt_of_lost, {tool.key_of(keys["keys"][0]): None})
 
 
+async def test_nothing_is_signed_before_a_worker_has_compared_the_database_with_its_mark(stack: LogStack) -> None:
+    """A restore that nobody has noticed yet: the other host had signed more than this one and the database know."""
+    here, there = stack.signer(), stack.signer("there")
+    await pay(stack)
+    await stack.sign(here)
+    await stack.sign(there)  # new, it waits
+    await pay(stack)
+    await stack.sign(here)
+    one = await stack.sign(there)
+    [lost] = await pay(stack)
+    two = await stack.sign(here)
+    assert one is not None
+    assert two is not None
+    await stack.execute("DELETE FROM receipt_facts WHERE transaction_id = $1", lost)
+    await stack.execute("DELETE FROM receipt_checkpoints WHERE size > $1", one.size)
+    await stack.execute("UPDATE receipt_logs SET size = $1", one.size)
+    await stack.execute("INSERT INTO worker_send_counts (worker_id, host, server_id) VALUES ('wrk_1', '', 'before it')")
+    await stack.fill(1)  # A leaf takes the place of the lost one.
+    assert await stack.sign(there) == one
+    assert await stack.refused() is None
+    # A worker has compared it, and it was no restore.
+    await stack.execute("DELETE FROM worker_send_counts")
+    three = await stack.sign(there)
+    assert three is not None
+    assert three.size == two.size
+
+
 async def test_a_later_log_that_the_database_does_not_know_is_not_followed_by_an_earlier_one(stack: LogStack) -> None:
     await pay(stack)
     await stack.sign()

@@ -21,16 +21,20 @@ def situation(**differs: object) -> Situation:
     return Situation(**usual | differs)  # type: ignore[arg-type]
 
 
-SIGN, NOTHING, FOLLOW, BEGIN, WIDEN = (
-    Decision(each) for each in (Act.SIGN, Act.NOTHING, Act.FOLLOW, Act.BEGIN, Act.WIDEN)
+SIGN, NOTHING, FOLLOW, BEGIN, WIDEN, WAIT, FENCED = (
+    Decision(each) for each in (Act.SIGN, Act.NOTHING, Act.FOLLOW, Act.BEGIN, Act.WIDEN, Act.WAIT, Act.FENCED)
 )
 NO_STATE, REWRITTEN, PUBLISHED, LATER_LOG = (Decision(Act.REFUSE, each) for each in SigningRefusal)
 
 TABLE = [
     ("something is new", situation(), SIGN),
     ("nothing is new", situation(size=8), NOTHING),
-    ("fenced", situation(is_fenced=True), Decision(Act.FENCED)),
-    ("fenced, and the log is not the one that was signed", situation(is_fenced=True, size=5), Decision(Act.FENCED)),
+    ("fenced", situation(is_fenced=True), FENCED),
+    ("fenced, and the log is not the one that was signed", situation(is_fenced=True, size=5), FENCED),
+    ("no worker has compared the database", situation(is_compared=False), WAIT),
+    ("nor when the key is to change", situation(is_compared=False, is_key_to_change=True), WAIT),
+    ("nor since a log has begun", situation(is_compared=False, is_begun=False, published=None, flushed=None), WAIT),
+    ("fenced, and no worker has compared it since", situation(is_fenced=True, is_compared=False), FENCED),
     ("no log yet", situation(log=None, size=0, is_begun=False, published=None, flushed=None), NOTHING),
     ("no log since the restore", situation(log=None, size=0, is_begun=False), NOTHING),
     ("no log since the restore, and leaves before it", situation(log=None, is_left_open=True), Decision(Act.MAKE)),
@@ -41,7 +45,7 @@ TABLE = [
     ("it had signed more", situation(flushed=SignedHead(OLD, 9), has_signed_more=True), WIDEN),
     ("it had signed more, and sees the other one sign", situation(has_signed_more=True, has_seen_news=True), WIDEN),
     ("it had signed more, and the log is another one", situation(size=7, has_signed_more=True), WIDEN),
-    ("fenced, and it had signed more", situation(is_fenced=True, has_signed_more=True), Decision(Act.FENCED)),
+    ("fenced, and it had signed more", situation(is_fenced=True, has_signed_more=True), FENCED),
     # A first log.
     ("the first log", situation(is_begun=False, published=None, flushed=None), BEGIN),
     ("the first log has begun", situation(published=None, flushed=None), SIGN),

@@ -76,8 +76,13 @@ async def why_not_cancel(connection: Conn) -> IntakeClosed | None:
     standing = await get(connection)
     if standing.is_fenced:
         return standing.refusal
-    is_compared = await connection.fetchval(f"SELECT {send_counts.IS_COMPARED}")
-    return None if is_compared else NotComparedYet()
+    return None if await is_compared(connection) else NotComparedYet()
+
+
+async def is_compared(connection: Conn) -> bool:
+    """Whether the workers have compared this server with their marks: before, it may have been restored."""
+    found: bool = await connection.fetchval(f"SELECT {send_counts.IS_COMPARED}")
+    return found
 
 
 async def begin_epoch(tx: Tx, reason: str, *, beyond: int = 0) -> int:

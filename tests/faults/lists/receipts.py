@@ -56,6 +56,14 @@ FAULTS = (
         ("receipts/test_signing_decision.py",),
     ),
     Fault(
+        "a log is signed before a worker has compared the database with its mark",
+        "decide",
+        "if not now.is_compared:",
+        "if False:",
+        "In the seconds before a restore is noticed, a host signs another history than the one that was published.",
+        ("receipts/test_signing_decision.py", *_SIGNING),
+    ),
+    Fault(
         "leaves that no checkpoint covered stay in the log before the restore",
         "CheckpointSigner._begin",
         "moved = await facts.take_over(tx, state.log.number)",
