@@ -22,8 +22,8 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.bank import proposals
-from malipo.bank.line_meaning import BankExceptionKind, Line
-from malipo.bank.match_lines import match_lines, return_of
+from malipo.bank.line_decision import BankExceptionKind, Line
+from malipo.bank.match_bank_lines import match_bank_lines, return_of
 from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import lines as store
 from malipo.bank.store import payer_accounts, payout_files
@@ -131,7 +131,7 @@ async def begin(
         reason=reason,
         requested_by=actor.name,
         requested_at=now,
-        is_single_operator=deciders is Deciders.ONLY,
+        is_single_operator=deciders is Deciders.SINGLE_OPERATOR,
     )
     await apply(tx, proposal, reference_prefix=reference_prefix, actor=actor, now=now)
     return Decided(proposal=proposal, is_done=True)
@@ -183,7 +183,7 @@ async def apply(tx: Tx, proposal: Proposal, *, reference_prefix: str, actor: Act
             )
     await store.insert_matches(tx, matches, by=actor.name, now=now)
     await store.resolve(tx, [exception.line.id], terms.action, by=actor.name, now=now)
-    await match_lines(tx, by=actor.name, now=now)
+    await match_bank_lines(tx, by=actor.name, now=now)
     await audit_log.append(
         tx,
         actor,

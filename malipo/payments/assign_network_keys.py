@@ -10,14 +10,14 @@ from malipo.db import Database, Tx, retry
 from malipo.payments import network_keys
 from malipo.payments.idempotency import NotTheAdoptedPayment, refusal_of_repeat
 from malipo.payments.initiate import InitiatedPayment, PaymentRequest
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.payments.store import adopted_payments, idempotency_keys, transactions
 from malipo.payments.transaction import Type
 from malipo.restore.store import installation
 
 
 class DerivedKeys:
-    def __init__(self, database: Database, terms: Terms) -> None:
+    def __init__(self, database: Database, terms: PaymentTerms) -> None:
         self._database = database
         self._terms = terms
         self._secret: bytes | None = None  # read once: it never changes

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from malipo.bank.line_meaning import Line
+from malipo.bank.line_decision import Line
 from malipo.bank.payer_account import PayerAccount
 from malipo_simulator.bank.bank import Bank
 

@@ -124,7 +124,7 @@ async def match_only(statements: Statements) -> None:
     await queue_only(statements)
     async with statements.database.begin() as tx:
         await store.lock(tx)
-        await matching.match_lines(tx, {}, approval_amount=1_000_000, now=clock.now())
+        await matching.match_queued_lines(tx, {}, approval_amount=1_000_000, now=clock.now())
 
 
 async def evidence_dies(statements: Statements) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from malipo import clock
-from malipo.bank.line_meaning import BankExceptionKind, BookingFact, Line
+from malipo.bank.line_decision import BankExceptionKind, BookingFact, Line
 from malipo.bank_evidence.which_count import COUNTS
 from malipo.db import Conn, Tx
 

@@ -13,7 +13,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.bank import withdraw_statement
 from malipo.bank.import_statement import BankImport, import_statement
-from malipo.bank.match_lines import MatchingSummary
+from malipo.bank.match_bank_lines import MatchingSummary
 from malipo.bank.payer_account import PayerAccount
 from malipo.bank.read_statement import read_file
 from malipo.bank.statement import StoredStatement

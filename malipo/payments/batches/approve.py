@@ -29,7 +29,7 @@ from malipo.payments.batches.store import batches, items, payouts
 from malipo.payments.batches.store.payouts import KnownPayment
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.limits import batch_key_limits
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.retry_standing import Standing
 from malipo.payments.store import retries
@@ -132,7 +132,7 @@ class ApprovedBatch(msgspec.Struct, frozen=True):
 
 
 class ApproveBatch:
-    def __init__(self, *, clock: Clock, terms: Terms) -> None:
+    def __init__(self, *, clock: Clock, terms: PaymentTerms) -> None:
         self._clock = clock
         self._terms = terms
 

@@ -114,7 +114,7 @@ class ResolveExceptions:
         )
         if deciders is Deciders.TWO:
             return await _wait(tx, exception, resolution, act, actor=actor)
-        is_alone = deciders is Deciders.ONLY
+        is_alone = deciders is Deciders.SINGLE_OPERATOR
         return await self._apply(tx, DecidedAction(exception, resolution, actor, now, is_alone=is_alone))
 
     async def undo(

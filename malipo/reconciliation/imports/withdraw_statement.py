@@ -108,7 +108,7 @@ class WithdrawStatements:
         )
         if deciders is Deciders.TWO:
             return await _propose(tx, proposal, file, actor=actor)
-        is_alone = deciders is Deciders.ONLY
+        is_alone = deciders is Deciders.SINGLE_OPERATOR
         return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_alone)
 
     async def approve(
@@ -144,7 +144,7 @@ class WithdrawStatements:
             shown=lambda: self._find_code(tx, proposal, file, now=now),
             is_single_operator=is_single_operator,
         )
-        is_alone = decided.is_single_operator or deciders is Deciders.ONLY
+        is_alone = decided.is_single_operator or deciders is Deciders.SINGLE_OPERATOR
         return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_alone)
 
     async def _find_code(self, tx: Tx, proposal: Proposal, file: StatementFile, *, now: datetime) -> str:

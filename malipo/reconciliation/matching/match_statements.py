@@ -93,7 +93,7 @@ async def match_statements(
         files = await matching.queue_new_files(tx, now=now)
     async with database.begin() as tx:
         await matching.lock(tx)
-        result = await match_lines(tx, await all_profiles(tx), approval_amount=approval_amount, now=now)
+        result = await match_queued_lines(tx, await all_profiles(tx), approval_amount=approval_amount, now=now)
     result.files = files
     await take_told_keys(database)
     reported = await report_evidence(database, apply_answers, approval_amount=approval_amount, now=now)
@@ -110,7 +110,7 @@ async def match_statements(
     return result
 
 
-async def match_lines(
+async def match_queued_lines(
     tx: Tx, profiles: Mapping[str, StatementProfile], *, approval_amount: int, now: datetime
 ) -> MatchingResult:
     """Match or book every line in the queue; the others become exceptions. The caller has taken the lock of

@@ -15,7 +15,7 @@ from malipo.payments.batches.batch import BatchItem
 from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
 from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow, rechosen, total_of
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine, keep_choice, lines_of
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 
 _AGAIN_KEY = re.compile(r"dashboard-again-(bat_[0-9a-z]{26})-[0-9]{1,6}")
 
@@ -73,11 +73,11 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
         """The columns that the header does not name: a person must choose them."""
         return [each for each in NEEDED if each not in self.sheet.columns]
 
-    def lines(self, terms: Terms) -> list[SpreadsheetLine]:
+    def lines(self, terms: PaymentTerms) -> list[SpreadsheetLine]:
         """The lines to be paid."""
         return self.split_lines(terms)[0]
 
-    def split_lines(self, terms: Terms) -> tuple[list[SpreadsheetLine], list[SpreadsheetLine]]:
+    def split_lines(self, terms: PaymentTerms) -> tuple[list[SpreadsheetLine], list[SpreadsheetLine]]:
         """The lines to be paid, and the lines that are left out."""
         lines, left_out = lines_of(self.sheet, self.edits.typed, terms), self.edits.left_out
         return [each for each in lines if each.row not in left_out], [each for each in lines if each.row in left_out]

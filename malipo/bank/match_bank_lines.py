@@ -11,7 +11,7 @@ from datetime import datetime
 import msgspec
 
 from malipo import ids
-from malipo.bank.line_meaning import (
+from malipo.bank.line_decision import (
     BankExceptionKind,
     Decision,
     FileFact,
@@ -66,7 +66,7 @@ async def find_effects(connection: Conn, statement_id: str) -> list[Effect]:
     ]
 
 
-async def match_lines(tx: Tx, *, by: str, now: datetime) -> MatchingSummary:
+async def match_bank_lines(tx: Tx, *, by: str, now: datetime) -> MatchingSummary:
     """Match all lines that count. The caller has taken the lock of `store/payer_accounts.py`."""
     await store.resolve_uncounted(tx, by=by, now=now)
     decisions, known = await _decide(tx)

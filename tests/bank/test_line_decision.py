@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malipo.bank.line_meaning import BookingFact, FileFact, Line, LineCandidates, SettlementFact, decide
+from malipo.bank.line_decision import BookingFact, FileFact, Line, LineCandidates, SettlementFact, decide
 from malipo.bank.payout_file import FileStatus
 from malipo.settlement.settlement import SettlementStatus
 from tests.bank.samples import ACCOUNT, FRIDAY, KEYS, MESSAGE, MONDAY, TUESDAY, WEDNESDAY, line
