@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 from malipo.approvals.act_rules import Act
 from malipo.approvals.store import Proposal
 from malipo.reconciliation.matching.import_approval import WaitingList
-from malipo.reconciliation.matching.store.booked_lines import ChargeSum
+from malipo.reconciliation.matching.store.summed_lines import ChargeSum
 
 FEES = ChargeSum(
     file_id="stf_1",

@@ -12,8 +12,8 @@ from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind, ends_of
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Type
 from malipo.reconciliation.matching.store import charges
-from malipo.reconciliation.matching.store.booked_lines import BankLine, BookedTransfer
 from malipo.reconciliation.matching.store.charges import Charge
+from malipo.reconciliation.matching.store.transfers import BankLine, BookedTransfer
 from malipo.reconciliation.matching.transfer_pairs import pair_transfers
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import OPENING, Entry, Statements, fee_of, line_of, statements

@@ -23,7 +23,7 @@ from malipo.reconciliation.exceptions.refusals import BookRefusal, MatchRefusal
 from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.payment_times import NEAR
 from malipo.reconciliation.matching.report_evidence import report
-from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, payments
+from malipo.reconciliation.matching.store import absence, evidence, line_queue, matching, payments
 
 BOOKED_TO = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
 
@@ -79,7 +79,7 @@ async def book(tx: Tx, decided: DecidedAction) -> str:
         raise Conflict(code=BookRefusal.NOTHING_LACKS)
     account = account_of(decided.resolution.terms)
     if not exception.has_followed:
-        has_place = await booked_lines.close_line(tx, line_id)
+        has_place = await line_queue.close_line(tx, line_id)
     else:
         assert exception.merchant_id is not None
         assert exception.transaction_id is not None
@@ -134,7 +134,7 @@ async def undo(tx: Tx, decided: DecidedAction, undone: Resolution) -> None:
         case Action.BOOK:
             line_id = _line(decided.exception)
             if not await evidence.delete_matches(tx, [line_id]):
-                await booked_lines.reopen_line(tx, line_id)
+                await line_queue.reopen_line(tx, line_id)
             await absence.check_again(tx, line_id)
         case Action.MATCH | Action.ADOPT:
             line_id = _line(decided.exception)

@@ -30,9 +30,9 @@ from malipo.errors import Code, Forbidden
 from malipo.operators import four_eyes
 from malipo.reconciliation.matching.exception import ExceptionKind
 from malipo.reconciliation.matching.line_tellers import tellers_of
-from malipo.reconciliation.matching.store import booked_lines, evidence, exceptions, matching
-from malipo.reconciliation.matching.store.booked_lines import ChargeSum
+from malipo.reconciliation.matching.store import evidence, exceptions, line_queue, matching, summed_lines
 from malipo.reconciliation.matching.store.evidence import Evidence, WaitingLine
+from malipo.reconciliation.matching.store.summed_lines import ChargeSum
 from malipo.reconciliation.statements.statement_file import LayoutAuthor
 from malipo.reconciliation.statements.store import statements
 
@@ -171,7 +171,7 @@ async def find_files_that_would_wait(
     for file_id in sorted({each.file_id for each in sums if each.unconfirmed}):
         others = [
             each
-            for each in await booked_lines.sum_lines(connection, file_id)
+            for each in await summed_lines.sum_lines(connection, file_id)
             if (each.file_id, each.kind, each.day) not in anew
         ]
         of_file = [*others, *(each for each in sums if each.file_id == file_id)]
@@ -256,7 +256,7 @@ async def drop_settled_lines(tx: Tx, *, now: datetime) -> None:
 async def find_waiting_list(connection: Conn, proposal: Proposal) -> WaitingList:
     lines = await evidence.find_waiting(connection, proposal.id)
     file = await statements.get(connection, proposal.subject)
-    sums = await booked_lines.sum_lines(connection, proposal.subject)
+    sums = await summed_lines.sum_lines(connection, proposal.subject)
     if file is None:
         return WaitingList(proposal, lines, sums)
     return WaitingList(proposal, lines, sums, file.authors, file.imported_by)
@@ -311,9 +311,9 @@ async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str
     are undone, as by a withdrawal, so that they keep no payment from the network's own line. Each line becomes an
     exception, which only two operators, or the network's own statement, match again."""
     waiting = await _lock_list(tx, file_id, seen)
-    lines = await booked_lines.find_summed(tx, file_id)
+    lines = await summed_lines.find_summed(tx, file_id)
     line_ids = await evidence.find_lines_of_proposal(tx, waiting.proposal.id)
-    lines += await booked_lines.find_lines(tx, line_ids)
+    lines += await line_queue.find_lines(tx, line_ids)
     found = [each.as_exception(ExceptionKind.UNKNOWN_LINE, now=now) for each in lines]
     await evidence.give_up_matches(tx, line_ids, now=now, rejected_in=waiting.proposal.id)
     await exceptions.insert_all(tx, found, now=now)

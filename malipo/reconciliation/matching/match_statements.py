@@ -31,17 +31,17 @@ from malipo.reconciliation.matching.possible_payment import names_customer, name
 from malipo.reconciliation.matching.report_evidence import report_evidence
 from malipo.reconciliation.matching.resolve_obsolete import resolve_obsolete
 from malipo.reconciliation.matching.store import (
-    booked_lines,
     candidates,
     charges,
     displaced_matches,
     evidence,
     exceptions,
+    line_queue,
     matching,
     payments,
     unmatched_lines,
 )
-from malipo.reconciliation.matching.store.booked_lines import BookedLine
+from malipo.reconciliation.matching.store.lines_to_unbook import BookedLine
 from malipo.reconciliation.matching.store.unmatched_lines import UnmatchedLine
 from malipo.reconciliation.matching.unbook_lines import unbook_lines
 from malipo.reconciliation.statements.choose_profile import all_profiles
@@ -206,7 +206,7 @@ async def _report_possible_payments(
     """Report lines that may be payments which we do not have, before the next step could book them by their words."""
     possible = [
         *await find_possible_payments(tx, layouts=aggregators.layouts, accounts=aggregators.accounts),
-        *await booked_lines.find_still_open(tx, [each.line_id for each in unbooked]),
+        *await line_queue.find_still_open(tx, [each.line_id for each in unbooked]),
     ]
     found = [each.as_exception(ExceptionKind.THEIRS_ONLY, now=now) for each in possible]
     return await exceptions.insert(tx, found, now=now)

@@ -24,8 +24,8 @@ from malipo.reconciliation.matching.carriers import own_carrier
 from malipo.reconciliation.matching.exception import ID_PREFIX, ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.resolve_obsolete import resolve_obsolete
 from malipo.reconciliation.matching.statement_answer_ids import answer_id
-from malipo.reconciliation.matching.store import booked_lines, exceptions, matching
 from malipo.reconciliation.matching.store import evidence as store
+from malipo.reconciliation.matching.store import exceptions, matching, summed_lines
 from malipo.reconciliation.matching.store.evidence import Evidence
 
 _BATCH = 300
@@ -86,7 +86,7 @@ async def approve_import(
     )
     for first in range(0, len(found), _BATCH):
         await report(tx, apply_answers, found[first : first + _BATCH], now=now)
-    sums = await booked_lines.sum_lines(tx, file_id)
+    sums = await summed_lines.sum_lines(tx, file_id)
     await book_sums(tx, sums, first_open_day=await closed_days.first_open_day(tx), now=now)
     await resolve_obsolete(tx, now=now)
     return proposal

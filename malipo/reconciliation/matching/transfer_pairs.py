@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from malipo.reconciliation.matching.possible_payment import may_be_payment
-from malipo.reconciliation.matching.store.booked_lines import BankLine, BookedTransfer
+from malipo.reconciliation.matching.store.transfers import BankLine, BookedTransfer
 
 # Banks take a weekend.
 _DAYS = timedelta(days=3)

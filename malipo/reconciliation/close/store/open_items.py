@@ -9,8 +9,8 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.signed_content import MOST_ITEMS, ItemKind, OpenItem, OpenReason, Sum
-from malipo.reconciliation.matching.store.booked_lines import HAS_SUMMED_KIND, IS_PAYMENT, SHILLINGS
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
+from malipo.reconciliation.matching.store.summed_lines import HAS_SUMMED_KIND, IS_PAYMENT, SHILLINGS
 
 _WHOSE = "coalesce(m.merchant_id, w.merchant_id, e.merchant_id)"
 _WHICH = "coalesce(m.transaction_id, w.transaction_id, e.cause_id)"
