@@ -11,8 +11,8 @@ from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind, ends_of
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Type
-from malipo.reconciliation.matching.store import charges
-from malipo.reconciliation.matching.store.charges import Charge
+from malipo.reconciliation.matching.store import expected_charges
+from malipo.reconciliation.matching.store.expected_charges import Charge
 from malipo.reconciliation.matching.store.transfers import BankLine, BookedTransfer
 from malipo.reconciliation.matching.transfer_pairs import pair_transfers
 from tests.payments.payment_steps import steps
@@ -165,7 +165,7 @@ async def test_a_charge_is_compared_with_what_operators_expect(
 ) -> None:
     if charge is not None:
         async with statements.database.begin() as tx:
-            await charges.set_charge(tx, charge, by="asha", now=clock.now())
+            await expected_charges.set_charge(tx, charge, by="asha", now=clock.now())
     line = line_of(await statements.completed())
     await statements.take(line, fee_of(line, charged))
     assert await statements.kinds() == ([] if difference is None else [("fee_differs", difference)])

@@ -18,7 +18,7 @@ from malipo.ledger.accounts import Account, Move
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.network_statements.statement_line import LineKind
 from malipo.reconciliation.matching import import_approval
-from malipo.reconciliation.matching.store import evidence, summed_lines, transfers
+from malipo.reconciliation.matching.store import single_matches, summed_lines, transfers
 from malipo.reconciliation.matching.store.summed_lines import ChargeSum
 from malipo.reconciliation.matching.transfer_pairs import pair_transfers
 
@@ -54,7 +54,7 @@ async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | Non
     displaced = [each.line_id for each in booked_transfers if each.line_id is not None and each.booking_id in paired]
     if displaced:
         # These lines are in the queue again, and each becomes an exception.
-        await evidence.delete_matches(tx, displaced)
+        await single_matches.delete_matches(tx, displaced)
     return BookedSums(
         fees=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == LineKind.FEE),
         sweeps=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == LineKind.SWEEP),

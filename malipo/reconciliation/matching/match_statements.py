@@ -32,13 +32,13 @@ from malipo.reconciliation.matching.report_evidence import report_evidence
 from malipo.reconciliation.matching.resolve_obsolete import resolve_obsolete
 from malipo.reconciliation.matching.store import (
     candidates,
-    charges,
     displaced_matches,
-    evidence,
     exceptions,
+    expected_charges,
     line_queue,
     matching,
     payments,
+    single_matches,
     unmatched_lines,
 )
 from malipo.reconciliation.matching.store.lines_to_unbook import BookedLine
@@ -154,9 +154,9 @@ async def _release_contradicted(tx: Tx, aggregators: Aggregators, *, now: dateti
     """Give up the matches of lines that later files have contradicted, or whose receipt is another payment's. Their
     lines are in the queue again."""
     if contradicted := await displaced_matches.find_contradicted(tx):
-        await evidence.give_up_matches(tx, contradicted, now=now)
+        await single_matches.give_up_matches(tx, contradicted, now=now)
         await statement_lines.merge_copies(tx, contradicted)
-    await evidence.give_up_matches(tx, await _find_named_otherwise(tx, aggregators, now=now), now=now)
+    await single_matches.give_up_matches(tx, await _find_named_otherwise(tx, aggregators, now=now), now=now)
 
 
 async def _fill_candidates(tx: Tx, aggregators: Aggregators, unbooked: Sequence[BookedLine], *, now: datetime) -> None:
@@ -173,7 +173,7 @@ async def _fill_candidates(tx: Tx, aggregators: Aggregators, unbooked: Sequence[
         *await displaced_matches.find_displaced(tx),
         *await displaced_matches.find_displaced_by_receipts(tx),
     ]:
-        await evidence.give_up_matches(tx, displaced, now=now)
+        await single_matches.give_up_matches(tx, displaced, now=now)
         await candidates.fill_candidates(
             tx,
             layouts=aggregators.layouts,
@@ -195,7 +195,7 @@ class _MatchedLines(NamedTuple):
 async def _match(tx: Tx, *, now: datetime) -> _MatchedLines:
     """Match lines with payments, then reversals with those lines, then fees with either."""
     matched = await matching.match_payments(tx, now=now)
-    await evidence.give_up_matches(tx, await displaced_matches.find_displaced_reversals(tx), now=now)
+    await single_matches.give_up_matches(tx, await displaced_matches.find_displaced_reversals(tx), now=now)
     reversals = await matching.match_reversals(tx, now=now)
     return _MatchedLines(matched, reversals, await matching.attach_fees(tx, now=now))
 
@@ -244,7 +244,7 @@ async def _wrong_charges(tx: Tx, *, now: datetime) -> list[FoundException]:
             transaction_id=each.transaction_id,
             amount=each.difference,
         )
-        for each in await charges.find_wrong(tx)
+        for each in await expected_charges.find_wrong(tx)
     ]
     return await exceptions.insert(tx, found, now=now)
 

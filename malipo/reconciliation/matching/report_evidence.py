@@ -25,7 +25,7 @@ from malipo.reconciliation.matching.exception import ID_PREFIX, ExceptionKind, F
 from malipo.reconciliation.matching.resolve_obsolete import resolve_obsolete
 from malipo.reconciliation.matching.statement_answer_ids import answer_id
 from malipo.reconciliation.matching.store import evidence as store
-from malipo.reconciliation.matching.store import exceptions, matching, summed_lines
+from malipo.reconciliation.matching.store import exceptions, matching, summed_lines, waiting_lines
 from malipo.reconciliation.matching.store.evidence import Evidence
 
 _BATCH = 300
@@ -54,13 +54,13 @@ async def report_evidence(
     async with database.begin() as tx:
         await matching.lock(tx)
         await store.note_contradicted(tx)
-        await store.note_named_alone(tx)
+        await waiting_lines.note_named_alone(tx)
         await import_approval.drop_settled_lines(tx, now=now)
     while True:
         async with database.begin() as tx:
             await matching.lock(tx)
             unreported = await store.find_unreported(tx, limit=_BATCH)
-            if await store.find_effects(tx, [each.line_id for each in unreported]):
+            if await waiting_lines.find_effects(tx, [each.line_id for each in unreported]):
                 # The sum of a file counts, so all lines are sorted at once, also those of later commits.
                 waiting = await import_approval.decide_which_lines_wait(tx, approval_amount=approval_amount, now=now)
                 result.merge(await _set_waiting(tx, apply_answers, waiting, now=now))

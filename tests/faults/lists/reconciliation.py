@@ -22,7 +22,7 @@ FAULTS = (
     Fault(
         "who told what a line is approves what is proposed about it",
         "require_not_teller",
-        "tellers_of(await evidence.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)",
+        "tellers_of(await line_tellers.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)",
         "set()",
         "One operator names a declined payment in a copy of the line, another proposes the match, and the first agrees.",
         ("reconciliation/test_tellers_of_lines.py",),

@@ -73,3 +73,8 @@ async def reopen_lines(tx: Tx, line_ids: list[int]) -> None:
         """,
         line_ids,
     )
+
+
+async def forget_rejections(tx: Tx, proposal_id: str) -> None:
+    """Forget that lines were rejected, so that lines that another file has are matched again, as that file's."""
+    await tx.execute("UPDATE open_statement_lines SET rejected_in = NULL WHERE rejected_in = $1", proposal_id)

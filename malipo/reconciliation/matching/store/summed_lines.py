@@ -7,9 +7,7 @@ import msgspec
 
 from malipo import clock
 from malipo.db import Conn, Tx
-from malipo.reconciliation.matching.exception import (
-    UNMATCHED_LINE_KINDS,
-)
+from malipo.reconciliation.matching.exception import UNMATCHED_LINE_KINDS
 from malipo.reconciliation.matching.store.line_queue import UnbookedLine
 from malipo.reconciliation.statements.statement_file import FETCHED_BY
 from malipo.reconciliation.statements.store.statements import authors_sql
