@@ -29,7 +29,7 @@ FAULTS = (
     ),
     Fault(
         "an operator's reversal takes a line back before it is counted",
-        "_IS_TAKEN_BACK",
+        "IS_TAKEN_BACK",
         """ AND r.role = 'reversal'
           AND (r.is_counted OR r.is_reported OR {is_own_reversal_sql("b")}))""",
         " AND r.role = 'reversal')",
@@ -47,7 +47,7 @@ FAULTS = (
     Fault(
         "whoever says whose a line is does not answer for its reversal",
         "_IS_FETCHED",
-        'AND (x.line_id IS NULL OR x.is_counted OR {_is_told_by_worker("x", "y")} OR {_is_by_two("x")})',
+        'AND (x.line_id IS NULL OR x.is_counted OR {is_told_by_worker_sql("x", "y")} OR {is_by_two_sql("x")})',
         "",
         "One operator names a payment on the line of another, and the network's reversal of that line takes it back.",
         _FORGED_LINES,
@@ -364,7 +364,7 @@ FAULTS = (
     Fault(
         "who completed a payment alone makes a stranger's line its line, uncounted",
         "report_evidence",
-        "await store.note_named_alone(tx)",
+        "await waiting_lines.note_named_alone(tx)",
         "pass",
         "One operator explains a payment that nobody made by the money of a stranger.",
         _FORGED_LINES,
