@@ -1,4 +1,4 @@
-"""What somebody chooses about messages by e-mail: the form of both sites, and what is shown beside it."""
+"""The form in which an account chooses its e-mail messages, on both sites, and the texts beside it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class TypedChoices:
 
 
 async def find(connection: Conn, account_id: str, kinds: Sequence[Kind], default: Language) -> TypedChoices:
-    """What an account has chosen, as its form begins."""
+    """The account's choices, as the initial values of its form."""
     chosen = await choices.find(connection, account_id)
     language = await choices.language_of(connection, account_id)
     below = chosen[Kind.WALLET_LOW].amount if Kind.WALLET_LOW in chosen else None
@@ -41,7 +41,7 @@ def read(form: Form) -> TypedChoices:
 
 
 def problems_of(request: BrowserRequest, typed: TypedChoices) -> Mapping[str, str]:
-    """What is wrong with the form, by field. Without an amount nobody can say when a wallet is low."""
+    """The mistakes in the form, by field. A warning of a low wallet needs an amount."""
     if Kind.WALLET_LOW not in typed.kinds and not typed.below:
         return {}
     fields = Fields({"below": amount_of(typed.below) if typed.below else None})
@@ -59,7 +59,7 @@ async def write(tx: Tx, account_id: str, kinds: Sequence[Kind], typed: TypedChoi
 
 
 def shown(request: BrowserRequest, kinds: Sequence[Kind], always: Sequence[Audience]) -> dict[str, Any]:
-    """What the form shows: each kind by its title, and the titles of what cannot be switched off."""
+    """The values that the form shows: the title of each kind, and the titles of the kinds that cannot be switched off."""
     words = Translator(request.words.language, letter.PACKAGE)
     return {
         "kinds": [(kind, words(KIND_WORDS[kind].title)) for kind in kinds],

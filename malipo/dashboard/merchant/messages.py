@@ -17,7 +17,7 @@ PATH = "/dashboard/settings/messages"
 
 
 def audiences_of(person: Person) -> list[Audience]:
-    """Of which a person is. As `messages/store/recipients.py` finds them."""
+    """The audiences of a person's messages, by the same rule as `messages/store/recipients.py`."""
     is_owner, is_staff = person.role is Role.OWNER, person.role is Role.STAFF
     belongs = {
         Audience.ACCOUNT: True,
@@ -31,7 +31,7 @@ def audiences_of(person: Person) -> list[Audience]:
 
 
 def kinds_of(person: Person) -> list[Kind]:
-    """What a person can choose."""
+    """The kinds of messages that a person can switch on and off."""
     audiences = audiences_of(person)
     return [kind for kind in OF_PEOPLE if KINDS[kind].audience in audiences]
 

@@ -113,7 +113,7 @@ def _rows(
     assigned: Mapping[str, Assignment],
     owner: str,
 ) -> list[CaseRow]:
-    """All, or those that this operator, or nobody, looks after."""
+    """All cases, or those assigned to this operator, or the unassigned ones."""
     wanted = {"me": request.owner.name, "none": None}
     today, rows = clock.day_of(request.parts.clock()), []
     for case in found:
@@ -159,7 +159,7 @@ async def page(
     values: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
 ) -> Response:
-    """One case; with what was wrong about a form, if something was."""
+    """The page of one case; after a refused form, with its mistakes."""
 
     async def find(tx: Tx) -> tuple[Dossier, Casework | None]:
         found = await read(tx, payment_in(request))

@@ -1,7 +1,7 @@
-"""Who looks after a case or an exception and until when, and the files about it: the forms of both pages, and the
-download.
+"""Assigns a case or an exception to an operator until a date, and keeps the files about it: the forms of both pages,
+and the download.
 
-A file is never shown: it is downloaded as bytes of no kind, and nothing in it can run on our pages.
+A file is never displayed: the browser downloads it as bytes without a type, so nothing in it can run on our pages.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -39,7 +39,7 @@ ShowAgain = Callable[[str, int], Awaitable[Response]]
 
 
 class Casework(NamedTuple):
-    """What the page of a case or an exception shows of it."""
+    """The assignment and the files of a case or an exception, as its page shows them."""
 
     path: str  # of that page
     assignment: Assignment | None

@@ -122,7 +122,7 @@ async def discard(request: MerchantRequest) -> Response:
 
 
 async def submit(request: MerchantRequest) -> Response:
-    """One batch, however often it is pressed: the draft's id is the key of the request."""
+    """Submit the draft. Pressing twice makes one batch, because the draft's id is the idempotency key."""
     form = await request.form()
     seen = await _look(request)
     if seen.draft.batch_id is not None:
@@ -250,7 +250,7 @@ def _tab(request: MerchantRequest, seen: DraftPreview) -> Tab:
 
 
 def _column_names(draft: Draft) -> list[tuple[str, str]]:
-    """Each column by its header, or by what stands first in it."""
+    """The name of each column: its header, or else its first value."""
     width = max(len(each.cells) for each in draft.sheet.rows)
     texts = draft.sheet.header or draft.sheet.rows[0].cells
     return [(str(at), (texts[at] if at < len(texts) else "")[:40] or f"({at + 1})") for at in range(width)]

@@ -98,11 +98,11 @@ class DraftPreview:
         )
 
     def name_found(self, line: SpreadsheetLine) -> str | None:
-        """Whom the network knows by the number, if it was asked."""
+        """The name that the network has for the number, if the network was queried."""
         return self.draft.edits.names.get(number_of(line))
 
     def is_unregistered(self, line: SpreadsheetLine) -> bool:
-        """Whether the network says that the number has no account there."""
+        """Whether the network reported that the number has no account."""
         return number_of(line) in self.draft.edits.unregistered
 
     def is_barred(self, line: SpreadsheetLine) -> bool:

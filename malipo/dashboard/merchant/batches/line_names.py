@@ -1,4 +1,5 @@
-"""Whose numbers the lines are: looked up once for each number, in a bounded time, and never in the way of anything."""
+"""Looks up the name behind each number of a draft: once for each number, within a time limit. A failed look-up never
+blocks the draft."""
 
 import asyncio
 from collections.abc import Sequence
@@ -45,8 +46,8 @@ def _channel(line: SpreadsheetLine) -> Channel:
 
 
 class NamesOfItems(NamedTuple):
-    other_names: list[tuple[BatchItem, str]]  # whose number the network has under another name
-    unregistered: list[BatchItem]  # whose number has no account there
+    other_names: list[tuple[BatchItem, str]]  # their numbers belong to another name at the network
+    unregistered: list[BatchItem]  # their numbers have no account at the network
 
 
 async def look_up_items(request: MerchantRequest, batch: Batch, all_items: Sequence[BatchItem]) -> NamesOfItems:

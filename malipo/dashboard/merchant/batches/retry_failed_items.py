@@ -1,7 +1,7 @@
-"""The failed payouts of a batch become a draft, which is looked at, submitted and approved like any other.
+"""Makes a draft of the failed payouts of a batch. A person reviews, submits and approves it like any other draft.
 
-The form brings the draft's id, so that pressing twice makes one draft. Several people may submit several
-such drafts: only one batch is made, because its idempotency key names the batch whose payouts have failed.
+The form contains the draft's id, so pressing twice makes one draft. If several people submit such drafts, only one
+batch is made, because its idempotency key names the batch whose payouts have failed.
 """
 
 import re

@@ -152,6 +152,6 @@ def _page(request: MerchantRequest, sentence: str | None, status: HTTPStatus) ->
 
 
 def safe_name(sent: str) -> str:
-    """The file's own name, as it can stand on a page."""
+    """The name of the uploaded file, safe to show on a page."""
     name = re.split(r"[/\\]", sent)[-1]
     return "".join(each for each in name if each.isprintable()).strip()[-_MOST_NAME:] or "payouts"
