@@ -59,7 +59,7 @@ async def write(tx: Tx, account_id: str, kinds: Sequence[Kind], typed: TypedChoi
 
 
 def shown(request: BrowserRequest, kinds: Sequence[Kind], always: Sequence[Audience]) -> dict[str, Any]:
-    """The values that the form shows: the title of each kind, and the titles of the kinds that cannot be switched off."""
+    """The values that the form shows: the title of each kind, and the titles of kinds that cannot be switched off."""
     words = Translator(request.words.language, letter.PACKAGE)
     return {
         "kinds": [(kind, words(KIND_WORDS[kind].title)) for kind in kinds],

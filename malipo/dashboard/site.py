@@ -132,9 +132,8 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         if with_session:
             await self._recognise(browser_request)
         if browser_request.session_id is not None:
-            self._parts.health.untrusted_proxies.look(
-                request
-            )  # Only now: a request without a session must not cause a warning about its address.
+            # Only now: a request without a session must not cause a warning about its address.
+            self._parts.health.untrusted_proxies.look(request)
         return browser_request
 
     async def _home(self, request: Request) -> Response:

@@ -50,8 +50,8 @@ class DerivedKeys:
         )
 
     async def replay_adopted(self, request: PaymentRequest) -> InitiatedPayment | None:
-        """The adopted payment that has the derived network key of this request, whose Idempotency-Key is not known.
-        None if no payment has the key."""
+        """The adopted payment with the derived network key of this request, if the request's Idempotency-Key is
+        unknown. None if no payment has that network key."""
         return await retry.write(self._database, lambda tx: _replay_adopted(tx, request))
 
 

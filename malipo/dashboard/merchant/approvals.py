@@ -1,5 +1,5 @@
-"""Finds the payments and batches that the logged-in person may approve. The menu of every page shows their number, the
-overview lists them."""
+"""Finds the batches that the logged-in person may approve. The menu of every page shows their number, the overview
+shows their sum."""
 
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn

@@ -152,7 +152,7 @@ class ApproveBatch:
         if takes_two and not are_two([], batch.maker, approval.requester.person):
             return SecondPersonRequired()
         if batch.approved_at is not None:
-            return ApprovedBatch(batch)  # They have what they want.
+            return ApprovedBatch(batch)  # Approved already: the caller has what they asked for.
         if batch.status is not BatchStatus.AWAITING_APPROVAL:
             return NotApprovable(batch.status)
         if takes_two and not four_eyes.is_one_of_merchant(batch.maker, approval.requester.person):
@@ -257,8 +257,8 @@ class ApproveBatch:
 
 
 def _wrongly_adopted(batch: Batch, lines: Sequence[BatchItem], known: Mapping[int, KnownPayment]) -> Refusal | None:
-    """A line that has a payment was paid by an approval that a restore has lost, and was adopted. It goes on without
-    that line, if the payment is what the line asks for."""
+    """Refuse if an adopted payment differs from its line. An approval that a restore has lost had paid that line; if
+    the payment is equal to the line, the batch goes on without the line."""
     for item in lines:
         if (found := known.get(item.index)) is not None:
             paid = found.payment

@@ -1,8 +1,9 @@
-"""Completes batches of which every payout has ended, whichever way, and writes the event of each in the same commit.
+"""Completes batches whose payouts have all ended, with any outcome, and writes the event of each batch in the same
+commit.
 
-Also one that was cancelled while it was running: with its last payout it is COMPLETED, and its event has how many of
-its payouts were paid. One that was cancelled before its approval has no payouts and no event: nothing was paid, and who
-cancelled it has the answer.
+A batch that was cancelled while it was running also becomes COMPLETED with its last payout, and its event states how
+many payouts were paid. A batch that was cancelled before its approval has no payouts and no event: nothing was paid,
+and the person who cancelled it has the response.
 """
 
 import msgspec

@@ -84,7 +84,7 @@ def batch_request_of(
 
 
 def retrying(request: BatchRequest, payout_ids: Sequence[str]) -> BatchRequest:
-    """The order, whose items pay these payouts again, each the one at its place."""
+    """The order, with items that pay these payouts again: each item the payout at its place."""
     if request.draft is None:
         return request
     pairs = zip(request.draft.items, payout_ids, strict=True)

@@ -23,8 +23,8 @@ async def approve_case(
     expected: str | None = None,
     is_single_operator: bool = False,
 ) -> ResolutionResult:
-    """Approve a case as `resolve.approve` does, with one more check. The proposer may rely on a line that the approver
-    brought: then one operator's word would count as two."""
+    """Approve a case as `resolve.approve` does, with one more check: refuse an approver whose file has a line on which
+    the proposer may rely. Otherwise one person could fill both roles."""
     transaction = (await resolve.lock_case(tx, id_or_reference)).transaction
     proposal = await cases.lock_proposal(tx, transaction)
     if proposal is not None and not is_single_operator:

@@ -206,7 +206,7 @@ class ResolveExceptions:
             with suppress(Missing, Conflict):
                 await resolve.reject(tx, exception.reference, actor=actor, now=now, expected=_seen(resolution))
         if exception.state is not ExceptionState.PROPOSED:
-            return exception  # Its cause has gone.
+            return exception  # Its cause no longer exists.
         if resolution.action is Action.UNDO:
             undone = await _find_undone(tx, resolution)
             await exceptions.set_state(

@@ -69,8 +69,8 @@ class MatchingCounts(msgspec.Struct, kw_only=True, rename="camel"):
     awaiting_approval: int = msgspec.field(default=0, name="held")  # lines that wait for a second operator
     bookings_awaiting_approval: int = msgspec.field(default=0, name="heldBookings")  # of these, fees and sweeps
     waiting: int = 0  # payments that no complete statement covers yet
-    without_carrier_statement: int = 0  # payments of whose carrier there is no statement at all
-    resolved: int = 0  # exceptions whose cause has gone
+    without_carrier_statement: int = 0  # payments whose carrier has no statement at all
+    resolved: int = 0  # exceptions whose cause no longer exists
 
 
 class MatchingResult(MatchingCounts, kw_only=True):
@@ -151,8 +151,8 @@ async def match_queued_lines(
 
 
 async def _release_contradicted(tx: Tx, aggregators: Aggregators, *, now: datetime) -> None:
-    """Give up the matches of lines that later files have contradicted, or whose receipt is another payment's. Their
-    lines are in the queue again."""
+    """Undo matches that later files have contradicted, and matches of lines whose receipt belongs to another payment.
+    The lines are in the queue again."""
     if contradicted := await displaced_matches.find_contradicted(tx):
         await single_matches.give_up_matches(tx, contradicted, now=now)
         await statement_lines.merge_copies(tx, contradicted)

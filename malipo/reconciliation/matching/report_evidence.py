@@ -111,7 +111,7 @@ async def _set_waiting(
 async def report(
     tx: Tx, apply_answers: ApplyNetworkAnswers, found: Sequence[Evidence], *, now: datetime
 ) -> ReportResult:
-    """AnswerToApply these lines to their payments, and mark them as reported."""
+    """Report these lines to their payments, and mark them as reported."""
     result = ReportResult()
     if not found:
         return result
@@ -131,7 +131,7 @@ async def report(
 
 
 def is_different(evidence: Evidence, result: AnswerResult) -> bool:
-    """Whether the merchant was told otherwise than the statement says. Pure."""
+    """Whether the outcome that the merchant was notified of differs from the statement. Pure."""
     is_open = not result.transaction.status.is_final
     return result.is_contradiction or is_open
 

@@ -56,7 +56,7 @@ async def unbook_lines(
 
 
 async def _count(tx: Tx, told_lines: Sequence[ToldLine], *, approval_amount: int, now: datetime) -> list[ToldLine]:
-    """The lines of files whose operators may move so much alone; it is counted as moved, file by file."""
+    """Count the lines as moved by their operators, file by file, and return those that an operator may move alone."""
 
     def file_of(line: ToldLine) -> str:
         return line.told_in

@@ -1,4 +1,4 @@
-"""The page of one batch: its progress, its maker and approver, its lines with their outcomes, and the file of results."""
+"""The page of one batch: its progress, maker and approver, its lines with their outcomes, and the file of results."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The page of one settlement: its progress, its report with the wallet lines that belong to it, and its cancellation."""
+"""The page of one settlement: its progress, its report with the wallet lines that belong to it, and cancelling it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

@@ -46,7 +46,7 @@ class Edits(msgspec.Struct, frozen=True):
     # Names that networks have on file, by network and number; None: the network was queried and told no name.
     names: dict[str, str | None] = {}
     unregistered: frozenset[str] = frozenset()  # of these, the numbers without an account there
-    barred: frozenset[str] = frozenset()  # of these, the numbers whose account takes no money
+    barred: frozenset[str] = frozenset()  # of these, the numbers whose account cannot receive money
     again: Again | None = None
 
 

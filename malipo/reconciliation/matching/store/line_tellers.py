@@ -10,10 +10,10 @@ _AUTHORS = authors_sql("f")
 
 
 def _tells(match: str, line: str) -> str:
-    """A condition: whether the copy `k` of a line tells the fact by which the line was matched.
+    """A condition: whether the copy `k` of a line contains the fact by which the line was matched.
 
-    Several files may have a line, and each may add facts. The importer of a file that tells the key, or that the line
-    reverses that receipt, answers for this fact. If no copy tells it, an operator who brought a copy does.
+    Several files may have a line, and each may add facts. The operator who imported a file with the key, or with the
+    reversed receipt, answers for that fact. If no copy contains it, an operator who brought a copy does.
     """
     return f"""
         CASE WHEN {match}.role = 'reversal' THEN k.kind = 'reversal' AND k.linked = {line}.linked

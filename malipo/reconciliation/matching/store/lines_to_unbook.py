@@ -61,8 +61,8 @@ _DAY_OF_LINE = clock.day_sql("l.moved_at")
 
 
 async def find_booked_of_payments(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[BookedLine]:
-    """Booked lines with the exact facts of payments whose float has moved since the last complete run. The query goes
-    from the payments to the lines, because only lines have an index of receipts."""
+    """Booked lines with exactly the receipt and amount of a payment whose float has moved since the last complete run.
+    The query goes from payments to lines, because only lines have an index of receipts."""
     rows = await tx.fetch(
         f"""
         WITH {ACCOUNTS}, moved AS MATERIALIZED (
@@ -90,8 +90,8 @@ async def find_booked_of_payments(tx: Tx, *, layouts: Sequence[str], accounts: S
 
 
 async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[ToldLine]:
-    """Booked lines whose key was told by files that no complete run has seen: a payment without a line has exactly this
-    key, or no payment has it and a fetched file tells it. (An operator's file could be invented.)"""
+    """Booked lines whose key is in a file that no complete run has seen: a payment without a line has exactly this key,
+    or no payment has it and the file was fetched. (An operator's file could be invented.)"""
     rows = await tx.fetch(
         f"""
         WITH {ACCOUNTS}

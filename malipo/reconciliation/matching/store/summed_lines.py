@@ -24,7 +24,7 @@ def has_summed_kind_sql(kind: str) -> str:
 HAS_SUMMED_KIND = has_summed_kind_sql("l.kind")
 
 
-# Without fees and sweeps that may be payments, or whose booking operators have undone: each has an exception, and only
+# Except fees and sweeps that may be payments, or whose booking operators have undone: each has an exception, and
 # operators decide about it.
 IS_SUMMED = f"""
     {HAS_SUMMED_KIND} AND NOT EXISTS (
