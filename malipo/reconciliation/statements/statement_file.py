@@ -92,13 +92,13 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def begin(self) -> datetime:
-        """The beginning of the file, if it states one."""
+        """The beginning of the file, which must state one."""
         assert self.begins_at is not None
         return self.begins_at
 
     @property
     def end(self) -> datetime:
-        """The end of the file, if it states one."""
+        """The end of the file, which must state one."""
         assert self.ends_at is not None
         return self.ends_at
 
