@@ -68,9 +68,9 @@ SAFEGUARDS = (
         "What an aggregator carried is looked for in its account, and not in that of the channel's network.",
         (
             InFunction(
-                carriers.carrier_of,
-                "return of_layout or carrier_named(file.account) or own_carrier(file.channel)",
-                "return own_carrier(file.channel)",
+                carriers.carrier_by,
+                "return of_layout or carrier_named(account) or own_carrier(channel)",
+                "return own_carrier(channel)",
             ),
         ),
         note="hardly simulated: it matters for a payout of the aggregator that no statement has, and only a "

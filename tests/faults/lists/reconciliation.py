@@ -329,6 +329,14 @@ FAULTS = (
         _APPROVAL,
     ),
     Fault(
+        "an aggregator's line is reported as the channel's own network's",
+        "carrier_by",
+        "return of_layout or carrier_named(account) or own_carrier(channel)",
+        "return own_carrier(channel)",
+        "A payment that the restored database had not sent is queried at a network that never had it.",
+        ("reconciliation/test_flag_absent.py",),
+    ),
+    Fault(
         "a list is approved as it was not seen",
         "_lock_list",
         "decide.require_seen(seen, code_of(waiting))",

@@ -18,6 +18,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     amount: int  # of the line
     line_channel: Channel
     account: str
+    layout: str  # that read the line's file
     merchant_id: str
     transaction_id: str
     channel: Channel
@@ -82,14 +83,15 @@ async def find_unreported(tx: Tx, *, limit: int, line_ids: Sequence[int] | None 
     """Unreported lines that may be reported; or the lines `line_ids`, even if they wait."""
     rows = await tx.fetch(
         f"""
-        SELECT m.line_id, m.role, l.receipt, l.amount, l.channel AS line_channel, l.account, m.merchant_id,
-               m.transaction_id, t.channel, t.network_key, t.type, t.amount AS payment_amount,
+        SELECT m.line_id, m.role, l.receipt, l.amount, l.channel AS line_channel, l.account, f.profile AS layout,
+               m.merchant_id, m.transaction_id, t.channel, t.network_key, t.type, t.amount AS payment_amount,
                coalesce(c.ordinal, 0) AS ordinal,
                c.ordinal IS NULL AND t.ended_at IS NOT NULL AND EXISTS (
                    SELECT FROM reconciliation_exceptions e
                    WHERE e.line_id = m.line_id AND e.kind = 'state_differs') AS is_second,
                m.role = 'payment' AND {IS_TAKEN_BACK} AS is_taken_back
         FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
+        JOIN statement_files f ON f.id = l.file_id
         JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
         LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
         WHERE NOT m.is_reported AND CASE WHEN $2::bigint[] IS NULL THEN m.proposal_id IS NULL
