@@ -1,4 +1,4 @@
-"""What a line of a bank's statement means, by grids that were written by hand."""
+"""The decision about each line of a bank's statement, by grids that were written by hand."""
 
 import random
 
