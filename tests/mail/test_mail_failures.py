@@ -1,4 +1,4 @@
-"""What the mail server and our own workers do to messages when something breaks."""
+"""Messages when the mail server or a worker fails."""
 
 import asyncio
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Many processes at one key: each counts for itself, and together they let in exactly as many as the limit says."""
+"""Many processes use one key: each counts for itself, and together they admit exactly as many requests as the limit."""
 
 import asyncio
 import ipaddress

@@ -1,4 +1,4 @@
-"""What a worker tells by the clock: a low wallet, and the summary of the day before."""
+"""Messages that a worker sends by the clock: a low wallet, and the summary of the day before."""
 
 import asyncio
 from datetime import datetime, timedelta
