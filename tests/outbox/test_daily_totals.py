@@ -1,4 +1,5 @@
-"""Daily totals: every end of a payment counted once, on its day in Dar es Salaam, whoever numbers and whatever dies."""
+"""Daily totals: every end of a payment is counted once, on its day in Dar es Salaam, by any process and after any
+crash."""
 
 import asyncio
 import random

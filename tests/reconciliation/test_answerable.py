@@ -1,4 +1,4 @@
-"""Who answers for a list that waits: none of them is the second operator about it. Pure."""
+"""The operators who answer for a waiting list: none of them can be its second operator. Pure."""
 
 from datetime import UTC, date, datetime
 

@@ -1,4 +1,4 @@
-"""Absence: what is not in a statement says something only where complete statements cover its time."""
+"""Absence: a payment is absent from statements only where complete statements cover its time."""
 
 import dataclasses
 from datetime import UTC, datetime, timedelta

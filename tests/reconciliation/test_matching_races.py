@@ -1,4 +1,5 @@
-"""Two at once, and whoever dies in between: no line and no payment is matched twice, and it ends the same."""
+"""Two runs of matching at once, and a process that dies in between: no line and no payment is matched twice, and the
+result is the same."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
