@@ -11,7 +11,7 @@ from malipo.email_address import is_mailable
 from malipo.http.accept_language import Language
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
-from malipo.messages.kinds import KINDS, OF_PEOPLE, Audience, Kind
+from malipo.messages.kinds import KINDS, OF_PEOPLE, Audience, MessageKind
 
 PATH = "/dashboard/settings/messages"
 
@@ -30,7 +30,7 @@ def audiences_of(person: Person) -> list[Audience]:
     return [audience for audience, is_one in belongs.items() if is_one]
 
 
-def kinds_of(person: Person) -> list[Kind]:
+def kinds_of(person: Person) -> list[MessageKind]:
     """The kinds of messages that a person can switch on and off."""
     audiences = audiences_of(person)
     return [kind for kind in OF_PEOPLE if KINDS[kind].audience in audiences]

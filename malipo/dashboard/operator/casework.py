@@ -18,7 +18,7 @@ from malipo.casework.attach import attach
 from malipo.casework.attachment import ENDINGS, MOST_BYTES, Attachment, TooLarge
 from malipo.casework.store import assignments, attachments
 from malipo.casework.store.assignments import Assignment
-from malipo.casework.subject import Subject
+from malipo.casework.subject import CaseworkSubject
 from malipo.dashboard import form_errors
 from malipo.dashboard.file_upload import receive_upload
 from malipo.dashboard.operator.request import OperatorRequest
@@ -34,7 +34,7 @@ PATH = "/operator/attachments"
 _DAY = "Give the day as a date, such as 2026-11-15."
 SENTENCES = [_DAY]
 
-FindSubject = Callable[[Tx], Awaitable[Subject]]
+FindSubject = Callable[[Tx], Awaitable[CaseworkSubject]]
 ShowAgain = Callable[[str, int], Awaitable[Response]]
 
 

@@ -11,7 +11,7 @@ import msgspec
 from malipo import ids
 from malipo.db import Tx
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.message import Facts
 from malipo.outbox import store as outbox
 from malipo.outbox.event import Event
@@ -42,7 +42,9 @@ async def _event(tx: Tx, batch: Batch) -> BatchEvent:
             "of": batch.item_count,
             "path": f"/dashboard/batches/{batch.id}",
         }
-        await write.to_people(tx, Kind.BATCH_FAILED, batch.merchant_id, facts, now=batch.completed_at, cause=batch.id)
+        await write.to_people(
+            tx, MessageKind.BATCH_FAILED, batch.merchant_id, facts, now=batch.completed_at, cause=batch.id
+        )
     body = _encode({"event": Event.BATCH_COMPLETED, "batch": batch_json.in_event(batch, counts)}).decode()
     return BatchEvent(
         ids.mint("evt_", batch.completed_at),

@@ -10,7 +10,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Tx
 from malipo.networks.connector import Channel
 from malipo.payments.batches.batch import Batch, BatchItem
-from malipo.payments.batches.spreadsheet.draft import Draft, number_of, with_names
+from malipo.payments.batches.spreadsheet.draft import BatchDraft, number_of, with_names
 from malipo.payments.batches.spreadsheet.spreadsheet_line import SpreadsheetLine
 from malipo.payments.batches.store import drafts, items
 from malipo.recipients.look_up import NameCheck, Payee
@@ -20,7 +20,7 @@ _SECONDS = 8.0  # A page does not wait longer for names.
 _STAYS_TRUE = timedelta(days=1)
 
 
-async def look_up_lines(request: MerchantRequest, draft: Draft) -> None:
+async def look_up_lines(request: MerchantRequest, draft: BatchDraft) -> None:
     """Names of the numbers that were not asked for yet, kept with the draft."""
     lines = [each for each in await asyncio.to_thread(draft.lines, request.parts.payments.terms) if not each.problems]
     asked = {number_of(each): each for each in lines if number_of(each) not in draft.edits.names}

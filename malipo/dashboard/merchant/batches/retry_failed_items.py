@@ -16,7 +16,7 @@ from malipo.dashboard.urls import id_in
 from malipo.db import Conn
 from malipo.payments.batches.batch import Batch, NoSuchBatch
 from malipo.payments.batches.retry_failed_items import BatchRetry, FailedPayout, find_attempt, find_failed
-from malipo.payments.batches.spreadsheet.draft import Draft, Edits, sheet_of
+from malipo.payments.batches.spreadsheet.draft import BatchDraft, Edits, sheet_of
 from malipo.payments.batches.store import batches, drafts
 
 _DRAFT_ID = re.compile(r"drf_[0-9A-Za-z]{1,60}")
@@ -47,7 +47,7 @@ async def pay_again(request: MerchantRequest) -> Response:
         return request.go(f"{PATH}/{attempt.made.id}", "batch-again")
     if not failed:
         return request.go(f"{PATH}/{batch.id}", "nothing-failed")
-    draft = Draft(
+    draft = BatchDraft(
         id=draft_id,
         merchant_id=request.merchant_id,
         person=request.person.email,

@@ -50,7 +50,7 @@ class Edits(msgspec.Struct, frozen=True):
     again: Again | None = None
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class BatchDraft(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     merchant_id: str
     person: str
@@ -88,7 +88,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
         return total_of(self.sheet.totals[-1], self.sheet.columns) if self.sheet.totals else None
 
 
-def with_fixes(draft: Draft, typed: Mapping[int, Mapping[str, str]], left_out: Collection[int]) -> Draft:
+def with_fixes(draft: BatchDraft, typed: Mapping[int, Mapping[str, str]], left_out: Collection[int]) -> BatchDraft:
     """The draft with the values typed for these rows. Rows that the file does not have are ignored."""
     rows = {each.number: each for each in draft.sheet.rows}
     after = {row: dict(fields) for row, fields in draft.edits.typed.items()}
@@ -101,12 +101,12 @@ def with_fixes(draft: Draft, typed: Mapping[int, Mapping[str, str]], left_out: C
     return replace(draft, edits=replace(draft.edits, typed=after, left_out=out))
 
 
-def brought_back(draft: Draft, row: int) -> Draft:
+def brought_back(draft: BatchDraft, row: int) -> BatchDraft:
     """The draft with a row that was left out and is to be paid after all."""
     return replace(draft, edits=replace(draft.edits, left_out=draft.edits.left_out - {row}))
 
 
-def with_columns(draft: Draft, columns: Mapping[SheetColumn, int]) -> Draft:
+def with_columns(draft: BatchDraft, columns: Mapping[SheetColumn, int]) -> BatchDraft:
     """The draft with other columns. Its edits are dropped, because they were made for the old ones."""
     return replace(
         draft, sheet=rechosen(draft.sheet, columns), edits=replace(draft.edits, typed={}, left_out=frozenset())
@@ -119,12 +119,12 @@ def number_of(line: SpreadsheetLine) -> str:
 
 
 def with_names(
-    draft: Draft,
+    draft: BatchDraft,
     names: Mapping[str, str | None],
     *,
     unregistered: Collection[str] = (),
     barred: Collection[str] = (),
-) -> Draft:
+) -> BatchDraft:
     edits = draft.edits
     return replace(
         draft,
@@ -159,6 +159,6 @@ def sheet_of(items: Sequence[BatchItem]) -> PayoutSheet:
     return PayoutSheet(list(_AGAIN_COLUMNS.values()), rows, {column: at for at, column in enumerate(_AGAIN_COLUMNS)})
 
 
-def with_batch(draft: Draft, batch_id: str) -> Draft:
+def with_batch(draft: BatchDraft, batch_id: str) -> BatchDraft:
     """The draft, submitted as this batch."""
     return replace(draft, batch_id=batch_id)

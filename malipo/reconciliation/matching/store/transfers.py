@@ -12,7 +12,7 @@ from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.statements.statement_file import FETCHED_BY
 
 
-class BankLine(msgspec.Struct, frozen=True, kw_only=True):
+class BankTransferLine(msgspec.Struct, frozen=True, kw_only=True):
     line_id: int
     channel: str
     amount: int
@@ -48,7 +48,7 @@ def _is_own_bank_line(line: str) -> str:
     """
 
 
-async def find_bank_lines(connection: Conn) -> list[BankLine]:
+async def find_bank_lines(connection: Conn) -> list[BankTransferLine]:
     """Lines of bank transfers in the queue, in the order of their times."""
     rows = await connection.fetch(
         f"""
@@ -59,7 +59,7 @@ async def find_bank_lines(connection: Conn) -> list[BankLine]:
         WHERE l.kind = 'bank' AND l.cents = 0 ORDER BY l.moved_at, l.id
         """
     )
-    return [msgspec.convert(dict(row), BankLine) for row in rows]
+    return [msgspec.convert(dict(row), BankTransferLine) for row in rows]
 
 
 async def find_transfers(connection: Conn) -> list[BookedTransfer]:
