@@ -1,4 +1,4 @@
-"""What ./run simulate does once its server is there: runs, progress, and the word about a failure."""
+"""Runs the seeds of ./run simulate once its server is there, and prints progress and failures."""
 
 import argparse
 import random

@@ -1,4 +1,4 @@
-"""One HTTP request from outside of the service, on a connection of its own, as merchants and customers make them."""
+"""One HTTP request of a merchant or a customer, on a connection of its own."""
 
 import asyncio
 from dataclasses import dataclass

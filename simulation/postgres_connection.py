@@ -1,4 +1,4 @@
-"""What the driver takes for a socket to PostgreSQL. It collects what is written until a request is whole."""
+"""The driver's socket to PostgreSQL, simulated: it collects written bytes until a request is complete."""
 
 import socket
 import struct

@@ -1,4 +1,4 @@
-"""Receivers of webhooks: they check the signature, and that what they are told of was committed before."""
+"""Receivers of webhooks: they check the signature, and that each reported change was committed before."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""One run: a plan, a world, and the oracle's word at the end."""
+"""One run: a plan, a world, and the findings of the oracle at the end."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""What every simulated connection does alike: nothing is ever paused, and nothing waits in a buffer."""
+"""The behaviour that all simulated connections share: nothing is paused, and nothing waits in a buffer."""
 
 import asyncio
 from typing import Any

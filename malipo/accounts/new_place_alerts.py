@@ -9,7 +9,7 @@ from malipo.audit_log import store as audit_log
 from malipo.db import Tx
 from malipo.http.user_agents import device_of
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 
 # A network that was not used for this long counts as new again; an alert that was not read for this long is not shown.
 _REMEMBERED = timedelta(days=365)
@@ -32,7 +32,7 @@ async def note_login(
     )
     browser, system = device_of(user_agent)
     facts = {"address": address, "browser": browser or "", "system": system or "", "happened_at": now.isoformat()}
-    await write.to_account(tx, Kind.NEW_PLACE, owner.id, facts, now=now)
+    await write.to_account(tx, MessageKind.NEW_PLACE, owner.id, facts, now=now)
 
 
 _PREFIXES = {4: 24, 6: 64}

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
-from malipo.api import auth
+from malipo.api import request_credentials
 from malipo.api.access_log import LoggedExchange
 from malipo.api.docs import site
 from malipo.api.parts import ApiParts
@@ -106,18 +106,18 @@ class App:
         if isinstance(route, PublicRoute):
             return await route.handler(self.parts, request)
         if isinstance(route, TokenRoute):
-            session = await auth.session_of(self.parts, request)
+            session = await request_credentials.session_of(self.parts, request)
             exchange.caller = {"merchant": session.person.merchant_id, "person": session.person.id}
             self.parts.accounts.requests.admit(session.id, session.person.id)
-            auth.require_right(session, route.right)
-            auth.require_confirmation(self.parts, session, route.act)
+            request_credentials.require_right(session, route.right)
+            request_credentials.require_confirmation(self.parts, session, route.act)
             return await route.handler(self._parts_for_people, session, request)
         try:
-            caller = await auth.authenticate(self.parts, request, route.rate_class)
+            caller = await request_credentials.authenticate(self.parts, request, route.rate_class)
         except RateLimited as refusal:
             exchange.rate_limit_status = refusal.rate_limit_status
             raise
         exchange.rate_limit_status = caller.rate_limit_status
         exchange.caller = {"merchant": caller.merchant_id, "key": caller.key_id}
-        auth.require(caller, *route.permissions)
+        request_credentials.require(caller, *route.permissions)
         return await route.handler(self.parts, caller, request)

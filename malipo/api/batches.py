@@ -7,14 +7,14 @@ from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from malipo.api.auth import actor_of, header_of
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
+from malipo.api.request_credentials import actor_of, header_of
 from malipo.api.responses import AnswerForm, pagination, replayed, success
 from malipo.api.shown_after_commit import read_after_commit, require_changed
 from malipo.api.urls import id_in
 from malipo.http.body_limit import MOST_BATCH_BYTES
-from malipo.merchants.authenticate import Caller
+from malipo.merchants.check_api_key import Caller
 from malipo.payments import idempotency
 from malipo.payments.batches import batch_json, progress
 from malipo.payments.batches.approve import Approval

@@ -5,7 +5,7 @@ from starlette.responses import Response
 
 from malipo.api.parts import ApiParts
 from malipo.api.responses import success
-from malipo.merchants.authenticate import Caller
+from malipo.merchants.check_api_key import Caller
 from malipo.money import MIN_PAYMENT
 from malipo.networks import circuit_store
 from malipo.networks.channel_names_and_prefixes import PROFILES, channel_of

@@ -5,7 +5,7 @@ Idempotency-Key, and a body without mistakes. They get the same answer, byte for
 counts as from `app.py`, which answers all other requests; nothing has been done about those before.
 
 The process remembers what never changes of an API key: its id and its merchant. Each request checks anew whether the
-key is valid: in the statement that writes the payment or, where requests are counted, in `merchants/authenticate.py`.
+key is valid: in the statement that writes the payment or, where requests are counted, in `merchants/check_api_key.py`.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from starlette.requests import Request
 
 from malipo import log, tracing
 from malipo.api.access_log import LoggedExchange
-from malipo.api.auth import require
 from malipo.api.http.protocol import WHOLE_BODY
 from malipo.api.http.writer import Cycle
 from malipo.api.parts import ApiParts
 from malipo.api.payments import created_body
+from malipo.api.request_credentials import require
 from malipo.api.responses import replayed
 from malipo.clock import loop_time
 from malipo.db import DataError
@@ -29,7 +29,7 @@ from malipo.http.body_limit import MOST_BODY_BYTES
 from malipo.http.client_address import address_of, came_over_tls, is_among, parsed
 from malipo.http.request_ids import request_id
 from malipo.merchants.api_keys import COLLECTING, hash_of
-from malipo.merchants.authenticate import AccessRequest, Caller
+from malipo.merchants.check_api_key import AccessRequest, Caller
 from malipo.payments import idempotency
 from malipo.payments.collection_fast_path_request import fast_request_of
 from malipo.payments.initiate import InitiatedPayment, InitiateOutcome, NeedsUsualPath, PaymentRequest

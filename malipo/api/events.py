@@ -10,7 +10,7 @@ from malipo.api.parts import ApiParts
 from malipo.api.responses import success
 from malipo.db import Conn
 from malipo.http.client_disconnect import while_connected
-from malipo.merchants.authenticate import Caller
+from malipo.merchants.check_api_key import Caller
 from malipo.outbox import feed
 from malipo.outbox.event import Event
 from malipo.outbox.feed import CursorUnknown, FeedPage

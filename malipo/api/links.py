@@ -3,9 +3,9 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.auth import header_of
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
+from malipo.api.request_credentials import header_of
 from malipo.api.responses import pagination, replayed, success
 from malipo.api.shown_after_commit import read_after_commit, require_changed
 from malipo.api.urls import id_in
@@ -16,7 +16,7 @@ from malipo.links.cancel import LinkCancellation
 from malipo.links.link import LatePayment, Link, LinkStatus, NoSuchLink
 from malipo.links.link_request import link_request_of
 from malipo.links.store import links
-from malipo.merchants.authenticate import Caller
+from malipo.merchants.check_api_key import Caller
 from malipo.payments import idempotency
 from malipo.validation.fields import Fields
 

@@ -13,7 +13,7 @@ from malipo.app.long_polls import LongPolls
 from malipo.clock import Clock
 from malipo.db.queries import Queries
 from malipo.links.links import Links
-from malipo.merchants.authenticate import AcceptedKeys, Authentication
+from malipo.merchants.check_api_key import AcceptedKeys, Authentication
 from malipo.metrics.process_metrics import Metrics
 from malipo.networks.routing import Networks
 from malipo.payments.batches.batches import Batches

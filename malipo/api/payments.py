@@ -6,9 +6,9 @@ from enum import StrEnum
 from starlette.requests import Request
 from starlette.responses import Response
 
-from malipo.api.auth import header_of, require
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of, optional_object_of
+from malipo.api.request_credentials import header_of, require
 from malipo.api.responses import encoded, pagination, replayed, success
 from malipo.db import Conn
 from malipo.errors import OutcomeUnknown
@@ -16,7 +16,7 @@ from malipo.http.accept_language import Language, preferred
 from malipo.http.client_disconnect import while_connected
 from malipo.http.request_ids import enter_payment, note_transaction
 from malipo.merchants.api_keys import COLLECTING, PAYING_OUT, Permission
-from malipo.merchants.authenticate import Caller
+from malipo.merchants.check_api_key import Caller
 from malipo.payments import idempotency, payment_json
 from malipo.payments.cancel import Cancellation
 from malipo.payments.initiate import InitiatedPayment, PaymentRequest

@@ -6,7 +6,7 @@ from starlette.responses import Response
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
 from malipo.api.responses import success
-from malipo.merchants.authenticate import Caller
+from malipo.merchants.check_api_key import Caller
 from malipo.money import MIN_PAYMENT
 from malipo.networks.connector import Channel
 from malipo.payments.fees import fee_of

@@ -9,7 +9,7 @@ from malipo.api.parts import ApiParts
 from malipo.api.payments import name_in
 from malipo.api.responses import success
 from malipo.http.public_url import public_url
-from malipo.merchants.authenticate import Caller
+from malipo.merchants.check_api_key import Caller
 from malipo.receipts import public_files
 from malipo.receipts.find_receipt import find_receipt
 from malipo.receipts.receipt_json import receipt_view

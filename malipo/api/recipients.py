@@ -4,11 +4,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.api.auth import actor_of
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
+from malipo.api.request_credentials import actor_of
 from malipo.api.responses import success
-from malipo.merchants.authenticate import Caller
+from malipo.merchants.check_api_key import Caller
 from malipo.networks.connector import Channel
 from malipo.recipients.look_up import Payee
 from malipo.validation.fields import Fields

@@ -29,11 +29,11 @@ from malipo.api import (
     wallet,
     webhooks,
 )
-from malipo.api.auth import Party
 from malipo.api.docs import site as docs
 from malipo.api.parts import ApiParts
+from malipo.api.request_credentials import Party
 from malipo.merchants.api_keys import COLLECTING, PAYING_OUT, SETTLEMENTS_READ, Permission
-from malipo.merchants.authenticate import Caller
+from malipo.merchants.check_api_key import Caller
 from malipo.merchants.roles import Right
 from malipo.merchants.store.sessions import MerchantSession
 from malipo.rate_limit.sliding_window import RateClass

@@ -9,14 +9,14 @@ from typing import IO
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from malipo.api.auth import header_of
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
+from malipo.api.request_credentials import header_of
 from malipo.api.responses import pagination, replayed, success
 from malipo.api.shown_after_commit import read_after_commit, require_changed
 from malipo.api.urls import id_in
 from malipo.db import Conn
-from malipo.merchants.authenticate import Caller
+from malipo.merchants.check_api_key import Caller
 from malipo.payments import idempotency
 from malipo.settlement import report as reports
 from malipo.settlement import settlement_json

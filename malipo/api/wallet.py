@@ -8,7 +8,7 @@ from malipo.api.parts import ApiParts
 from malipo.api.responses import AnswerForm, pagination, success
 from malipo.ledger.statement import COLUMNS, WalletLineFilter, WalletLineKind, csv_of, row_of
 from malipo.ledger.store import statement, wallets
-from malipo.merchants.authenticate import Caller
+from malipo.merchants.check_api_key import Caller
 from malipo.validation.fields import Fields
 
 

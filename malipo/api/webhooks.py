@@ -6,9 +6,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.api.auth import Party, actor_of, merchant_of
 from malipo.api.parts import ApiParts
 from malipo.api.request_body import object_of
+from malipo.api.request_credentials import Party, actor_of, merchant_of
 from malipo.api.responses import success
 from malipo.api.urls import id_in
 from malipo.validation.fields import Fields

@@ -26,7 +26,7 @@ from malipo.db.standby import Standby
 from malipo.encryption import Encryption
 from malipo.http.client_address import UntrustedProxies
 from malipo.links.links import Links
-from malipo.merchants.authenticate import Authentication
+from malipo.merchants.check_api_key import Authentication
 from malipo.merchants.invitations import Invitations
 from malipo.merchants.login import Login
 from malipo.merchants.sessions import Sessions
@@ -37,7 +37,7 @@ from malipo.operators.login import OperatorLogin
 from malipo.payments.after_restore.fence import FenceInstallation
 from malipo.payments.batches.batches import Batches
 from malipo.payments.network_work import NetworkWork
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.payments.payments import Payments
 from malipo.payments.status_signals import StatusSignals
 from malipo.rate_limit.in_process import RequestsOfPeople
@@ -109,7 +109,7 @@ def assemble(
     queries, people_queries, customer_queries = _queries(settings, database, people, customers, standby)
     long_polls = LongPolls.on(database, people, customers)
     commits = GroupCommits(database, metrics, patience_seconds=settings.database_patience_seconds)
-    terms, signals = Terms.of(settings), StatusSignals(notifier, metrics)
+    terms, signals = PaymentTerms.of(settings), StatusSignals(notifier, metrics)
     payments = Payments(commits, terms, signals, clock=clock)
     webhooks = Webhooks(
         client=webhook_client or client_of(settings),

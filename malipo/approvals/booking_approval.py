@@ -134,7 +134,7 @@ async def request(
     if deciders is Deciders.TWO:
         return BookingResult(is_new=True, proposal=await _propose(tx, booking, actor=actor, now=now))
     assert await _book(tx, booking, actor=actor, now=now), "the booking is locked, and was not booked"
-    details = _details(booking) | audit_log.alone(deciders is Deciders.ONLY)
+    details = _details(booking) | audit_log.alone(deciders is Deciders.SINGLE_OPERATOR)
     await audit_log.append(tx, actor, action_of(booking.kind), now=now, **details)
     return BookingResult(is_new=True, proposal=None)
 

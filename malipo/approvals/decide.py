@@ -22,7 +22,7 @@ from malipo.audit_log.actor import SYSTEM_NAME, Actor, plain_name
 from malipo.db import Tx
 from malipo.errors import Code, Conflict, Missing
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.operators import four_eyes
 from malipo.operators.require_acting import require_acting
 
@@ -64,7 +64,7 @@ async def propose(
     await _note(tx, proposal, note, details, actor=actor, now=proposal.requested_at)
     by = plain_name(proposal.requested_by)
     await write.to_operators(
-        tx, Kind.PROPOSAL_WAITING, {"act": proposal.action, "by": by}, now=proposal.requested_at, except_name=by
+        tx, MessageKind.PROPOSAL_WAITING, {"act": proposal.action, "by": by}, now=proposal.requested_at, except_name=by
     )
     return proposal
 

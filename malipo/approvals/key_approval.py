@@ -64,7 +64,9 @@ async def request(
     )
     if deciders is Deciders.TWO:
         return await _propose(tx, merchant_id, terms, amount, actor=actor, now=now)
-    return await _make(tx, merchant_id, terms, audit_log.alone(deciders is Deciders.ONLY), actor=actor, now=now)
+    return await _make(
+        tx, merchant_id, terms, audit_log.alone(deciders is Deciders.SINGLE_OPERATOR), actor=actor, now=now
+    )
 
 
 async def approve(

@@ -36,7 +36,7 @@ class Deciders(StrEnum):
 
     ONE = "one"  # The operator who does it is enough.
     TWO = "two"
-    ONLY = "only"  # It takes two, but only one operator exists, who decides with --alone.
+    SINGLE_OPERATOR = "only"  # It takes two, but only one operator exists, who decides with --alone.
 
 
 async def count_unless_two(
@@ -76,7 +76,7 @@ async def count_unless_two(
     if amount:
         for each, part in sorted(moved.items()):
             await store.insert_moved_alone(tx, each, act, part, subject=subject, now=now)
-    return Deciders.ONLY if is_for_two else Deciders.ONE
+    return Deciders.SINGLE_OPERATOR if is_for_two else Deciders.ONE
 
 
 async def would_take_two(

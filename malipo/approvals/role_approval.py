@@ -71,7 +71,7 @@ async def request(
         is_single_operator=is_single_operator,
     )
     if deciders is not Deciders.TWO:
-        noted = {"reason": reason} | audit_log.alone(deciders is Deciders.ONLY)
+        noted = {"reason": reason} | audit_log.alone(deciders is Deciders.SINGLE_OPERATOR)
         await _give(tx, operator, role, noted, actor=actor, now=now)
         return None
     proposal = Proposal(

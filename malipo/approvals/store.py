@@ -9,7 +9,7 @@ import msgspec
 from malipo.approvals.act_rules import Act
 from malipo.db import Conn, Row, Tx
 
-Terms = TypeVar("Terms")
+ActTerms = TypeVar("ActTerms")
 
 # Any number that no other pair of locks uses: "alon" in ASCII.
 _ALONE = 0x616C6F6E
@@ -33,7 +33,7 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
     is_approved: bool | None = None
     is_single_operator: bool = False  # the only operator has approved it alone: --alone
 
-    def terms_as(self, type_: type[Terms]) -> Terms:
+    def terms_as(self, type_: type[ActTerms]) -> ActTerms:
         return msgspec.json.decode(self.terms, type=type_)
 
 

@@ -12,7 +12,7 @@ from malipo.bank import (
     decide_exception,
     gather_payout_file,
     import_statement,
-    match_lines,
+    match_bank_lines,
     proposals,
     void_payout_file,
     withdraw_statement,
@@ -82,7 +82,7 @@ async def _apply(tx: Tx, proposal: Proposal, *, reference_prefix: str, actor: Ac
             await void_payout_file.apply(tx, proposal, actor=actor, now=now)
         case Act.REFUSE_TRANSFERS:
             await void_payout_file.apply_refusal(tx, proposal, actor=actor, now=now)
-            await match_lines.match_lines(tx, by=actor.name, now=now)
+            await match_bank_lines.match_bank_lines(tx, by=actor.name, now=now)
         case Act.IMPORT_BANK_STATEMENT:
             await import_statement.apply(tx, proposal, actor=actor, now=now)
         case Act.WITHDRAW_BANK_STATEMENT:

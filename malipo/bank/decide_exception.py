@@ -22,8 +22,8 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.bank import proposals
-from malipo.bank.line_meaning import BankExceptionKind, Line
-from malipo.bank.match_lines import match_lines, return_of
+from malipo.bank.line_decision import BankExceptionKind, BankLine
+from malipo.bank.match_bank_lines import match_bank_lines, return_of
 from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import lines as store
 from malipo.bank.store import payer_accounts, payout_files
@@ -131,7 +131,7 @@ async def begin(
         reason=reason,
         requested_by=actor.name,
         requested_at=now,
-        is_single_operator=deciders is Deciders.ONLY,
+        is_single_operator=deciders is Deciders.SINGLE_OPERATOR,
     )
     await apply(tx, proposal, reference_prefix=reference_prefix, actor=actor, now=now)
     return Decided(proposal=proposal, is_done=True)
@@ -183,7 +183,7 @@ async def apply(tx: Tx, proposal: Proposal, *, reference_prefix: str, actor: Act
             )
     await store.insert_matches(tx, matches, by=actor.name, now=now)
     await store.resolve(tx, [exception.line.id], terms.action, by=actor.name, now=now)
-    await match_lines(tx, by=actor.name, now=now)
+    await match_bank_lines(tx, by=actor.name, now=now)
     await audit_log.append(
         tx,
         actor,
@@ -198,7 +198,7 @@ async def apply(tx: Tx, proposal: Proposal, *, reference_prefix: str, actor: Act
     )
 
 
-async def _book(tx: Tx, line: Line, terms: LineTerms, proposal: Proposal, *, actor: Actor, now: datetime) -> Match:
+async def _book(tx: Tx, line: BankLine, terms: LineTerms, proposal: Proposal, *, actor: Actor, now: datetime) -> Match:
     move, cents = house_bookings.move_of(line.cents, Account(terms.account), house_bookings.OF_BANK)
     is_second = actor.name != proposal.requested_by
     booking = HouseBooking(
@@ -221,11 +221,11 @@ async def _book(tx: Tx, line: Line, terms: LineTerms, proposal: Proposal, *, act
     return Match(line_id=line.id, meaning="house", subject_id=booking.id, merchant_id=None, amount=line.cents)
 
 
-def _booking_match(line: Line, booking_id: str) -> Match:
+def _booking_match(line: BankLine, booking_id: str) -> Match:
     return Match(line_id=line.id, meaning="booking", subject_id=booking_id, merchant_id=None, amount=line.cents)
 
 
-async def _match(tx: Tx, line: Line, terms: LineTerms, *, now: datetime) -> Match:
+async def _match(tx: Tx, line: BankLine, terms: LineTerms, *, now: datetime) -> Match:
     [settlement] = await _get_settlements(tx, terms)
     if line.cents < 0:
         await bank_outcomes.complete(tx, [Debit(settlement.id, line.reference, line.booked_on)], now=now)
@@ -234,7 +234,7 @@ async def _match(tx: Tx, line: Line, terms: LineTerms, *, now: datetime) -> Matc
     return _match_of(line, settlement)
 
 
-def _match_of(line: Line, settlement: Settlement, *, is_part: bool = False) -> Match:
+def _match_of(line: BankLine, settlement: Settlement, *, is_part: bool = False) -> Match:
     sign = 1 if line.cents > 0 else -1
     return Match(
         line_id=line.id,
@@ -245,7 +245,9 @@ def _match_of(line: Line, settlement: Settlement, *, is_part: bool = False) -> M
     )
 
 
-async def _adopt(tx: Tx, line: Line, terms: LineTerms, *, by: str, reference_prefix: str, now: datetime) -> list[Match]:
+async def _adopt(
+    tx: Tx, line: BankLine, terms: LineTerms, *, by: str, reference_prefix: str, now: datetime
+) -> list[Match]:
     """The settlements of a line that the bank has paid, and that a restored database did not send."""
 
     async def paid(merchant_id: str, key: str, amount: int) -> Settlement:
@@ -297,7 +299,7 @@ async def _require_possible(tx: Tx, exception: BankException, terms: LineTerms) 
             raise Invalid(code=BankDecisionRefusal.TERMS, action=terms.action)
 
 
-async def _refuse_to_book_what_is_open(tx: Tx, line: Line) -> None:
+async def _refuse_to_book_what_is_open(tx: Tx, line: BankLine) -> None:
     """A debit that is exactly the settlements which it names, and that are open, has paid them. If it were booked as
     money of the house, they would wait for ever."""
     named = list((await settlements.find_by_keys(tx, [line.key])).values())
@@ -309,7 +311,7 @@ async def _refuse_to_book_what_is_open(tx: Tx, line: Line) -> None:
         raise Conflict(code=BankDecisionRefusal.OPEN, name=", ".join(each.reference for each in named))
 
 
-async def _require_booking(tx: Tx, line: Line, booking_id: str) -> None:
+async def _require_booking(tx: Tx, line: BankLine, booking_id: str) -> None:
     found = {each.id: each for each in await store.find_bookings(tx)}
     if booking_id not in found:
         raise Missing(code=BankDecisionRefusal.NO_BOOKING, name=booking_id)
@@ -343,14 +345,14 @@ async def _require_adoptable(tx: Tx, exception: BankException, terms: LineTerms)
     _require_amount(line, sum(each.net_amount for each in found))
 
 
-def _require_open(line: Line, settlement: Settlement) -> None:
+def _require_open(line: BankLine, settlement: Settlement) -> None:
     """A debit is of one that was sent, and a return of one that was paid."""
     wanted = SettlementStatus.SENT if line.cents < 0 else SettlementStatus.COMPLETED
     if settlement.status is not wanted:
         raise Conflict(code=BankDecisionRefusal.NOT_OPEN, name=settlement.reference, status=settlement.status)
 
 
-def _require_amount(line: Line, amount: int) -> None:
+def _require_amount(line: BankLine, amount: int) -> None:
     if abs(line.cents) != amount * 100:
         raise Conflict(
             code=BankDecisionRefusal.AMOUNT, line=cents_words(abs(line.cents)), other=cents_words(amount * 100)

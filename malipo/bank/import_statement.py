@@ -18,7 +18,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.bank import proposals
-from malipo.bank.match_lines import Effect, MatchingSummary, find_effects, match_lines
+from malipo.bank.match_bank_lines import BankMatchingSummary, Effect, find_effects, match_bank_lines
 from malipo.bank.proposals import ShownTerms
 from malipo.bank.read_statement import NotImported, ReadStatement
 from malipo.bank.statement import (
@@ -49,10 +49,10 @@ class BankImport(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()  # that were accepted
     is_repeat: bool = False  # the same file was imported before, so nothing was done
     proposal: Proposal | None = None  # it waits for another operator
-    found: MatchingSummary = MatchingSummary()
+    found: BankMatchingSummary = BankMatchingSummary()
 
 
-class StatementTerms(msgspec.Struct, frozen=True, kw_only=True):
+class BankStatementTerms(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
 
 
@@ -96,7 +96,7 @@ async def import_statement(
     state = StatementState.WAITING if deciders is Deciders.TWO else StatementState.TAKEN
     await store.set_amount(tx, statement.id, state=state, new_count=new_count, amount=amount)
     statement = msgspec.structs.replace(statement, state=state, new_count=new_count, amount=amount)
-    await _note(tx, statement, is_alone=deciders is Deciders.ONLY, actor=actor, now=now)
+    await _note(tx, statement, is_alone=deciders is Deciders.SINGLE_OPERATOR, actor=actor, now=now)
     if deciders is Deciders.TWO:
         proposal = await _propose(tx, statement, actor=actor, now=now)
         return BankImport(statement=statement, problems=tuple(problems), proposal=proposal)
@@ -104,10 +104,10 @@ async def import_statement(
     return BankImport(statement=statement, problems=tuple(problems), found=found)
 
 
-async def take(tx: Tx, statement: StoredStatement, *, by: str, now: datetime) -> MatchingSummary:
+async def take(tx: Tx, statement: StoredStatement, *, by: str, now: datetime) -> BankMatchingSummary:
     """Take the statement: from now on it covers its days, and its lines are matched."""
     await write_coverage(tx, statement.payer_account_id)
-    return await match_lines(tx, by=by, now=now)
+    return await match_bank_lines(tx, by=by, now=now)
 
 
 async def write_coverage(tx: Tx, payer_account_id: str) -> None:
@@ -175,7 +175,7 @@ async def _note(tx: Tx, statement: StoredStatement, *, is_alone: bool, actor: Ac
 
 
 async def _propose(tx: Tx, statement: StoredStatement, *, actor: Actor, now: datetime) -> Proposal:
-    terms = StatementTerms(sha256=statement.sha256.hex())
+    terms = BankStatementTerms(sha256=statement.sha256.hex())
     return await proposals.propose(
         tx, Act.IMPORT_BANK_STATEMENT, statement.id, terms, amount=statement.amount, actor=actor, now=now
     )

@@ -13,7 +13,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.bank import proposals
 from malipo.bank.import_statement import get_statement, write_coverage
-from malipo.bank.match_lines import match_lines
+from malipo.bank.match_bank_lines import match_bank_lines
 from malipo.bank.proposals import ShownTerms
 from malipo.bank.statement import BankImportRefusal, StoredStatement
 from malipo.bank.store import payer_accounts
@@ -48,7 +48,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
     await store.forget_lines(tx, statement.id)
     await coverage.delete(tx, statement.id)
     await write_coverage(tx, statement.payer_account_id)
-    await match_lines(tx, by=actor.name, now=now)
+    await match_bank_lines(tx, by=actor.name, now=now)
     await audit_log.append(
         tx,
         actor,

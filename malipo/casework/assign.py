@@ -9,7 +9,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.casework.store import assignments
 from malipo.casework.store.assignments import Assignment
-from malipo.casework.subject import Subject
+from malipo.casework.subject import CaseworkSubject
 from malipo.db import Tx
 from malipo.errors import Code, Invalid
 from malipo.operators import store as operators
@@ -24,7 +24,7 @@ class AssignmentRefusal(Code):
 
 
 async def assign(
-    tx: Tx, subject: Subject, owner: str, due_on: date | None, *, actor: Actor, now: datetime
+    tx: Tx, subject: CaseworkSubject, owner: str, due_on: date | None, *, actor: Actor, now: datetime
 ) -> Assignment | None:
     """The caller has found the subject. Without an owner and a day nobody looks after it any more."""
     await require_acting(tx, actor)

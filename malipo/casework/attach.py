@@ -10,12 +10,14 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.casework.attachment import ID_PREFIX, MOST_OF_ONE, Attachment, TooMany, kind_of, plain_name
 from malipo.casework.store import attachments
-from malipo.casework.subject import Subject
+from malipo.casework.subject import CaseworkSubject
 from malipo.db import Tx
 from malipo.operators.require_acting import require_acting
 
 
-async def attach(tx: Tx, subject: Subject, name: str, content: bytes, *, actor: Actor, now: datetime) -> Attachment:
+async def attach(
+    tx: Tx, subject: CaseworkSubject, name: str, content: bytes, *, actor: Actor, now: datetime
+) -> Attachment:
     """The caller has found the subject. The same file again is no second one."""
     await require_acting(tx, actor)
     name = plain_name(name)

@@ -3,6 +3,6 @@
 from typing import NamedTuple
 
 
-class Subject(NamedTuple):
+class CaseworkSubject(NamedTuple):
     id: str  # exc_… or txn_…
     merchant_id: str | None = None  # of a payment

@@ -46,7 +46,7 @@ COMMANDS = {
     "audit": Command("operators", "show the audit log, newest first"),
     "listen": Command("listen", "forward a merchant's events to a receiver on your own machine, as webhooks"),
     "trigger": Command("trigger", "make a real event happen on the demo's simulated networks"),
-    "log": Command("log", "the receipt log: its state, its keys, its check"),
+    "log": Command("receipt_log", "the receipt log: its state, its keys, its check"),
     "secrets": Command("secrets", "manage the key that encrypts stored secrets"),
 }
 

@@ -17,7 +17,7 @@ from malipo.http.accept_language import Language
 from malipo.mail.envelope import email_of
 from malipo.mail.letter import test_letter
 from malipo.mail.send import Post, post_of
-from malipo.mail.smtp import Attempt, MailConnection, Outcome, ServerAway
+from malipo.mail.smtp import MailConnection, Outcome, ServerAway, SmtpAttempt
 from malipo.messages.store import messages
 from malipo.settings import Settings
 
@@ -58,7 +58,7 @@ def _test(arguments: argparse.Namespace, settings: Settings) -> int:
     return 0 if is_sent else 1
 
 
-async def _send(post: Post, address: str, language: Language, *, now: datetime) -> Attempt:
+async def _send(post: Post, address: str, language: Language, *, now: datetime) -> SmtpAttempt:
     email = email_of(
         test_letter(language, service=post.service),
         sender=post.sender,
@@ -70,7 +70,7 @@ async def _send(post: Post, address: str, language: Language, *, now: datetime) 
     try:
         connection = await MailConnection.open(post.server, domain=post.sender.domain)
     except ServerAway as error:
-        return Attempt(Outcome.AWAY, str(error))
+        return SmtpAttempt(Outcome.AWAY, str(error))
     try:
         return await connection.send(email, sender=post.sender.address, recipient=address)
     finally:

@@ -35,8 +35,8 @@ from malipo.reconciliation.imports.store import withdrawal_proposals as statemen
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.exception import is_exception_id
 from malipo.reconciliation.matching.store import exceptions
-from malipo.reconciliation.matching.store.booked_lines import ChargeSum
-from malipo.reconciliation.matching.store.evidence import WaitingLine
+from malipo.reconciliation.matching.store.summed_lines import ChargeSum
+from malipo.reconciliation.matching.store.waiting_lines import WaitingLine
 from malipo.reconciliation.statements.store import statements
 from malipo.settings import Settings
 from malipo.settlement import operator_acts

@@ -41,7 +41,7 @@ class BrowserRequest:
 
     @property
     def person_id(self) -> str | None:
-        """Whose session it is: what one person's sessions are counted under."""
+        """The account of the session, by which the sessions of one person are counted."""
         raise NotImplementedError
 
     @property
@@ -55,7 +55,7 @@ class BrowserRequest:
 
     @property
     def owner(self) -> AccountOwner:
-        """Whose second factor it is."""
+        """The owner of the second factor."""
         raise NotImplementedError
 
     @property

@@ -1,8 +1,8 @@
-"""Charts as SVG, made from numbers. Pure: they know nothing of payments, and their texts are arguments.
+"""Draws charts as SVG, from numbers and texts that are arguments. Pure.
 
-Each is drawn twice, for a wide and for a narrow screen, and the style shows one of the two: so letters and bars keep
-their size. Colours are the style's, by class. For screen readers a chart has a title and a description; the exact
-figures belong into a table beside it.
+Each chart is drawn twice, for a wide and for a narrow screen, and the style sheet shows one of the two, so letters and
+bars keep their size. The style sheet sets the colours, by class. Screen readers get a title and a description; the
+exact figures belong in a table beside the chart.
 """
 
 import json
@@ -171,7 +171,7 @@ def _grid(sheet: _Sheet, marks: Sequence[tuple[float, str]]) -> Iterator[Markup]
 
 
 def _labels(sheet: _Sheet, labels: Sequence[str]) -> Iterator[Markup]:
-    """As many as fit, counted from the last one, which always stands there."""
+    """As many labels as fit, counted from the last one, which is always shown."""
     step = max(1, -(-sheet.room // int(max(sheet.slot(len(labels)), 1))))
     for at, label in enumerate(labels):
         x = sheet.middle(at, len(labels))

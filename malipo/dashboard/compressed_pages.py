@@ -1,9 +1,10 @@
-"""Which pages are compressed: those that our own pages or the reader asked for, but for pages that show a secret.
+"""Which pages are compressed: pages that one of our own pages or the user requested, except pages that show a secret.
 
-The length of a compressed page tells whether a text that is in it twice was guessed (BREACH). For that an attacker
-makes a browser ask for pages with the attacker's text in them, from another site, and watches the line. Such a request
-is known by `Sec-Fetch-Site`, which no page can change, and is answered uncompressed. So is a browser that does not send
-it: an old one, or one without TLS, whose line has no secrets. See docs/decisions/0053.
+The length of a compressed page shows whether the page has a guessed text twice (BREACH). For that, an attacker makes a
+browser request pages with the attacker's text in them, from another site, and reads the lengths on the wire.
+`Sec-Fetch-Site` identifies such a request, and no page can change that header; malipo answers it uncompressed. A
+browser without the header also gets the page uncompressed: it is old, or it does not use TLS, and then nothing on the
+wire is secret. See docs/decisions/0053.
 """
 
 import asyncio

@@ -27,7 +27,7 @@ class SessionCookie:
 _PENDING_SECONDS = 600
 
 SESSION = SessionCookie("malipo_session", "/dashboard", 30 * 86_400)
-# Names a browser, so that nobody else can lock its owner out by guessing.
+# An id of the browser, so that guesses from another browser cannot lock the owner out.
 BROWSER = SessionCookie("malipo_browser", "/dashboard", 365 * 86_400)
 OPERATOR_BROWSER = SessionCookie("malipo_browser", "/operator", 365 * 86_400)
 OPERATOR = SessionCookie("malipo_operator", "/operator", 12 * 3600)

@@ -18,7 +18,7 @@ class ForgedForm(Forbidden):
 
 
 def check_origin(request: Request) -> None:
-    """Browsers send the origin of a form. One of another site is refused, before anything else is read."""
+    """Refuse a form whose origin is another site, before anything else of it is read."""
     if request.method == "POST" and not _is_same_origin(request):
         raise ForgedForm
 

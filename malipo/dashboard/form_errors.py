@@ -144,8 +144,8 @@ def _of_weak(words: Translator, weak: PasswordProblem) -> str:
 
 
 def status_of(refusal: Refusal) -> HTTPStatus:
-    """The HTTP status of the page that shows the form again. A thing that is gone counts as changed since it was
-    shown."""
+    """The HTTP status of the page that shows the form again. If the object no longer exists, the status is that of a
+    changed one."""
     match refusal:
         case Forbidden():
             return HTTPStatus.FORBIDDEN

@@ -1,4 +1,4 @@
-"""What somebody chooses about messages by e-mail: the form of both sites, and what is shown beside it."""
+"""The form in which an account chooses its e-mail messages, on both sites, and the texts beside it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from malipo.db import Conn, Tx
 from malipo.http.accept_language import Language
 from malipo.mail import letter
 from malipo.mail.words import KIND_WORDS
-from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Audience, Kind
+from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Audience, MessageKind
 from malipo.messages.store import choices
 from malipo.messages.store.choices import Choice
 from malipo.validation.fields import Fields
@@ -27,11 +27,11 @@ class TypedChoices:
     language: str
 
 
-async def find(connection: Conn, account_id: str, kinds: Sequence[Kind], default: Language) -> TypedChoices:
-    """What an account has chosen, as its form begins."""
+async def find(connection: Conn, account_id: str, kinds: Sequence[MessageKind], default: Language) -> TypedChoices:
+    """The account's choices, as the initial values of its form."""
     chosen = await choices.find(connection, account_id)
     language = await choices.language_of(connection, account_id)
-    below = chosen[Kind.WALLET_LOW].amount if Kind.WALLET_LOW in chosen else None
+    below = chosen[MessageKind.WALLET_LOW].amount if MessageKind.WALLET_LOW in chosen else None
     wanted = [kind for kind in kinds if (chosen[kind].is_wanted if kind in chosen else KINDS[kind].is_default)]
     return TypedChoices(wanted, f"{below:,}" if below is not None else "", language or default)
 
@@ -41,25 +41,25 @@ def read(form: Form) -> TypedChoices:
 
 
 def problems_of(request: BrowserRequest, typed: TypedChoices) -> Mapping[str, str]:
-    """What is wrong with the form, by field. Without an amount nobody can say when a wallet is low."""
-    if Kind.WALLET_LOW not in typed.kinds and not typed.below:
+    """The mistakes in the form, by field. A warning of a low wallet needs an amount."""
+    if MessageKind.WALLET_LOW not in typed.kinds and not typed.below:
         return {}
     fields = Fields({"below": amount_of(typed.below) if typed.below else None})
     fields.amount("below", least=1, most=money.LARGEST)
     return form_errors.in_words(request.words, fields)
 
 
-async def write(tx: Tx, account_id: str, kinds: Sequence[Kind], typed: TypedChoices) -> None:
+async def write(tx: Tx, account_id: str, kinds: Sequence[MessageKind], typed: TypedChoices) -> None:
     below = amount_of(typed.below) if typed.below else None
     assert below is None or isinstance(below, int), "the form was checked"
-    chosen = {kind: Choice(kind in typed.kinds, below if kind is Kind.WALLET_LOW else None) for kind in kinds}
+    chosen = {kind: Choice(kind in typed.kinds, below if kind is MessageKind.WALLET_LOW else None) for kind in kinds}
     await choices.write(tx, account_id, chosen)
     if typed.language in Language.__members__.values():
         await choices.set_language(tx, account_id, typed.language)
 
 
-def shown(request: BrowserRequest, kinds: Sequence[Kind], always: Sequence[Audience]) -> dict[str, Any]:
-    """What the form shows: each kind by its title, and the titles of what cannot be switched off."""
+def shown(request: BrowserRequest, kinds: Sequence[MessageKind], always: Sequence[Audience]) -> dict[str, Any]:
+    """The values that the form shows: the title of each kind, and the titles of kinds that cannot be switched off."""
     words = Translator(request.words.language, letter.PACKAGE)
     return {
         "kinds": [(kind, words(KIND_WORDS[kind].title)) for kind in kinds],

@@ -1,4 +1,4 @@
-"""QR codes, drawn here as SVG inside the page: no secret goes to another service, and no style stands in it."""
+"""Draws QR codes as SVG inside the page, so that no secret goes to another service. The SVG has no inline style."""
 
 import segno
 from markupsafe import Markup

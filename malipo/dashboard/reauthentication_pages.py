@@ -39,7 +39,8 @@ async def confirm(request: BrowserRequest) -> Response:
 
 
 async def ask(request: BrowserRequest, act: SensitiveAct | None) -> Response | None:
-    """The page that asks for the password; None if it need not be asked for, or stands in the form and is right."""
+    """Return the page that asks for the password; None if no confirmation is needed, or if the form contains the right
+    password."""
     path = request.http.url.path
     if path in (f"{request.root}/confirm", f"{request.root}/logout") or is_confirmed(request, act):
         return None

@@ -53,7 +53,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
 
     @abstractmethod
     async def _recognise(self, browser_request: SomeRequest) -> None:
-        """Whose session it is, if the browser has one."""
+        """Find the session of the browser, if it has one."""
 
     @abstractmethod
     async def _open(self, page: SomePage, browser_request: SomeRequest) -> Response:
@@ -85,7 +85,7 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
     def _log_request(self, request: Request, sent: SecuredResponse) -> None:
         """A line in the log, and a count. The path itself is left out: it may hold a key or a number."""
         seconds = clock.monotonic() - sent.began
-        # A page that is kept live takes minutes, and would hide how quick the others are. Methods can be made up.
+        # Not counted: live pages, which take minutes and would hide the latency of others, and invented methods.
         path = self._paths.get(request.scope.get("endpoint"), "unknown")
         route = path if path == f"{self.root}/live" else self.root
         method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
@@ -132,9 +132,8 @@ class Site(ABC, Generic[SomePage, SomeRequest]):
         if with_session:
             await self._recognise(browser_request)
         if browser_request.session_id is not None:
-            self._parts.health.untrusted_proxies.look(
-                request
-            )  # Not before: no stranger makes us warn of their address.
+            # Only now: a request without a session must not cause a warning about its address.
+            self._parts.health.untrusted_proxies.look(request)
         return browser_request
 
     async def _home(self, request: Request) -> Response:

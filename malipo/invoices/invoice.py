@@ -89,7 +89,7 @@ class Issued(NamedTuple):
     has_vat: bool
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class InvoiceDraft(msgspec.Struct, frozen=True, kw_only=True):
     """A document without a number."""
 
     kind: InvoiceKind
@@ -119,7 +119,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
         return self.gross - self.vat
 
 
-class Invoice(Draft, frozen=True, kw_only=True):
+class Invoice(InvoiceDraft, frozen=True, kw_only=True):
     number: str
     series: str
     year: int
@@ -168,7 +168,7 @@ def series_of(epoch: int) -> str:
 
 def drafts_of(
     sums: Iterable[FeeSum], month: date, *, rates: Sequence[TaxRate], has_vat: bool, issued: Mapping[date, Issued]
-) -> list[Draft]:
+) -> list[InvoiceDraft]:
     """The documents of one merchant's month: the invoice first, then a credit note for each invoice of an earlier
     month, with VAT if that one has it. `issued` are the merchant's invoices, by month."""
     merchant_id = ""
@@ -191,7 +191,7 @@ def drafts_of(
     return drafts
 
 
-def _own_documents(whole: Draft) -> list[Draft]:
+def _own_documents(whole: InvoiceDraft) -> list[InvoiceDraft]:
     """One document, unless the fees and their VAT have different signs, which no document can say: fees of a month
     without an invoice came back at another rate. Then an invoice of the rates of which more was charged, and a credit
     note of the others."""
@@ -210,7 +210,7 @@ def _own_documents(whole: Draft) -> list[Draft]:
     return [invoice, _as_credit_note(msgspec.structs.replace(whole, lines=tuple(back)))]
 
 
-def _as_credit_note(draft: Draft) -> Draft:
+def _as_credit_note(draft: InvoiceDraft) -> InvoiceDraft:
     lines = [msgspec.structs.replace(each, gross=-each.gross) for each in draft.lines]
     return _draft(InvoiceKind.CREDIT_NOTE, draft.merchant_id, draft.month, None, lines)
 
@@ -243,5 +243,5 @@ def _lines(amounts: Mapping[tuple[FeeKind, bool, int], tuple[int, int]]) -> list
 
 def _draft(
     kind: InvoiceKind, merchant_id: str, month: date, corrects: str | None, lines: Sequence[InvoiceLine]
-) -> Draft:
-    return Draft(kind=kind, merchant_id=merchant_id, month=month, corrects=corrects, lines=tuple(lines))
+) -> InvoiceDraft:
+    return InvoiceDraft(kind=kind, merchant_id=merchant_id, month=month, corrects=corrects, lines=tuple(lines))

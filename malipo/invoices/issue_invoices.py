@@ -17,9 +17,9 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Tx
 from malipo.errors import Conflict
 from malipo.invoices.invoice import (
-    Draft,
     FeeSum,
     Invoice,
+    InvoiceDraft,
     InvoiceKind,
     InvoiceRefusal,
     NoSuchInvoice,
@@ -37,7 +37,7 @@ from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.ledger.store.closed_days import first_open_day
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.reconciliation.close.store import closes
 from malipo.restore.store import installation, send_counts
 
@@ -110,7 +110,7 @@ async def issue_one(
     return issued
 
 
-async def _book_vat(tx: Tx, draft: Draft, number: str, *, day: date, actor: Actor, now: datetime) -> str | None:
+async def _book_vat(tx: Tx, draft: InvoiceDraft, number: str, *, day: date, actor: Actor, now: datetime) -> str | None:
     if not draft.vat:
         return None
     source, target = Account.FEES, Account.VAT
@@ -149,7 +149,7 @@ async def _tell(tx: Tx, invoice: Invoice, actor: Actor, *, now: datetime) -> Non
         "amount": invoice.gross,
         "path": f"{PATH}/{invoice.number}",
     }
-    await write.to_people(tx, Kind.INVOICE_ISSUED, invoice.merchant_id, facts, now=now, cause=invoice.number)
+    await write.to_people(tx, MessageKind.INVOICE_ISSUED, invoice.merchant_id, facts, now=now, cause=invoice.number)
 
 
 async def add_fiscal_number(tx: Tx, number: str, fiscal_number: str, *, actor: Actor, now: datetime) -> None:

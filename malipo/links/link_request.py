@@ -11,7 +11,7 @@ from malipo.errors import Invalid
 from malipo.links.link import Link
 from malipo.money import MIN_PAYMENT
 from malipo.payments import idempotency
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.validation.fields import Fields
 
 _FIELDS = (
@@ -47,7 +47,7 @@ def link_request_of(
     merchant_id: str,
     *,
     key: str | None,
-    terms: Terms,
+    terms: PaymentTerms,
     now: datetime,
     created_by: str,
     actor: Actor | None = None,

@@ -32,7 +32,7 @@ from malipo.money import MIN_PAYMENT
 from malipo.payments import idempotency
 from malipo.payments.idempotency import NotTheAdoptedPayment
 from malipo.payments.initiate import Initiate, InitiatedPayment, PaymentRequest
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.payments.store import adopted_payments, transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore.store import installation
@@ -135,7 +135,7 @@ class _Grants:
 
 
 class PressLinks:
-    def __init__(self, initiate: Initiate, terms: Terms, *, prompt_seconds: int, clock: Clock) -> None:
+    def __init__(self, initiate: Initiate, terms: PaymentTerms, *, prompt_seconds: int, clock: Clock) -> None:
         self._initiate = initiate
         self._terms = terms
         self._prompt_seconds = prompt_seconds
@@ -292,7 +292,7 @@ def _refusal(decision: PressDecision, opened: Sequence[OpenAttempt]) -> Refusal:
 
 
 def payment_request_of(
-    link: Link, attempt: PressAttempt, ordinal: int, terms: Terms, secret: bytes, *, now: datetime
+    link: Link, attempt: PressAttempt, ordinal: int, terms: PaymentTerms, secret: bytes, *, now: datetime
 ) -> PaymentRequest:
     """The payment of an attempt, or what is wrong with its amount."""
     press = attempt.press

@@ -13,7 +13,7 @@ from malipo.networks.connector import FailureCode
 from malipo.payments.transaction import Status
 
 
-class Subject(StrEnum):
+class LimitedSubject(StrEnum):
     NUMBER = "number"  # a phone number, counted over all links of the installation
     LINK = "link"
     ADDRESS = "address"  # of clients: many customers share one
@@ -26,7 +26,7 @@ class Counted(StrEnum):
 
 
 class PromptLimit(NamedTuple):
-    subject: Subject
+    subject: LimitedSubject
     counted: Counted
     most: int
     span: timedelta
@@ -34,12 +34,12 @@ class PromptLimit(NamedTuple):
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 LIMITS = (
-    PromptLimit(Subject.NUMBER, Counted.UNANSWERED, 3, HOUR),
-    PromptLimit(Subject.NUMBER, Counted.UNPAID, 5, DAY),
-    PromptLimit(Subject.LINK, Counted.UNANSWERED, 300, HOUR),
-    PromptLimit(Subject.ADDRESS, Counted.UNANSWERED, 300, HOUR),
-    PromptLimit(Subject.LINK, Counted.PRESSED, 400, HOUR),
-    PromptLimit(Subject.ADDRESS, Counted.PRESSED, 400, HOUR),
+    PromptLimit(LimitedSubject.NUMBER, Counted.UNANSWERED, 3, HOUR),
+    PromptLimit(LimitedSubject.NUMBER, Counted.UNPAID, 5, DAY),
+    PromptLimit(LimitedSubject.LINK, Counted.UNANSWERED, 300, HOUR),
+    PromptLimit(LimitedSubject.ADDRESS, Counted.UNANSWERED, 300, HOUR),
+    PromptLimit(LimitedSubject.LINK, Counted.PRESSED, 400, HOUR),
+    PromptLimit(LimitedSubject.ADDRESS, Counted.PRESSED, 400, HOUR),
 )
 # The count reads so many of the latest prompts of a link or an address, so that a press costs the same on a link that
 # thousands pay.
@@ -77,7 +77,7 @@ def counts_as(status: Status, failure_code: str | None) -> frozenset[Counted]:
             return _NOTHING
 
 
-Counts = Mapping[tuple[Subject, Counted], int]
+Counts = Mapping[tuple[LimitedSubject, Counted], int]
 
 
 def limit_met(counts: Counts) -> PromptLimit | None:

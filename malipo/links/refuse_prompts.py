@@ -13,11 +13,11 @@ from malipo import log
 from malipo import phone as phones
 from malipo.db import Tx
 from malipo.errors import Code, Refusal, TooMany
-from malipo.links.prompt_limits import HOUR, Counted, Subject, counts_as, limit_met
+from malipo.links.prompt_limits import HOUR, Counted, LimitedSubject, counts_as, limit_met
 from malipo.links.store import blocked_numbers, prompts
 from malipo.payments.transaction import Status
 
-Tally = Counter[tuple[str, Subject, Counted]]
+Tally = Counter[tuple[str, LimitedSubject, Counted]]
 
 
 class NewPrompt(NamedTuple):
@@ -60,7 +60,11 @@ async def refusals(tx: Tx, new_prompts: Sequence[NewPrompt], *, now: datetime) -
 
 def _refusal(prompt: NewPrompt, tally: Tally, *, is_blocked: bool) -> Refusal | None:
     """A prompt that may be sent counts for the prompts after it."""
-    subjects = {Subject.NUMBER: prompt.phone, Subject.LINK: prompt.link_id, Subject.ADDRESS: prompt.address or ""}
+    subjects = {
+        LimitedSubject.NUMBER: prompt.phone,
+        LimitedSubject.LINK: prompt.link_id,
+        LimitedSubject.ADDRESS: prompt.address or "",
+    }
     counts = {
         (subject, counted): tally[who, subject, counted] for subject, who in subjects.items() for counted in Counted
     }

@@ -14,7 +14,7 @@ from malipo.clock import ZONE
 from malipo.http.accept_language import Language
 from malipo.http.translator import Translator
 from malipo.mail import words as texts
-from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Audience, Kind
+from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Audience, MessageKind
 from malipo.messages.message import Message
 
 PACKAGE = "malipo.mail"
@@ -30,7 +30,7 @@ class Letter:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class LetterLink:
     """The single-use link of a message, and when it ends."""
 
     url: str
@@ -38,10 +38,10 @@ class Link:
 
 
 def letter_of(
-    message: Message, language: Language, *, service: str, public_url: str, link: Link | None = None
+    message: Message, language: Language, *, service: str, public_url: str, link: LetterLink | None = None
 ) -> Letter:
     """The e-mail of a message. `service` is the name of the service, `public_url` where its pages are."""
-    kind = Kind(message.kind)
+    kind = MessageKind(message.kind)
     words, is_many = Translator(language, PACKAGE), message.count > 1
     parts, shown_words = texts.KIND_WORDS[kind], _shown(message, words, link)
     is_many = is_many and bool(parts.subject_of_many)
@@ -86,14 +86,14 @@ def _to(message: Message, sentence: str) -> str:
     return texts.TO_OPERATORS.get(sentence, sentence) if message.merchant_id is None else sentence
 
 
-def _why(kind: Kind) -> str:
+def _why(kind: MessageKind) -> str:
     return texts.WHY_ALWAYS if KINDS[kind].is_always else texts.WHY_CHOSEN
 
 
 def _page(message: Message, public_url: str, *, is_many: bool) -> str:
     """Where the button leads: the page of the one thing, or the list of all. Operators' pages may be elsewhere, and
     have no button."""
-    if KINDS[Kind(message.kind)].audience is Audience.OPERATORS:
+    if KINDS[MessageKind(message.kind)].audience is Audience.OPERATORS:
         return ""
     path = message.facts.get("path")
     if not isinstance(path, str) or not path.startswith("/dashboard/"):
@@ -101,7 +101,7 @@ def _page(message: Message, public_url: str, *, is_many: bool) -> str:
     return public_url + (path.rpartition("/")[0] if is_many else path)
 
 
-def _shown(message: Message, words: Translator, link: Link | None) -> Mapping[str, str]:
+def _shown(message: Message, words: Translator, link: LetterLink | None) -> Mapping[str, str]:
     """The facts as they are written in the recipient's language."""
     shown = {name: _fact(name, value, words) for name, value in message.facts.items()}
     shown |= {"count": f"{message.count:,}", "name": shown.get("name", "")}

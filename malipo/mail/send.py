@@ -15,10 +15,10 @@ from malipo.db import Database
 from malipo.email_address import is_mailable
 from malipo.http.accept_language import Language
 from malipo.mail.envelope import email_of
-from malipo.mail.letter import Letter, Link, letter_of
-from malipo.mail.smtp import Attempt, MailConnection, Outcome, ServerAway
+from malipo.mail.letter import Letter, LetterLink, letter_of
+from malipo.mail.smtp import MailConnection, Outcome, ServerAway, SmtpAttempt
 from malipo.merchants import bank_account_stop_links, password_links
-from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Kind, LinkTo
+from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, LinkTo, MessageKind
 from malipo.messages.message import Message
 from malipo.messages.store import messages
 from malipo.metrics.process_metrics import Metrics
@@ -117,11 +117,11 @@ class SendMessages:
             await connection.close()
         return True
 
-    async def _send(self, connection: MailConnection, message: Message) -> Attempt | None:
+    async def _send(self, connection: MailConnection, message: Message) -> SmtpAttempt | None:
         """Send one message and record what came of it. None: it is not sent any more."""
         address = message.recipient.address
         if not is_mailable(address.lower()):
-            return await self._record(message, Attempt(Outcome.REFUSED, "No message can be sent to this address."))
+            return await self._record(message, SmtpAttempt(Outcome.REFUSED, "No message can be sent to this address."))
         try:
             letter = await self._letter(message)
             if letter is None:
@@ -139,24 +139,24 @@ class SendMessages:
         except (KeyError, ValueError, TypeError) as error:
             # One message that cannot be written, by a bug, must not stop the others.
             log.error("message.unwritable", error, message=message.id, kind=message.kind)
-            return await self._record(message, Attempt(Outcome.LATER, "It could not be written: see the log."))
+            return await self._record(message, SmtpAttempt(Outcome.LATER, "It could not be written: see the log."))
         attempt = await connection.send(email, sender=self._post.sender.address, recipient=address)
         return await self._record(message, attempt)
 
     async def _letter(self, message: Message) -> Letter | None:
         language = Language(message.recipient.language) if message.recipient.language else self._post.language
         link = None
-        link_to = KINDS[Kind(message.kind)].link
+        link_to = KINDS[MessageKind(message.kind)].link
         if link_to is not None:
             make, page = _LINKS[link_to]
             async with self._database.begin() as tx:
                 made = await make(tx, message, now=self._clock())
             if made is None:
                 return None
-            link = Link(f"{self._post.public_url}{page}?token={made[0]}", made[1])
+            link = LetterLink(f"{self._post.public_url}{page}?token={made[0]}", made[1])
         return letter_of(message, language, service=self._post.service, public_url=self._post.public_url, link=link)
 
-    async def _record(self, message: Message, attempt: Attempt) -> Attempt:
+    async def _record(self, message: Message, attempt: SmtpAttempt) -> SmtpAttempt:
         now = self._clock()
         if attempt.outcome is Outcome.AWAY:
             return attempt

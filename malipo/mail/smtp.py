@@ -32,7 +32,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class SmtpAttempt:
     outcome: Outcome
     reply: str  # what the server said, or why it said nothing
 
@@ -73,7 +73,7 @@ class MailConnection:
             raise ServerAway(reply_of(error)) from error
         return cls(client)
 
-    async def send(self, message: EmailMessage, *, sender: str, recipient: str) -> Attempt:
+    async def send(self, message: EmailMessage, *, sender: str, recipient: str) -> SmtpAttempt:
         import aiosmtplib
 
         try:
@@ -81,13 +81,13 @@ class MailConnection:
         except aiosmtplib.SMTPRecipientsRefused as error:
             return _refusal(error.recipients[0])
         except aiosmtplib.SMTPSenderRefused as error:
-            return Attempt(Outcome.AWAY, reply_of(error))
+            return SmtpAttempt(Outcome.AWAY, reply_of(error))
         except aiosmtplib.SMTPResponseException as error:
             return _refusal(error)
         except (aiosmtplib.SMTPException, OSError, TimeoutError) as error:
             self._client.close()
-            return Attempt(Outcome.LOST, reply_of(error))
-        return Attempt(Outcome.ACCEPTED, _short(reply))
+            return SmtpAttempt(Outcome.LOST, reply_of(error))
+        return SmtpAttempt(Outcome.ACCEPTED, _short(reply))
 
     @property
     def is_open(self) -> bool:
@@ -101,10 +101,10 @@ class MailConnection:
         self._client.close()
 
 
-def _refusal(error: aiosmtplib.SMTPResponseException) -> Attempt:
+def _refusal(error: aiosmtplib.SMTPResponseException) -> SmtpAttempt:
     if error.code == 421:  # The server is about to close the connection: it says nothing about the message.
-        return Attempt(Outcome.LOST, reply_of(error))
-    return Attempt(Outcome.REFUSED if error.code >= 500 else Outcome.LATER, reply_of(error))
+        return SmtpAttempt(Outcome.LOST, reply_of(error))
+    return SmtpAttempt(Outcome.REFUSED if error.code >= 500 else Outcome.LATER, reply_of(error))
 
 
 def reply_of(error: BaseException) -> str:

@@ -6,7 +6,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.webhooks.disable_endpoint import FAILED_TOO_LONG, GONE
 
 
@@ -76,14 +76,14 @@ _STOP_SAYS = (
     "its page before it stops anything."
 )
 
-KIND_WORDS: dict[Kind, KindWords] = {
-    Kind.INVITATION: KindWords(
+KIND_WORDS: dict[MessageKind, KindWords] = {
+    MessageKind.INVITATION: KindWords(
         title="You are invited",
         subject="{business}: choose your password",
         says=("{by} has given you access to the payments of {business}. Choose a password to log in.", _LINK_SAYS),
         button="Choose a password",
     ),
-    Kind.PASSWORD_LINK: KindWords(
+    MessageKind.PASSWORD_LINK: KindWords(
         title="A link for a new password",
         subject="{business}: choose a new password",
         says=(
@@ -93,31 +93,31 @@ KIND_WORDS: dict[Kind, KindWords] = {
         ),
         button="Choose a new password",
     ),
-    Kind.PASSWORD_CHANGED: KindWords(
+    MessageKind.PASSWORD_CHANGED: KindWords(
         title="Your password was changed",
         subject="Your password was changed",
         says=("Your password was changed, and all sessions have ended.", _NOT_YOU),
         shown=("happened_at", "address"),
     ),
-    Kind.NEW_PLACE: KindWords(
+    MessageKind.NEW_PLACE: KindWords(
         title="A log-in from a new place",
         subject="A log-in from a new place",
         says=("Somebody has logged in to your account from a place that you have not used before.", _NOT_YOU),
         shown=("happened_at", "address", "browser", "system"),
     ),
-    Kind.SECOND_FACTOR_ENROLLED: KindWords(
+    MessageKind.SECOND_FACTOR_ENROLLED: KindWords(
         title="Two-step log-in was set up",
         subject="Two-step log-in was set up",
         says=("From now on, a log-in to your account needs a code of the authenticator app too.", _NOT_YOU),
         shown=("happened_at", "address"),
     ),
-    Kind.SECOND_FACTOR_REMOVED: KindWords(
+    MessageKind.SECOND_FACTOR_REMOVED: KindWords(
         title="Two-step log-in was removed",
         subject="Two-step log-in was removed",
         says=("From now on, the password alone is enough to log in to your account.", _NOT_YOU),
         shown=("happened_at", "address"),
     ),
-    Kind.SECOND_FACTOR_RESET: KindWords(
+    MessageKind.SECOND_FACTOR_RESET: KindWords(
         title="Two-step log-in was reset",
         subject="Two-step log-in was reset",
         says=(
@@ -127,13 +127,13 @@ KIND_WORDS: dict[Kind, KindWords] = {
         ),
         shown=("happened_at", "by"),
     ),
-    Kind.RECOVERY_CODES_MADE: KindWords(
+    MessageKind.RECOVERY_CODES_MADE: KindWords(
         title="New recovery codes were made",
         subject="New recovery codes were made",
         says=("New recovery codes were made for your account. The codes from before no longer work.", _NOT_YOU),
         shown=("happened_at", "address"),
     ),
-    Kind.ADDRESS_CHANGED: KindWords(
+    MessageKind.ADDRESS_CHANGED: KindWords(
         title="The address of your messages was changed",
         subject="The address of your messages was changed",
         says=(
@@ -142,14 +142,14 @@ KIND_WORDS: dict[Kind, KindWords] = {
         ),
         shown=("happened_at", "by"),
     ),
-    Kind.KEY_CREATED: KindWords(
+    MessageKind.KEY_CREATED: KindWords(
         title="A new API key",
         subject="A new API key: {name}",
         says=("A new API key was made for your business. Whoever has it can do what its permissions allow.", _TELL),
         shown=("name", "by", "permissions", "last4", "happened_at"),
         button="See the API keys",
     ),
-    Kind.BANK_ACCOUNT_ADDED: KindWords(
+    MessageKind.BANK_ACCOUNT_ADDED: KindWords(
         title="A new bank account",
         subject="A new bank account: {bank}, {account}",
         says=(
@@ -161,7 +161,7 @@ KIND_WORDS: dict[Kind, KindWords] = {
         shown=("bank", "account", "holder", "by", "happened_at"),
         button="Stop this bank account",
     ),
-    Kind.BANK_ACCOUNT_VERIFIED: KindWords(
+    MessageKind.BANK_ACCOUNT_VERIFIED: KindWords(
         title="A bank account was verified",
         subject="A bank account was verified: {bank}, {account}",
         says=(
@@ -172,14 +172,14 @@ KIND_WORDS: dict[Kind, KindWords] = {
         shown=("bank", "account", "holder", "usable_at"),
         button="Stop this bank account",
     ),
-    Kind.BANK_ACCOUNT_STOPPED: KindWords(
+    MessageKind.BANK_ACCOUNT_STOPPED: KindWords(
         title="A bank account was stopped",
         subject="A bank account was stopped: {bank}, {account}",
         says=("A bank account of your business was stopped. Nothing more is sent to it.", _TELL),
         shown=("bank", "account", "by", "happened_at"),
         button="See the bank accounts",
     ),
-    Kind.BATCH_WAITING: KindWords(
+    MessageKind.BATCH_WAITING: KindWords(
         title="Payouts wait for my approval",
         subject="Payouts await approval: {name}",
         says=("Payouts of {amount} await approval. Nothing is paid before.",),
@@ -188,14 +188,14 @@ KIND_WORDS: dict[Kind, KindWords] = {
         subject_of_many="{count} batches of payouts await approval",
         says_of_many=("{count} batches of payouts, {amount} together, await approval. Nothing is paid before.",),
     ),
-    Kind.BATCH_FAILED: KindWords(
+    MessageKind.BATCH_FAILED: KindWords(
         title="Payouts of a batch have failed",
         subject="{failed} payouts have failed: {name}",
         says=("A batch of payouts is complete, and some of them have failed. Their amounts are in the wallet again.",),
         shown=("name", "failed", "of"),
         button="See the batch",
     ),
-    Kind.PAYOUTS_FAILED: KindWords(
+    MessageKind.PAYOUTS_FAILED: KindWords(
         title="Single payouts have failed",
         subject="A payout has failed: {reference}",
         says=("A payout of {amount} has failed. The amount is in the wallet again.",),
@@ -206,28 +206,28 @@ KIND_WORDS: dict[Kind, KindWords] = {
             "{count} payouts, {amount} together, have failed within a short time. The amounts are in the wallet again.",
         ),
     ),
-    Kind.SETTLEMENT_COMPLETED: KindWords(
+    MessageKind.SETTLEMENT_COMPLETED: KindWords(
         title="The bank has paid a settlement",
         subject="The bank has sent {amount} to your bank account",
         says=("The bank has paid a settlement. Your own bank may need some days to book it.",),
         shown=("reference", "amount", "account"),
         button="See the settlement",
     ),
-    Kind.SETTLEMENT_RETURNED: KindWords(
+    MessageKind.SETTLEMENT_RETURNED: KindWords(
         title="The bank has returned a settlement",
         subject="The bank has returned {amount}",
         says=("The bank has returned a settlement. The money is in the wallet again.",),
         shown=("reference", "amount", "account", "reason"),
         button="See the settlement",
     ),
-    Kind.INVOICE_ISSUED: KindWords(
+    MessageKind.INVOICE_ISSUED: KindWords(
         title="An invoice for the fees of a month",
         subject="Invoice {number}: fees of {month}",
         says=("Your invoice for the fees of {month} is there. It is paid: the fees were kept from your payments.",),
         shown=("number", "month", "amount"),
         button="See the invoice",
     ),
-    Kind.ENDPOINT_DISABLED: KindWords(
+    MessageKind.ENDPOINT_DISABLED: KindWords(
         title="A webhook endpoint was disabled",
         subject="A webhook endpoint was disabled",
         says=(
@@ -237,14 +237,14 @@ KIND_WORDS: dict[Kind, KindWords] = {
         shown=("url", "why"),
         button="See the endpoints",
     ),
-    Kind.WALLET_LOW: KindWords(
+    MessageKind.WALLET_LOW: KindWords(
         title="The wallet is below an amount",
         subject="The wallet is low: {available_amount}",
         says=("The wallet has less than the amount that you have chosen. Payouts that it cannot cover are refused.",),
         shown=("available_amount", "limit_amount"),
         button="See the wallet",
     ),
-    Kind.DAILY_SUMMARY: KindWords(
+    MessageKind.DAILY_SUMMARY: KindWords(
         title="A summary every morning",
         subject="{business}: payments of {day}",
         says=("What was completed and what failed on {day}.",),
@@ -259,7 +259,7 @@ KIND_WORDS: dict[Kind, KindWords] = {
         ),
         button="See the transactions",
     ),
-    Kind.PROPOSAL_WAITING: KindWords(
+    MessageKind.PROPOSAL_WAITING: KindWords(
         title="An act waits for a second operator",
         subject="An act waits for a second operator",
         says=(

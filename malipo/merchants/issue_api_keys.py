@@ -20,7 +20,7 @@ from malipo.merchants.api_keys import (
 )
 from malipo.merchants.store import api_keys
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.rate_limit import store as rate_limits
 
 
@@ -78,7 +78,7 @@ async def create_key(
         "happened_at": now.isoformat(),
         "path": "/dashboard/keys",
     }
-    await write.to_people(tx, Kind.KEY_CREATED, merchant_id, facts, now=now, cause=key.id)
+    await write.to_people(tx, MessageKind.KEY_CREATED, merchant_id, facts, now=now, cause=key.id)
     limits = {"payout_limit": terms.payout_limit, "daily_payout_limit": terms.daily_payout_limit}
     await audit_log.append(
         tx,

@@ -29,7 +29,7 @@ from malipo.merchants.sessions import SESSION_LIFE, LoginTokens, Sessions
 from malipo.merchants.store import merchants, password_links, people, sessions
 from malipo.merchants.store.sessions import MerchantSession
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 
 _A_PROGRAM = Browser()
 _NO_CODE = TypedCode()
@@ -245,7 +245,7 @@ class Login:
                 tx, Actor(person.email, address), "password.changed", now=now, merchant_id=person.merchant_id
             )
             facts = {"address": address, "happened_at": now.isoformat()}
-            await write.to_account(tx, Kind.PASSWORD_CHANGED, person.id, facts, now=now)
+            await write.to_account(tx, MessageKind.PASSWORD_CHANGED, person.id, facts, now=now)
 
 
 async def _require_active(tx: Tx, person: Person) -> None:

@@ -21,7 +21,7 @@ from malipo.merchants.store import password_links, people
 from malipo.merchants.store.password_links import Maker
 from malipo.merchants.store.sessions import MerchantSession
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.message import Message
 from malipo.messages.store import messages
 
@@ -103,7 +103,7 @@ async def mail_link(
         )
         if value is not None
     }
-    kind = Kind.INVITATION if person.password_hash is None else Kind.PASSWORD_LINK
+    kind = MessageKind.INVITATION if person.password_hash is None else MessageKind.PASSWORD_LINK
     await write.to_account(tx, kind, person.id, facts, now=now)
     await four_eyes.note_reset(tx, person, PASSWORD, actor=actor, now=now)
     await audit_log.append(

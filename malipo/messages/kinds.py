@@ -8,7 +8,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class MessageKind(StrEnum):
     """Stored with messages and choices."""
 
     # About one's own account.
@@ -62,7 +62,7 @@ OF_LATE = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
-class KindRule:
+class MessageKindRule:
     audience: Audience
     is_always: bool = False  # it cannot be switched off: without it somebody could take an account, or money, unnoticed
     is_default: bool = True  # whether those get it who have chosen nothing
@@ -76,30 +76,34 @@ _SOON = timedelta(minutes=2)
 _A_WHILE = timedelta(minutes=15)
 _A_DAY = timedelta(days=1)
 
-KINDS: dict[Kind, KindRule] = {
-    Kind.INVITATION: KindRule(Audience.ACCOUNT, is_always=True, life=timedelta(days=3), link=LinkTo.PASSWORD),
-    Kind.PASSWORD_LINK: KindRule(Audience.ACCOUNT, is_always=True, life=timedelta(days=3), link=LinkTo.PASSWORD),
-    Kind.PASSWORD_CHANGED: KindRule(Audience.ACCOUNT, is_always=True),
-    Kind.NEW_PLACE: KindRule(Audience.ACCOUNT, is_always=True),
-    Kind.SECOND_FACTOR_ENROLLED: KindRule(Audience.ACCOUNT, is_always=True),
-    Kind.SECOND_FACTOR_REMOVED: KindRule(Audience.ACCOUNT, is_always=True),
-    Kind.SECOND_FACTOR_RESET: KindRule(Audience.ACCOUNT, is_always=True),
-    Kind.RECOVERY_CODES_MADE: KindRule(Audience.ACCOUNT, is_always=True),
-    Kind.ADDRESS_CHANGED: KindRule(Audience.OPERATOR, is_always=True),
-    Kind.KEY_CREATED: KindRule(Audience.OWNERS, is_always=True),
-    Kind.BANK_ACCOUNT_ADDED: KindRule(Audience.OWNERS_OF_LATE, is_always=True, link=LinkTo.STOP),
-    Kind.BANK_ACCOUNT_VERIFIED: KindRule(Audience.OWNERS_OF_LATE, is_always=True, link=LinkTo.STOP),
-    Kind.BANK_ACCOUNT_STOPPED: KindRule(Audience.OWNERS_OF_LATE, is_always=True),
-    Kind.BATCH_WAITING: KindRule(Audience.APPROVERS, gathers=_SOON, life=timedelta(days=2)),
-    Kind.BATCH_FAILED: KindRule(Audience.PAYERS, life=timedelta(days=3)),
-    Kind.PAYOUTS_FAILED: KindRule(Audience.PAYERS, gathers=_A_WHILE, life=timedelta(days=3)),
-    Kind.SETTLEMENT_COMPLETED: KindRule(Audience.OWNERS),
-    Kind.SETTLEMENT_RETURNED: KindRule(Audience.OWNERS),
-    Kind.INVOICE_ISSUED: KindRule(Audience.OWNERS, life=timedelta(days=14)),
-    Kind.ENDPOINT_DISABLED: KindRule(Audience.PAYERS),
-    Kind.WALLET_LOW: KindRule(Audience.PEOPLE, is_default=False, life=_A_DAY),
-    Kind.DAILY_SUMMARY: KindRule(Audience.PEOPLE, is_default=False, life=_A_DAY),
-    Kind.PROPOSAL_WAITING: KindRule(Audience.OPERATORS, gathers=_SOON, life=timedelta(days=2)),
+KINDS: dict[MessageKind, MessageKindRule] = {
+    MessageKind.INVITATION: MessageKindRule(
+        Audience.ACCOUNT, is_always=True, life=timedelta(days=3), link=LinkTo.PASSWORD
+    ),
+    MessageKind.PASSWORD_LINK: MessageKindRule(
+        Audience.ACCOUNT, is_always=True, life=timedelta(days=3), link=LinkTo.PASSWORD
+    ),
+    MessageKind.PASSWORD_CHANGED: MessageKindRule(Audience.ACCOUNT, is_always=True),
+    MessageKind.NEW_PLACE: MessageKindRule(Audience.ACCOUNT, is_always=True),
+    MessageKind.SECOND_FACTOR_ENROLLED: MessageKindRule(Audience.ACCOUNT, is_always=True),
+    MessageKind.SECOND_FACTOR_REMOVED: MessageKindRule(Audience.ACCOUNT, is_always=True),
+    MessageKind.SECOND_FACTOR_RESET: MessageKindRule(Audience.ACCOUNT, is_always=True),
+    MessageKind.RECOVERY_CODES_MADE: MessageKindRule(Audience.ACCOUNT, is_always=True),
+    MessageKind.ADDRESS_CHANGED: MessageKindRule(Audience.OPERATOR, is_always=True),
+    MessageKind.KEY_CREATED: MessageKindRule(Audience.OWNERS, is_always=True),
+    MessageKind.BANK_ACCOUNT_ADDED: MessageKindRule(Audience.OWNERS_OF_LATE, is_always=True, link=LinkTo.STOP),
+    MessageKind.BANK_ACCOUNT_VERIFIED: MessageKindRule(Audience.OWNERS_OF_LATE, is_always=True, link=LinkTo.STOP),
+    MessageKind.BANK_ACCOUNT_STOPPED: MessageKindRule(Audience.OWNERS_OF_LATE, is_always=True),
+    MessageKind.BATCH_WAITING: MessageKindRule(Audience.APPROVERS, gathers=_SOON, life=timedelta(days=2)),
+    MessageKind.BATCH_FAILED: MessageKindRule(Audience.PAYERS, life=timedelta(days=3)),
+    MessageKind.PAYOUTS_FAILED: MessageKindRule(Audience.PAYERS, gathers=_A_WHILE, life=timedelta(days=3)),
+    MessageKind.SETTLEMENT_COMPLETED: MessageKindRule(Audience.OWNERS),
+    MessageKind.SETTLEMENT_RETURNED: MessageKindRule(Audience.OWNERS),
+    MessageKind.INVOICE_ISSUED: MessageKindRule(Audience.OWNERS, life=timedelta(days=14)),
+    MessageKind.ENDPOINT_DISABLED: MessageKindRule(Audience.PAYERS),
+    MessageKind.WALLET_LOW: MessageKindRule(Audience.PEOPLE, is_default=False, life=_A_DAY),
+    MessageKind.DAILY_SUMMARY: MessageKindRule(Audience.PEOPLE, is_default=False, life=_A_DAY),
+    MessageKind.PROPOSAL_WAITING: MessageKindRule(Audience.OPERATORS, gathers=_SOON, life=timedelta(days=2)),
 }
 
 # Whoever holds the link of one of these can take an account.

@@ -7,7 +7,7 @@ Facts = dict[str, str | int]
 
 
 @dataclass(frozen=True, slots=True)
-class Recipient:
+class MessageRecipient:
     account_id: str  # of a person or an operator
     address: str
     name: str
@@ -21,7 +21,7 @@ class Message:
     id: str
     kind: str  # a kind that a newer version has written is no kind here
     merchant_id: str | None
-    recipient: Recipient
+    recipient: MessageRecipient
     facts: Facts
     count: int
     amount: int

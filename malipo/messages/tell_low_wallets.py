@@ -6,7 +6,7 @@ from datetime import datetime
 from malipo import clock
 from malipo.db import Tx
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.message import Facts
 from malipo.messages.store import watched_wallets
 
@@ -19,4 +19,4 @@ async def tell_low_wallets(tx: Tx, *, now: datetime) -> None:
     for low in await watched_wallets.note_below(tx):
         facts: Facts = {"available_amount": low.available, "limit_amount": low.limit, "path": "/dashboard/wallet"}
         cause = f"{low.merchant_id} {at:%Y-%m-%d} {at.hour // _HOURS}"
-        await write.to_account(tx, Kind.WALLET_LOW, low.account_id, facts, now=now, cause=cause)
+        await write.to_account(tx, MessageKind.WALLET_LOW, low.account_id, facts, now=now, cause=cause)

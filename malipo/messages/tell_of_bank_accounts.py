@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from malipo.db import Tx
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.message import Facts
 
 _SHOWN_CHARACTERS = 4
@@ -43,18 +43,18 @@ async def account_added(
     tx: Tx, merchant_id: str, account: NamedBankAccount, *, by: str, path: str, now: datetime
 ) -> None:
     facts = account.facts | {"by": by, "happened_at": now.isoformat(), "path": path}
-    await write.to_people(tx, Kind.BANK_ACCOUNT_ADDED, merchant_id, facts, now=now, cause=account.id)
+    await write.to_people(tx, MessageKind.BANK_ACCOUNT_ADDED, merchant_id, facts, now=now, cause=account.id)
 
 
 async def account_verified(
     tx: Tx, merchant_id: str, account: NamedBankAccount, *, usable_at: datetime, path: str, now: datetime
 ) -> None:
     facts = account.facts | {"usable_at": usable_at.isoformat(), "path": path}
-    await write.to_people(tx, Kind.BANK_ACCOUNT_VERIFIED, merchant_id, facts, now=now, cause=account.id)
+    await write.to_people(tx, MessageKind.BANK_ACCOUNT_VERIFIED, merchant_id, facts, now=now, cause=account.id)
 
 
 async def account_stopped(
     tx: Tx, merchant_id: str, account: NamedBankAccount, *, by: str, path: str, now: datetime
 ) -> None:
     facts = account.facts | {"by": by, "happened_at": now.isoformat(), "path": path}
-    await write.to_people(tx, Kind.BANK_ACCOUNT_STOPPED, merchant_id, facts, now=now, cause=account.id)
+    await write.to_people(tx, MessageKind.BANK_ACCOUNT_STOPPED, merchant_id, facts, now=now, cause=account.id)

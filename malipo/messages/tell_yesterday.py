@@ -6,7 +6,7 @@ from malipo import clock
 from malipo.db import Tx
 from malipo.ledger.store import wallets
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.message import Facts
 from malipo.messages.store import watched_wallets
 from malipo.outbox import daily_totals
@@ -37,4 +37,4 @@ async def tell_yesterday(tx: Tx, *, now: datetime) -> None:
             facts[count] = sum(each.completed for each in of_type)
             facts[amount] = sum(each.amount for each in of_type)
             facts[failed] = sum(each.failed for each in of_type)
-        await write.to_account(tx, Kind.DAILY_SUMMARY, reader.account_id, facts, now=now, cause=day.isoformat())
+        await write.to_account(tx, MessageKind.DAILY_SUMMARY, reader.account_id, facts, now=now, cause=day.isoformat())

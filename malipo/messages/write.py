@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from malipo.db import Tx
-from malipo.messages.kinds import KINDS, Kind
+from malipo.messages.kinds import KINDS, MessageKind
 from malipo.messages.store import messages, recipients
 
 
 async def to_people(
     tx: Tx,
-    kind: Kind,
+    kind: MessageKind,
     merchant_id: str,
     facts: Mapping[str, str | int],
     *,
@@ -36,7 +36,7 @@ async def to_people(
 
 async def to_operators(
     tx: Tx,
-    kind: Kind,
+    kind: MessageKind,
     facts: Mapping[str, str | int],
     *,
     now: datetime,
@@ -49,7 +49,13 @@ async def to_operators(
 
 
 async def to_account(
-    tx: Tx, kind: Kind, account_id: str, facts: Mapping[str, str | int], *, now: datetime, cause: str | None = None
+    tx: Tx,
+    kind: MessageKind,
+    account_id: str,
+    facts: Mapping[str, str | int],
+    *,
+    now: datetime,
+    cause: str | None = None,
 ) -> None:
     """Tell one person or operator, whatever they have chosen. An operator without an address is told nothing."""
     found = await recipients.find_account(tx, account_id)
@@ -58,6 +64,6 @@ async def to_account(
         await messages.insert(tx, kind, merchant_id, [recipient], facts, cause=_checked(kind, cause), now=now)
 
 
-def _checked(kind: Kind, cause: str | None) -> str | None:
+def _checked(kind: MessageKind, cause: str | None) -> str | None:
     assert cause is None or KINDS[kind].gathers is None, "what is gathered has no cause of its own"
     return cause

@@ -7,7 +7,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, plain_name
 from malipo.db import Tx
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.operators import store
 
 
@@ -17,7 +17,7 @@ async def change_address(tx: Tx, operator_id: str, email: str | None, *, actor: 
     if operator.email == email:
         return False
     facts = {"name": operator.name, "by": plain_name(actor.name), "happened_at": now.isoformat()}
-    await write.to_account(tx, Kind.ADDRESS_CHANGED, operator_id, facts, now=now)
+    await write.to_account(tx, MessageKind.ADDRESS_CHANGED, operator_id, facts, now=now)
     await store.set_address(tx, operator_id, email)
     await audit_log.append(tx, actor, "operator.address_changed", now=now, name=operator.name, has_address=bool(email))
     return True

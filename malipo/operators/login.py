@@ -21,7 +21,7 @@ from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx, retry
 from malipo.errors import Code, Missing, Unauthorized
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.operators import four_eyes, second_factor
 from malipo.operators import store as sessions
 from malipo.operators.command_line_session import command_line_session
@@ -216,7 +216,7 @@ async def set_password(tx: Tx, name: str, password_hash: str, *, actor: Actor, n
     await end_links_of_operator(tx, actors.operator_at(operator.name, "").name, now=now)
     await audit_log.append(tx, actor, "operator.password_set", now=now, name=operator.name)
     facts = {"address": actor.address, "happened_at": now.isoformat()}
-    await write.to_account(tx, Kind.PASSWORD_CHANGED, operator.id, facts, now=now)
+    await write.to_account(tx, MessageKind.PASSWORD_CHANGED, operator.id, facts, now=now)
     return await four_eyes.note_reset(tx, operator, PASSWORD, actor=actor, now=now)
 
 

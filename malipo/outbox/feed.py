@@ -12,6 +12,7 @@ import msgspec
 from malipo.db import Conn, Row, Tx
 from malipo.errors import Invalid
 from malipo.outbox.event import OF_BATCHES, OF_LINKS, OF_SETTLEMENTS, Event
+from malipo.outbox.store import EVENT_TABLES
 from malipo.rollups import store as rollups
 from malipo.rollups.store import Rollup
 
@@ -157,7 +158,7 @@ async def prune(tx: Tx, merchant_id: str, *, before: datetime, most: int, keeps_
     pruned_to = end if first_kept is None else first_kept - 1
     if pruned_to <= feed["pruned_to"]:
         return 0
-    for table in ("events", "batch_events", "link_events", "settlement_events"):
+    for table in EVENT_TABLES:
         await tx.execute(f"DELETE FROM {table} WHERE merchant_id = $1 AND feed_number <= $2", merchant_id, pruned_to)
     await tx.execute(
         "UPDATE feeds SET pruned_to = $2, pruned_before = greatest(pruned_before, $3) WHERE merchant_id = $1",

@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 
 from malipo.db import Tx
 from malipo.outbox.event import Event
-from malipo.outbox.store import AnyEvent, BatchEvent, LinkEvent, OutboxEvent, SettlementEvent
+from malipo.outbox.store import EVENT_TABLES, AnyEvent, BatchEvent, LinkEvent, PaymentEvent, SettlementEvent
 
 # The advisory lock of the numbering: any number that no other lock uses.
 _NUMBERER = 0x6D616C69
 _MOST_OF_OTHERS = 100  # events of batches, of links and of settlements that are numbered at once
-_TABLES = ("events", "batch_events", "link_events", "settlement_events")
 
 
 async def number(tx: Tx, *, most: int, condition: str = "true") -> list[AnyEvent]:
@@ -39,7 +38,7 @@ async def number(tx: Tx, *, most: int, condition: str = "true") -> list[AnyEvent
     last = await _reserve_numbers(tx, counts)
     places = {merchant_id: itertools.count(last[merchant_id] - count + 1) for merchant_id, count in counts.items()}
     by_table: tuple[Sequence[AnyEvent], ...] = (events, of_batches, of_links, of_settlements)
-    for table, numbered_of in zip(_TABLES, by_table, strict=True):
+    for table, numbered_of in zip(EVENT_TABLES, by_table, strict=True):
         if numbered_of:
             numbers = [next(places[each.merchant_id]) for each in numbered_of]
             await _write_numbers(tx, table, numbered_of, numbers)
@@ -68,7 +67,7 @@ def has_unnumbered_sql(seconds: str) -> str:
     """Whether events wait for their numbers, as a condition: at all if `seconds` is 0, else for so long, by the clocks
     of the hosts that wrote them."""
     waits = f"feed_number IS NULL AND ({seconds} = 0 OR created_at <= now() - {seconds} * interval '1 second')"
-    return f"({' OR '.join(f'EXISTS (SELECT FROM {table} WHERE {waits})' for table in _TABLES)})"
+    return f"({' OR '.join(f'EXISTS (SELECT FROM {table} WHERE {waits})' for table in EVENT_TABLES)})"
 
 
 Ids = tuple[list[str], list[str], list[str]]  # of events of batches, links and settlements
@@ -86,10 +85,12 @@ async def _find_others(
     )
 
 
-async def _find_unnumbered(tx: Tx, condition: str, *, most: int) -> tuple[list[OutboxEvent], Ids | None]:
-    """The oldest first. Of the events of one transaction at the same moment, its creation comes first. And the ids of
-    those of batches, links and settlements at the same moment, so that nearly always one statement is
-    enough; None: there is no row to say."""
+async def _find_unnumbered(tx: Tx, condition: str, *, most: int) -> tuple[list[PaymentEvent], Ids | None]:
+    """Find the oldest events of payments. Of the events of one payment at the same moment, its creation comes first.
+
+    The statement also finds the ids of waiting events of batches, links and settlements, so that nearly always one
+    statement is enough. They are None if there is no event of a payment, because then no row has them.
+    """
     rows = await tx.fetch(
         f"""
         SELECT id, merchant_id, transaction_id, event, body, created_at, ordinal,
@@ -104,7 +105,7 @@ async def _find_unnumbered(tx: Tx, condition: str, *, most: int) -> tuple[list[O
         most,
     )
     events = [
-        OutboxEvent(
+        PaymentEvent(
             row["id"],
             row["merchant_id"],
             row["transaction_id"],

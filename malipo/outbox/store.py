@@ -1,6 +1,7 @@
 """SQL of the outbox: an event is written in the same commit as the change that it reports.
 
-It gets its place in the feed afterwards: `feed_numbers.py`.
+Each kind of subject has its own table: a payment's events are in `events`, those of a batch, a link or a settlement in
+a table named for it. All four share one feed, in which `feed_numbers.py` numbers events after their commit.
 """
 
 from collections.abc import Sequence
@@ -11,11 +12,13 @@ import msgspec
 from malipo.db import Tx
 from malipo.outbox.event import Event
 
+# In the order in which events of one moment are numbered.
+EVENT_TABLES = ("events", "batch_events", "link_events", "settlement_events")
 _encode = msgspec.json.Encoder().encode
 
 
-class OutboxEvent(msgspec.Struct, frozen=True):
-    """An event of a transaction, as it is stored. Every receiver gets the same bytes of the body."""
+class PaymentEvent(msgspec.Struct, frozen=True):
+    """An event of a payment, as it is stored. Every receiver gets the same bytes of the body."""
 
     id: str
     merchant_id: str
@@ -60,10 +63,10 @@ class SettlementEvent(msgspec.Struct, frozen=True):
     created_at: datetime
 
 
-AnyEvent = OutboxEvent | BatchEvent | LinkEvent | SettlementEvent
+AnyEvent = PaymentEvent | BatchEvent | LinkEvent | SettlementEvent
 
 
-def document_of(events: Sequence[OutboxEvent]) -> str:
+def document_of(events: Sequence[PaymentEvent]) -> str:
     return _encode(events).decode()
 
 

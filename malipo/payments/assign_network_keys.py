@@ -10,14 +10,14 @@ from malipo.db import Database, Tx, retry
 from malipo.payments import network_keys
 from malipo.payments.idempotency import NotTheAdoptedPayment, refusal_of_repeat
 from malipo.payments.initiate import InitiatedPayment, PaymentRequest
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.payments.store import adopted_payments, idempotency_keys, transactions
 from malipo.payments.transaction import Type
 from malipo.restore.store import installation
 
 
 class DerivedKeys:
-    def __init__(self, database: Database, terms: Terms) -> None:
+    def __init__(self, database: Database, terms: PaymentTerms) -> None:
         self._database = database
         self._terms = terms
         self._secret: bytes | None = None  # read once: it never changes
@@ -50,8 +50,8 @@ class DerivedKeys:
         )
 
     async def replay_adopted(self, request: PaymentRequest) -> InitiatedPayment | None:
-        """The adopted payment that has the derived network key of this request, whose Idempotency-Key is not known.
-        None if no payment has the key."""
+        """The adopted payment with the derived network key of this request, if the request's Idempotency-Key is
+        unknown. None if no payment has that network key."""
         return await retry.write(self._database, lambda tx: _replay_adopted(tx, request))
 
 

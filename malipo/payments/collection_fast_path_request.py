@@ -16,7 +16,7 @@ from malipo import ids
 from malipo.money import MIN_PAYMENT
 from malipo.networks.connector import Channel
 from malipo.payments.initiate import PaymentRequest
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.validation import metadata
 
@@ -68,7 +68,7 @@ def fast_request_of(
     *,
     key: str,
     network_key: str,
-    terms: Terms,
+    terms: PaymentTerms,
     now: datetime,
     created_by: str,
     is_key_checked: bool,

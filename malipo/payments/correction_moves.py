@@ -47,7 +47,7 @@ class CorrectionChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def begin(transaction: Transaction) -> Correction:
-    """The state before any contradiction, which is what the status says."""
+    """The state before any contradiction, which follows from the status."""
     is_paid = transaction.status is Status.COMPLETED
     return Correction(is_paid=is_paid, is_fee_paid=is_paid)
 
@@ -105,11 +105,9 @@ def contradict(
 def decide(
     transaction: Transaction, correction: Correction, *, is_paid: bool, available: int, is_waived: bool = False
 ) -> CorrectionChange:
-    """What operators decide of a payment that was contradicted: the wallet follows the latest report, if they find the
-    same (`is_paid`); otherwise the amount is booked to losses.
-
-    A wallet that holds less than it owes gives what it has; the rest stays owed until it is collected or waived.
-    """
+    """Compute what follows when operators decide about a contradicted payment. If they confirm the latest report
+    (`is_paid`), the wallet follows it; otherwise the amount is booked to losses. A wallet that holds less than it owes
+    gives its balance; the rest stays owed until it is collected or waived."""
     target = _target(transaction, correction.is_paid)
     accepts_report = is_paid == correction.is_paid
     wanted = target if accepts_report else 0

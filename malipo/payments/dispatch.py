@@ -17,7 +17,7 @@ class AnswerSource(StrEnum):
     SEND = "send"  # the reply to the request itself
     QUERY = "ask"  # the answer to a query, by its stored name
     CALLBACK = "callback"  # sent by the network on its own
-    STATEMENT = "statement"  # a line of the network's statement, which has the last word
+    STATEMENT = "statement"  # a line of the network's statement, which takes precedence
 
 
 class NextAction(StrEnum):

@@ -44,7 +44,7 @@ DETAILED_IN_KISWAHILI = {
 
 
 def detail_of(code: FailureCode, answer: Answer) -> FailureDetail | None:
-    """What the answer that ended a payment says beyond its code."""
+    """The detail in the answer that ended a payment, beyond its code."""
     if code is FailureCode.CHANNEL_UNAVAILABLE:
         # If the network answered, our float there is too low. A payout that was not sent has no answer.
         return FailureDetail.FLOAT_TOO_LOW

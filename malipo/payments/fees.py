@@ -35,7 +35,7 @@ class Band:
 
 
 def fee_of(amount: int, bands: Iterable[Band]) -> int:
-    """What this amount costs; an amount below every band costs nothing."""
+    """The fee for this amount; zero for an amount below every band."""
     best: Band | None = None
     for band in bands:
         if band.from_amount <= amount and (best is None or band.from_amount > best.from_amount):

@@ -1,7 +1,7 @@
-"""Ends payments that could not be sent in time as FAILED: provably nothing was sent.
+"""Ends payments as FAILED that could not be sent in time: provably nothing was sent.
 
-A collection lapses because its customer has gone. A payout lapses only if no connected network could take it; while its
-network is only down, it waits.
+A collection lapses because its customer no longer waits. A payout lapses only if no connected network could take it; it
+waits while its network is only down.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,5 @@
-"""What workers do with payments at networks: claim them for sending, apply answers, let them lapse. Those that come
-together share a commit.
-"""
+"""The entrance of the worker: claims payments for sending, applies answers, ends payments that lapse. Calls that arrive
+together share a commit."""
 
 from collections.abc import Sequence
 
@@ -64,7 +63,7 @@ class NetworkWork:
         return result
 
     async def lapse(self, channels: Sequence[Channel], *, connector: str | None) -> None:
-        """End the collections that nobody could send in time, while their connector is down or there is none."""
+        """End the collections that could not be sent in time, while their connector is down or there is none."""
         async with self._database.begin() as tx:
             lapsed = await lapse(
                 tx,

@@ -17,14 +17,14 @@ from malipo.validation.fields import Fields
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class PaymentTerms:
     """The limits of amounts, and the prefix of references, of an installation."""
 
     reference_prefix: str
     max_amounts: Mapping[Channel, int]
 
     @classmethod
-    def of(cls, settings: Settings) -> "Terms":
+    def of(cls, settings: Settings) -> "PaymentTerms":
         return cls(
             settings.reference_prefix,
             {
@@ -49,7 +49,7 @@ def payment_request_of(
     merchant_id: str,
     *,
     key: str | None,
-    terms: Terms,
+    terms: PaymentTerms,
     now: datetime,
     actor: Actor | None = None,
     created_by: str | None = None,

@@ -10,7 +10,7 @@ from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.collection_fast_path import InitiateByFastPath
 from malipo.payments.initiate import Initiate, InitiatedPayment, InitiateOutcome, PaymentRequest
 from malipo.payments.known_tariffs import KnownTariffs
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.payments.refunds.refundable import AdoptedRefund
 from malipo.payments.status_signals import StatusSignals
 from malipo.payments.store.transactions import UNIQUE_KEYS
@@ -18,7 +18,7 @@ from malipo.payments.transaction import Transaction, Type
 
 
 class Payments:
-    def __init__(self, commits: GroupCommits, terms: Terms, signals: StatusSignals, *, clock: Clock) -> None:
+    def __init__(self, commits: GroupCommits, terms: PaymentTerms, signals: StatusSignals, *, clock: Clock) -> None:
         self.terms = terms
         self._signals = signals
         self._derived_keys = DerivedKeys(commits.database, terms)

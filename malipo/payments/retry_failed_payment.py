@@ -1,11 +1,10 @@
-"""A payment that has failed is tried again as a new payment, once.
+"""Pays a failed payment again as a new payment, once. The new payment's idempotency key names the failed payment, so
+two windows or two people make one payment.
 
-The new payment's idempotency key names the payment that failed, so two windows or two people make one payment.
-
-Not tried again: a PROCESSING payment, because it may still be paid; a payment that its network has since corrected to
-paid, or that was itself paid in place of such a payment; a refund, because its collection is refunded again; and an
-item of a batch, because the batch pays its failed items again (`batches/retry_failed_items.py`), and a second way would
-pay them twice.
+These are refused: a PROCESSING payment, because it may still be paid; a payment that its network has since reported as
+paid, or that was itself made in place of one; a refund, because its collection is refunded again; and an item of a
+batch, because the batch pays its failed items again (`batches/retry_failed_items.py`), and a second way would pay them
+twice.
 """
 
 import re

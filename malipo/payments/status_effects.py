@@ -1,7 +1,7 @@
-"""What reaching a status does: the moves of money, and the event. Pure.
+"""The moves of money and the event that follow from a status. Pure.
 
-The moves of a transaction depend only on the transaction and the status it reaches. So they can be read here, and the
-ledger check compares them with the stored moves (`payments/check/transactions.py`).
+The moves of a transaction depend only on the transaction and the status it reaches. So the ledger check computes them
+again, and compares them with the stored moves (`payments/check/transactions.py`).
 """
 
 from collections.abc import Callable

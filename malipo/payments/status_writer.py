@@ -18,7 +18,7 @@ from malipo.ledger.accounts import Posting
 from malipo.ledger.store import wallets as ledger
 from malipo.ledger.wallet import Wallet
 from malipo.outbox.event import Event
-from malipo.outbox.store import OutboxEvent
+from malipo.outbox.store import PaymentEvent
 from malipo.payments import payment_json
 from malipo.payments.correction_moves import CorrectionChange
 from malipo.payments.status_effects import CORRECTED, EVENTS, event_of, posting_of
@@ -79,7 +79,7 @@ class CorrectedTransaction:
     def at(self, now: datetime) -> datetime:
         return max(now, self.transaction.ended_at or now)
 
-    def outbox_event(self, now: datetime) -> OutboxEvent | None:
+    def outbox_event(self, now: datetime) -> PaymentEvent | None:
         if self.change.reason is None:
             return None
         after = self.change.correction
@@ -233,7 +233,7 @@ def _postings(reached: Sequence[Transaction]) -> list[Posting]:
     return [posting for each in reached if (posting := posting_of(each))]
 
 
-def _events(reached: Sequence[Transaction]) -> list[OutboxEvent]:
+def _events(reached: Sequence[Transaction]) -> list[PaymentEvent]:
     # An event has the time of its status. These times never go backwards, so the feed does not either.
     return [
         _outbox_event(event, each, each.ended_at or each.created_at) for each in reached if (event := event_of(each))
@@ -242,7 +242,7 @@ def _events(reached: Sequence[Transaction]) -> list[OutboxEvent]:
 
 async def _refunded_events(
     tx: Tx, reached: Sequence[Transaction], corrected: Sequence[CorrectedTransaction], *, now: datetime
-) -> list[OutboxEvent]:
+) -> list[PaymentEvent]:
     """The events of refunded collections: one for each refund that was paid, by its status or by a report after its
     end."""
     paid = {each.id: (each, each.ended_at or now) for each in reached if each.status is Status.COMPLETED}
@@ -263,6 +263,6 @@ async def _refunded_events(
     return events
 
 
-def _outbox_event(event: Event, transaction: Transaction, at: datetime, *, ordinal: int = 1) -> OutboxEvent:
+def _outbox_event(event: Event, transaction: Transaction, at: datetime, *, ordinal: int = 1) -> PaymentEvent:
     body = _encode({"event": event, "transaction": payment_json.in_event(transaction)}).decode()
-    return OutboxEvent(ids.mint("evt_", at), transaction.merchant_id, transaction.id, event, body, at, ordinal)
+    return PaymentEvent(ids.mint("evt_", at), transaction.merchant_id, transaction.id, event, body, at, ordinal)

@@ -37,7 +37,7 @@ _FINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
 
 
 class Cause(StrEnum):
-    """What can happen to a transaction: the causes of transitions."""
+    """The causes of transitions."""
 
     SUBMITTED = "submitted"  # a worker has claimed it for sending
     WITHDRAWN = "withdrawn"  # the merchant cancelled it before it was sent
@@ -67,7 +67,7 @@ class CorrectionNotice(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Refund(msgspec.Struct, frozen=True):
-    """One refund of a collection, as far as it is known."""
+    """One refund of a collection, with its status and the latest report about it."""
 
     id: str
     ordinal: int
@@ -138,7 +138,7 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
     provider_reference: str | None = None
     failure_code: str | None = None
     failure_reason: str | None = None
-    failure_detail: str | None = None  # more than the code, if the network said more
+    failure_detail: str | None = None  # the network's detail, if it gave one beyond the code
     network_code: str | None = None  # the network's own code, in the answer that ended it as FAILED
     processing_at: datetime | None = None
     ended_at: datetime | None = None
@@ -156,7 +156,8 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def net_amount(self) -> int:
-        """What the receiving side gets. A payout's fee is taken on top, a collection's out of the amount."""
+        """The amount that the receiver gets. A payout's fee is charged on top of the amount, a collection's fee is
+        taken out of it."""
         return self.amount if self.type is Type.DISBURSEMENT else self.amount - self.fee
 
     @property

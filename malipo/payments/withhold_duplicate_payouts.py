@@ -121,7 +121,7 @@ async def _end(tx: Tx, excess: Sequence[Transaction], *, now: datetime) -> list[
 
 
 def _change(payout: Transaction) -> StatusChange:
-    # A payout that a worker has claimed is PROCESSING. Nothing was sent, so it ends like a refused one.
+    # A claimed payout is PROCESSING, and nothing was sent, so it ends like a refused one.
     is_claimed = payout.status is not Status.PENDING
     code = FailureCode.CHANNEL_UNAVAILABLE if is_claimed else None
     return StatusChange(

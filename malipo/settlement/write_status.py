@@ -12,7 +12,7 @@ from malipo.db import Tx
 from malipo.ledger.accounts import Posting
 from malipo.ledger.store import wallets
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.message import Facts
 from malipo.outbox import store as outbox
 from malipo.outbox.event import Event
@@ -29,8 +29,8 @@ from malipo.settlement.settlement import (
 from malipo.settlement.store import bank_accounts, settlements
 
 _TOLD = {
-    SettlementStatus.COMPLETED: (Event.SETTLEMENT_COMPLETED, Kind.SETTLEMENT_COMPLETED),
-    SettlementStatus.RETURNED: (Event.SETTLEMENT_RETURNED, Kind.SETTLEMENT_RETURNED),
+    SettlementStatus.COMPLETED: (Event.SETTLEMENT_COMPLETED, MessageKind.SETTLEMENT_COMPLETED),
+    SettlementStatus.RETURNED: (Event.SETTLEMENT_RETURNED, MessageKind.SETTLEMENT_RETURNED),
 }
 _encode = msgspec.json.Encoder().encode
 

@@ -8,7 +8,7 @@ from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import SYSTEM_NAME, Actor
 from malipo.db import Tx
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.webhooks.delivery_state import Attempt
 from malipo.webhooks.store import endpoints
 
@@ -53,4 +53,4 @@ async def _disable(tx: Tx, endpoint_id: str, reason: str, now: datetime) -> None
             tx, _WORKER, "webhook.switched_off", now=now, merchant_id=merchant_id, endpoint=endpoint_id, why=reason
         )
         facts = {"url": url, "why": reason, "path": "/dashboard/webhooks"}
-        await write.to_people(tx, Kind.ENDPOINT_DISABLED, merchant_id, facts, now=now)
+        await write.to_people(tx, MessageKind.ENDPOINT_DISABLED, merchant_id, facts, now=now)

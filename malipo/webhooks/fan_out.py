@@ -11,7 +11,7 @@ from datetime import datetime
 
 from malipo.db import Tx
 from malipo.outbox import daily_totals, feed_numbers
-from malipo.outbox.store import AnyEvent, OutboxEvent
+from malipo.outbox.store import AnyEvent, PaymentEvent
 from malipo.restore.store import send_counts
 from malipo.webhooks.delivery_state import WebhookMessage
 from malipo.webhooks.endpoint import Endpoint
@@ -56,7 +56,7 @@ async def fan_out(
         # Waiting deliveries go first: an endpoint is not sent new events before old ones.
         is_claimed = endpoint.id not in waiting and may_claim(endpoint.id)
         if is_claimed:
-            payment_id = event.transaction_id if isinstance(event, OutboxEvent) else None
+            payment_id = event.transaction_id if isinstance(event, PaymentEvent) else None
             claimed.append(WebhookMessage(endpoint, event.id, event.event, event.body, claim_id, payment_id))
         else:
             waiting.add(endpoint.id)

@@ -12,7 +12,7 @@ import msgspec
 
 from malipo.db import Tx
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.outbox.event import Event
 from malipo.outbox.store import AnyEvent
 
@@ -63,5 +63,5 @@ async def tell_failed_payouts(tx: Tx, events: Iterable[AnyEvent], *, now: dateti
     for merchant_id, failed in sorted(failed_payouts(events).items()):
         facts = {"reference": failed.reference, "path": f"/dashboard/transactions/{failed.id}"}
         await write.to_people(
-            tx, Kind.PAYOUTS_FAILED, merchant_id, facts, count=failed.count, amount=failed.amount, now=now
+            tx, MessageKind.PAYOUTS_FAILED, merchant_id, facts, count=failed.count, amount=failed.amount, now=now
         )

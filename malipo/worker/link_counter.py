@@ -12,7 +12,7 @@ from malipo.clock import Clock, loop_time
 from malipo.db import Database
 from malipo.links.count import count_all, count_ended
 from malipo.outbox.event import ENDS, Event
-from malipo.outbox.store import AnyEvent, OutboxEvent
+from malipo.outbox.store import AnyEvent, PaymentEvent
 from malipo.payments.store.transactions import Key
 from malipo.worker.poll_loop import RARE_LOOK_SECONDS
 
@@ -60,7 +60,7 @@ class LinkCounter:
 def ended_attempts(events: Sequence[AnyEvent]) -> Iterable[Key]:
     """The payments of links whose end, or correction, these events report. Pure."""
     for each in events:
-        if isinstance(each, OutboxEvent) and each.event in _COUNTED and _OF_LINK in each.body:
+        if isinstance(each, PaymentEvent) and each.event in _COUNTED and _OF_LINK in each.body:
             yield each.merchant_id, each.transaction_id
 
 

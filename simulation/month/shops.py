@@ -14,7 +14,7 @@ from malipo.payments.cancel import Cancel, Cancellation
 from malipo.payments.claim_for_sending import ClaimForSending, SendClaim
 from malipo.payments.dispatch import AnswerSource, QueryRules, ReceivedAnswer
 from malipo.payments.initiate import Initiate, InitiatedPayment, PaymentRequest
-from malipo.payments.payment_request import Terms, payment_request_of
+from malipo.payments.payment_request import PaymentTerms, payment_request_of
 from malipo.payments.store import asked_first
 from malipo.payments.transaction import Transaction, Type
 from malipo.settings import Settings
@@ -63,7 +63,7 @@ class Shops:
         self._merchants = merchants
         self._accounts = accounts
         self._chance = chance
-        self._terms = Terms.of(settings)
+        self._terms = PaymentTerms.of(settings)
         self._rules = QueryRules.of(settings)
         self.fates: Counter[str] = Counter()
         self.planned: list[str] = []  # the fates of the next collections

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from malipo.bank.decide_exception import BankAction, LineTerms
-from malipo.bank.line_meaning import BankExceptionKind
+from malipo.bank.line_decision import BankExceptionKind
 from malipo.bank.store.lines import BankException
 from malipo.db import Database
 from malipo.ledger.accounts import Account

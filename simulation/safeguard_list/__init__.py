@@ -1,1 +1,1 @@
-"""The safeguards that the simulation takes out: where each stands, and what stands there without it."""
+"""The safeguards that the simulation removes: the place of each, and its replacement."""

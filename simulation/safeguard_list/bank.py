@@ -1,6 +1,6 @@
 """The bank: a settlement is in one file, a file is paid once, and a line of the bank counts once."""
 
-from malipo.bank import gather_payout_file, line_meaning, payout_file, void_payout_file, withdraw_statement
+from malipo.bank import gather_payout_file, line_decision, payout_file, void_payout_file, withdraw_statement
 from malipo.bank.store import lines, statements
 from malipo.bank_evidence import coverage as statement_days
 from malipo.settlement import payout_files as filed
@@ -39,11 +39,11 @@ _LINE_KNOWN = InFunction(
     "SELECT FROM known b WHERE false AND ({_ENTRY}) = (",
 )
 _LINES_ONCE = "ALTER TABLE bank_lines DROP CONSTRAINT bank_lines_once"
-_DEBITED_ONCE = InFunction(line_meaning._why_not_debit, "if settlement.has_debit:", "if False:")
+_DEBITED_ONCE = InFunction(line_decision._why_not_debit, "if settlement.has_debit:", "if False:")
 _DEBIT_OF_SENT = InFunction(
-    line_meaning._why_not_debit, "if settlement.status is not SettlementStatus.SENT:", "if False:"
+    line_decision._why_not_debit, "if settlement.status is not SettlementStatus.SENT:", "if False:"
 )
-_RETURNED_ONCE = InFunction(line_meaning._why_not_return, "if settlement.has_return:", "if False:")
+_RETURNED_ONCE = InFunction(line_decision._why_not_return, "if settlement.has_return:", "if False:")
 
 SAFEGUARDS = (
     Safeguard(
@@ -187,7 +187,7 @@ SAFEGUARDS = (
     Safeguard(
         "return-of-paid",
         "Only what the bank has paid comes back.",
-        (InFunction(line_meaning._why_not_return, "if not settlement.has_debit:", "if False:"),),
+        (InFunction(line_decision._why_not_return, "if not settlement.has_debit:", "if False:"),),
         note="not simulated: statements come in the order of their days, and lost debits are adopted "
         "first; a test of every order holds it",
     ),
@@ -196,7 +196,7 @@ SAFEGUARDS = (
         "Lines are matched by their days, and of one day the debits first.",
         (
             InFunction(
-                line_meaning._Book.decide,
+                line_decision._Book.decide,
                 "ordered = sorted(lines, key=lambda each: (each.booked_on, each.cents > 0, each.id))",
                 "ordered = sorted(lines, key=lambda each: (each.cents < 0, each.id))",
             ),
@@ -207,14 +207,18 @@ SAFEGUARDS = (
     Safeguard(
         "sum-is-exact",
         "One sum of a file completes its settlements only if it is exactly theirs.",
-        (InFunction(line_meaning._Book._sum, "if -line.cents != 100 * sum(each.net for each in open_):", "if False:"),),
+        (
+            InFunction(
+                line_decision._Book._sum, "if -line.cents != 100 * sum(each.net for each in open_):", "if False:"
+            ),
+        ),
     ),
     Safeguard(
         "sum-is-of-its-open",
         "A sum pays those of a file that are sent, and no others.",
         (
             InFunction(
-                line_meaning._Book._sum,
+                line_decision._Book._sum,
                 "open_ = [each for each in all_ if each.status is SettlementStatus.SENT and not each.has_debit]",
                 "open_ = all_",
             ),

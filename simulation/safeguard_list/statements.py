@@ -4,7 +4,7 @@ from malipo.ledger import house_bookings
 from malipo.payments.store import status_writes
 from malipo.reconciliation.imports import import_statement, refuse_conflicting_file, withdraw_statement
 from malipo.reconciliation.matching import carriers
-from malipo.reconciliation.matching.store import booked_lines, candidates
+from malipo.reconciliation.matching.store import candidates, summed_lines
 from malipo.reconciliation.statements.store import statement_lines
 from simulation.safeguard_list.remove_safeguard import InConstant, InFunction, Safeguard
 
@@ -22,7 +22,7 @@ SAFEGUARDS = (
         "What came in is never booked as a charge by its words.",
         (
             InFunction(
-                booked_lines.sum_lines,
+                summed_lines.sum_lines,
                 "WHERE {IS_SUMMED} AND",
                 "WHERE l.kind IN ('fee', 'sweep') AND",
             ),
@@ -68,9 +68,9 @@ SAFEGUARDS = (
         "What an aggregator carried is looked for in its account, and not in that of the channel's network.",
         (
             InFunction(
-                carriers.carrier_of,
-                "return of_layout or carrier_named(file.account) or own_carrier(file.channel)",
-                "return own_carrier(file.channel)",
+                carriers.carrier_by,
+                "return of_layout or carrier_named(account) or own_carrier(channel)",
+                "return own_carrier(channel)",
             ),
         ),
         note="hardly simulated: it matters for a payout of the aggregator that no statement has, and only a "

@@ -25,7 +25,7 @@ from malipo.bank import (
     withdraw_statement,
 )
 from malipo.bank.decide_exception import BankAction, LineTerms
-from malipo.bank.line_meaning import BankExceptionKind
+from malipo.bank.line_decision import BankExceptionKind
 from malipo.bank.payout_file import FileRefusal, FileStatus, PayoutFile
 from malipo.bank.read_statement import read_file
 from malipo.bank.store import lines as bank_lines

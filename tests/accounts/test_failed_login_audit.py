@@ -1,4 +1,4 @@
-"""Failed log-ins stand in the audit log, and nobody can fill it with them."""
+"""The audit log records failed log-ins, and an attacker cannot fill it with them."""
 
 import secrets
 from datetime import timedelta

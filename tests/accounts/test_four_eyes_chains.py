@@ -1,5 +1,5 @@
-"""One person is not two by way of others: whoever may have done a reset, through accounts that they had reset before,
-does not vouch for it."""
+"""One person cannot fill both approver roles through other accounts: an account that may itself have been reset by them
+cannot vouch for their reset."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Who hashes a password, and who waits: a flood of guesses does not keep a known browser waiting."""
+"""The order of the queue for hashing passwords: a flood of guesses does not delay a known browser."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Passwords: right, wrong, and of nobody."""
+"""Passwords: a right one, a wrong one, and one for an account that does not exist."""
 
 from malipo.accounts import passwords
 from malipo.accounts.passwords import Passwords

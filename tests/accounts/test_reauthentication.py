@@ -1,4 +1,4 @@
-"""How old a confirmation may be."""
+"""The maximum age of a confirmation."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What stands in a page, or in one cookie, opens nothing else: each signature is for one use."""
+"""A signed value of a page or a cookie is accepted for its own use only."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What no honest client sends to the feed and the webhooks, each with the answer it is to get. Data, like hostile/grid.py."""
+"""Hostile requests to the feed and the webhooks, each with its expected answer. Data, like hostile/grid.py."""
 
 from collections.abc import Iterator
 from typing import Any

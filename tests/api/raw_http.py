@@ -1,4 +1,4 @@
-"""HTTP byte for byte: what a library would put right on the way is sent as it stands."""
+"""Sends HTTP requests byte for byte, without the corrections of a library."""
 
 import socket
 from dataclasses import dataclass

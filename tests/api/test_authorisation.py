@@ -1,4 +1,4 @@
-"""Who may do what: every route against every kind of caller, held against a table written by hand."""
+"""The authorization of every route for every kind of caller, compared with a table written by hand."""
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""POST /v1/payments/:id/cancel: only what no network has heard of can be taken back."""
+"""POST /v1/payments/:id/cancel: only a payment that was not sent to a network can be cancelled."""
 
 import asyncio
 

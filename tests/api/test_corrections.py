@@ -1,4 +1,4 @@
-"""What a program is told when a network has said something else later: the wallet, the payment, the feed."""
+"""The wallet, the payment and the feed after a network has contradicted its earlier report."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""GET /v1/events: everything that was told, in one order and without gaps, to the letter of the contract."""
+"""GET /v1/events: every event, in one order, without gaps, and exactly as in the contract."""
 
 import asyncio
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What a payment costs: a collection's fee comes out of the amount, a payout's is taken on top."""
+"""Fees: a collection's fee is taken out of the amount, a payout's is charged on top."""
 
 from typing import Any
 

@@ -1,7 +1,5 @@
-"""What no honest client sends gets one JSON answer in the shape of the contract, and changes nothing.
-
-The bytes go over a bare socket, so that no library puts them right on the way.
-"""
+"""A hostile request gets one JSON answer in the shape of the contract, and changes nothing. The bytes go over a bare
+socket, because a library would correct them."""
 
 import asyncio
 import re

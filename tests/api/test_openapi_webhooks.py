@@ -1,4 +1,4 @@
-"""What the contract says of webhooks is what is really sent: every event, its body, its headers, its signatures."""
+"""The webhooks that malipo sends match the contract: every event, its body, its headers, its signatures."""
 
 import hashlib
 import hmac

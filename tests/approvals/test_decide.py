@@ -1,4 +1,4 @@
-"""The room through which every act that takes two operators goes: it is proposed, and decided once by somebody else."""
+"""The workflow of all acts that take two operators: one proposes, another decides, once."""
 
 import asyncio
 from typing import Any

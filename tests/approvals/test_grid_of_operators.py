@@ -44,8 +44,8 @@ from malipo.reconciliation.imports.withdraw_statement import WithdrawStatements,
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.exception import ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.report_evidence import approve_import
-from malipo.reconciliation.matching.store import charges
-from malipo.reconciliation.matching.store.charges import Charge
+from malipo.reconciliation.matching.store import expected_charges
+from malipo.reconciliation.matching.store.expected_charges import Charge
 from malipo.reconciliation.statements.choose_profile import save_status_words
 from malipo.restore import hold
 from malipo.settlement import manage_bank_accounts, operator_acts
@@ -315,7 +315,7 @@ class World:
                 return self.single(lambda tx, _: tariffs.replace(tx, merchant_id, PAYOUT, Channel.MPESA, []))
             case Act.SET_CHARGE:  # The command itself writes it.
                 charge = Charge(channel=Channel.MPESA, type=PAYOUT, basis_points=100, fixed_fee=0, min_fee=0)
-                return self.single(lambda tx, by: charges.set_charge(tx, charge, by=by.name, now=clock.now()))
+                return self.single(lambda tx, by: expected_charges.set_charge(tx, charge, by=by.name, now=clock.now()))
             case Act.NOTE_READING:
                 return self.single(lambda tx, by: note_seen(tx, Channel.MPESA, "", 5, actor=by, now=clock.now()))
             case Act.CREATE_MERCHANT:

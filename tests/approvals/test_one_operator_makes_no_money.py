@@ -1,4 +1,5 @@
-"""One operator alone makes no money: neither by a resolution, nor by twenty small ones, nor by acts of several kinds."""
+"""One operator alone cannot create money: neither by a resolution, nor by twenty small ones, nor by acts of several
+kinds."""
 
 import asyncio
 

@@ -17,7 +17,7 @@ from malipo.bank import (
     decide_exception,
     gather_payout_file,
     import_statement,
-    match_lines,
+    match_bank_lines,
     proposals,
     void_payout_file,
     withdraw_statement,
@@ -25,7 +25,7 @@ from malipo.bank import (
 from malipo.bank.decide_exception import BankAction, Decided, LineTerms
 from malipo.bank.gather_payout_file import GatheredFile
 from malipo.bank.import_statement import BankImport
-from malipo.bank.match_lines import MatchingSummary
+from malipo.bank.match_bank_lines import BankMatchingSummary
 from malipo.bank.payer_account import PayerAccount
 from malipo.bank.payout_file import PayoutFile
 from malipo.bank.read_statement import read_file
@@ -149,10 +149,10 @@ class BankDesk:
         await add_account(self.database, other.id, now=self.account.created_at, number=number)
         return other.id
 
-    async def match(self) -> MatchingSummary:
+    async def match(self) -> BankMatchingSummary:
         async with self.database.begin() as tx:
             await payer_accounts.lock(tx)
-            return await match_lines.match_lines(tx, by=ASHA.name, now=self.now)
+            return await match_bank_lines.match_bank_lines(tx, by=ASHA.name, now=self.now)
 
     async def void(self, name: str, *, refused: str | None = None, by: Actor = ASHA) -> Proposal:
         async with self.database.begin() as tx:

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from malipo.bank.line_meaning import Line
+from malipo.bank.line_decision import BankLine
 from malipo.bank.payer_account import PayerAccount
 from malipo_simulator.bank.bank import Bank
 
@@ -13,6 +13,6 @@ KEYS = ("0123456789ABCDEF", "1123456789ABCDEF", "2123456789ABCDEF")
 MESSAGE = "MKDMGZ0AAAAAAAAA"
 
 
-def line(id_: int, cents: int, **values: object) -> Line:
+def line(id_: int, cents: int, **values: object) -> BankLine:
     usual = {"id": id_, "payer_account_id": ACCOUNT.id, "booked_on": MONDAY, "cents": cents}
-    return Line(**{**usual, **values})  # type: ignore[arg-type]
+    return BankLine(**{**usual, **values})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What may be done with a payout file, cell by cell, by a grid that was written by hand."""
+"""The permitted acts on a payout file, cell by cell, by a grid that was written by hand."""
 
 from datetime import UTC, date, datetime
 

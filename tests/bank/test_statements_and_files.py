@@ -13,7 +13,7 @@ from malipo.ledger.bookings import Booking, BookingKind, book
 from malipo.settlement.settlement import Settlement
 from malipo_simulator.bank.statement_formats import FORMATS
 from tests.bank.bank_desk import WHY, BankDesk
-from tests.bank.test_line_meaning import UNKNOWN_KEY
+from tests.bank.test_line_decision import UNKNOWN_KEY
 from tests.operators.booking_steps import ASHA, JUMA, NEEMA
 
 DAY = timedelta(days=1)

@@ -1,4 +1,4 @@
-"""Payout files as tables, in columns that a layout says."""
+"""Payout files as tables, with the columns of a layout."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""What a newcomer does: take a payment, answer the phone, see that it is paid."""
+"""The first steps of a newcomer: create a payment, approve it on the phone, see that it is paid."""
 
 import re
 from typing import Any

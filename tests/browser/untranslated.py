@@ -1,4 +1,4 @@
-"""What of a page is not in Kiswahili: words that the catalogue has, and those that it ought to have."""
+"""Finds the words of a page that are not in Kiswahili, although the catalogue has them or ought to have them."""
 
 import re
 from functools import cache

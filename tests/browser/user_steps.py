@@ -1,4 +1,4 @@
-"""What people do in the pages, and at their phones: each as one step of a story."""
+"""The steps of users in the pages and at their phones, one function for each."""
 
 import asyncio
 from collections.abc import AsyncIterator

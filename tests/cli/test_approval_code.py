@@ -1,4 +1,4 @@
-"""Who approves at the command line is shown what they approve, and approves nothing else."""
+"""An approver at the command line sees the proposal, and can approve only what was shown."""
 
 import argparse
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A command's time is the database's: whoever gives it can set the clock of its process, and gains nothing by it."""
+"""A command uses the database's time, because its user can set the clock of the process."""
 
 import os
 import subprocess

@@ -2,7 +2,7 @@
 
 from malipo import clock
 from malipo.db import Database
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.store import messages
 from tests.cli.test_wallet_command import Terminal, terminal
 from tests.conftest import Merchant, free_port
@@ -55,5 +55,5 @@ async def test_the_queue_has_what_waits_and_what_was_refused_today(
         (refused, "refused", True),
         (waiting, "waiting", False),
     ]
-    assert {(each["kind"], each["to"]) for each in listed} == {(Kind.KEY_CREATED, neema.email)}
+    assert {(each["kind"], each["to"]) for each in listed} == {(MessageKind.KEY_CREATED, neema.email)}
     assert len((await terminal("mail", "queue")).out.splitlines()) == 3, "a reply is on one line"

@@ -1,4 +1,4 @@
-"""malipo operators login asks for a code, as the pages do: a password alone is no operator."""
+"""malipo operators login asks for a code, as the pages do: a password alone is not enough."""
 
 from pathlib import Path
 

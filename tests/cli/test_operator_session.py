@@ -1,4 +1,4 @@
-"""Who acts at the command line: an operator with a session of their own, and not whoever sets a variable."""
+"""An act at the command line needs an operator with a session; an environment variable is not enough."""
 
 import argparse
 import os

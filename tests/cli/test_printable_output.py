@@ -1,4 +1,4 @@
-"""What others have named is printed on one line, and commands no terminal."""
+"""Names that others have chosen are printed on one line, without control characters for the terminal."""
 
 import os
 import subprocess

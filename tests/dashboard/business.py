@@ -1,4 +1,4 @@
-"""A business with somebody to log in to its dashboard, and a browser of nobody."""
+"""A merchant with people who can log in, and a browser without a session."""
 
 import itertools
 import secrets

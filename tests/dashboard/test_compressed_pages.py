@@ -1,4 +1,4 @@
-"""What goes over the line: pages and files are compressed, but for what an attacker could learn something from."""
+"""Pages and files are compressed, except where their length would reveal something to an attacker."""
 
 import gzip
 import re

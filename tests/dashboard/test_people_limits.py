@@ -1,4 +1,4 @@
-"""What somebody who is logged in can cost the others: how often they may ask, how long, and with which connections."""
+"""Limits for one logged-in person: requests, their duration, and database connections."""
 
 import asyncio
 import secrets

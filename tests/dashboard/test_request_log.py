@@ -1,4 +1,5 @@
-"""What the log says of a page, and what the transport's headers are. No text of a client is logged."""
+"""The log line of a page, and the headers of its transport. No text of a client is logged. No text of a client is
+logged."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A host whose clock differs from the database's says so, and goes on."""
+"""A host reports that its clock differs from the database's, and continues."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""What goes wrong in the database is said by its meaning: bad data, contention, a lost connection, doubt."""
+"""Database errors get the error of their meaning: bad data, contention, a lost connection, an unknown outcome."""
 
 import asyncio
 

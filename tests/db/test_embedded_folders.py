@@ -1,4 +1,4 @@
-"""Our own PostgreSQL's data folder: any name, any user of the machine, and nobody else."""
+"""The data folder of the embedded PostgreSQL: any name, any user of the machine, and access for that user only."""
 
 import os
 import signal

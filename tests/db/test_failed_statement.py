@@ -1,4 +1,4 @@
-"""A transaction in which a statement failed, and nobody said so, is not taken for committed."""
+"""A transaction with a failed statement does not count as committed, even if its code ignored the failure."""
 
 from collections.abc import Callable
 from contextlib import suppress

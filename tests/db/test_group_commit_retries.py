@@ -1,4 +1,5 @@
-"""Group commit when the database fails: what is tried again, what is in doubt, and who is told so."""
+"""Group commit when the database fails: which groups are repeated, which outcomes are unknown, and which callers get
+which error."""
 
 import asyncio
 from collections import Counter

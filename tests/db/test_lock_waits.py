@@ -1,4 +1,4 @@
-"""What races are let go by: who waits for a lock, counted by PostgreSQL."""
+"""The helper by which a test of races counts, in PostgreSQL, the statements that wait for a lock."""
 
 import asyncio
 

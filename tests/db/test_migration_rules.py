@@ -1,4 +1,4 @@
-"""A migration says which versions can go on running, and says the truth as far as its words show it."""
+"""A migration declares which versions can keep running, and its statements agree with that."""
 
 import pytest
 

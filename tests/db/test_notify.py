@@ -1,4 +1,4 @@
-"""The notifier wakes whoever listens, is rung once for many, and may be lost without harm."""
+"""The notifier wakes listeners, sends one notification for many changes, and may be lost without harm."""
 
 import asyncio
 import gc

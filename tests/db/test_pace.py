@@ -1,4 +1,4 @@
-"""How long is rested beyond the least rest, by how many have come in it."""
+"""The pause between commits beyond the minimum, by the number of arrivals during it."""
 
 import asyncio
 

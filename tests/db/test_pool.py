@@ -1,4 +1,5 @@
-"""The pool on a real PostgreSQL: never too many connections, none lost, and each to whoever has waited longest."""
+"""The pool on a real PostgreSQL: never too many connections, none lost, and the longest waiting caller gets the next
+one."""
 
 import asyncio
 import random

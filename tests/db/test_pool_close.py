@@ -1,4 +1,4 @@
-"""The end of a pool: nobody waits for ever, and whoever works is waited for."""
+"""Closing a pool: no caller waits for ever, and running work may finish."""
 
 import asyncio
 

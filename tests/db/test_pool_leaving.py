@@ -1,4 +1,4 @@
-"""Who leaves the queue of a pool while they wait: what comes for them in that moment is not lost."""
+"""A caller that leaves the queue of a pool: a connection that is handed to it at that moment is not lost."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What systemd does with the units in deploy/systemd: it starts a program, restarts it, and keeps its socket."""
+"""Starts the units of deploy/systemd as systemd does: it starts a program, restarts it, and keeps its socket."""
 
 import os
 import signal

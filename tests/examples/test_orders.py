@@ -1,4 +1,4 @@
-"""What the example receivers do with what they believe: each order is paid once, by the right amount, in any order."""
+"""The example receivers mark each order as paid once, with the right amount, in any order of webhooks."""
 
 import re
 import time

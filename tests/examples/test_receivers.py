@@ -1,4 +1,4 @@
-"""Whom the example receivers believe: one grid, written by hand, put to each of them."""
+"""Which webhooks the example receivers accept: one grid, written by hand, for each of them."""
 
 import http.client
 import subprocess

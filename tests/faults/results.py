@@ -1,4 +1,4 @@
-"""What became of each fault: kept in a file, a line of JSON for each, so that a run can be continued."""
+"""The result of each fault, in a file of JSON lines, so that a run can be continued."""
 
 from collections.abc import Sequence
 from pathlib import Path

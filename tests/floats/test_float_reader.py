@@ -1,4 +1,4 @@
-"""The float reader: what a network says is noted, what it does not say changes nothing, and the books agree."""
+"""The float reader records the balance that a network reports; without a report nothing changes; and the books agree."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace

@@ -6,9 +6,9 @@ import pytest
 
 from malipo.errors import Conflict
 from malipo.invoices.invoice import (
-    Draft,
     FeeKind,
     FeeSum,
+    InvoiceDraft,
     InvoiceKind,
     InvoiceLine,
     Issued,
@@ -82,11 +82,11 @@ def fee(
     )
 
 
-def drafts(*sums: FeeSum, issued: dict[date, Issued] | None = None, has_vat: bool = True) -> list[Draft]:
+def drafts(*sums: FeeSum, issued: dict[date, Issued] | None = None, has_vat: bool = True) -> list[InvoiceDraft]:
     return drafts_of(sums, OCTOBER, rates=RATES, has_vat=has_vat, issued=issued or {})
 
 
-def table(draft: Draft) -> list[tuple[str, bool, int, int, int]]:
+def table(draft: InvoiceDraft) -> list[tuple[str, bool, int, int, int]]:
     return [(each.fee.value, each.is_given_back, each.rate, each.count, each.gross) for each in draft.lines]
 
 

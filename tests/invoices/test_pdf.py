@@ -1,4 +1,4 @@
-"""What a PDF of an invoice says, word by word: nobody looks at each, and merchants file it with their taxes."""
+"""The text of a PDF of an invoice, word by word: nobody proofreads each, and merchants file it with their taxes."""
 
 from datetime import UTC, date, datetime
 

@@ -1,4 +1,4 @@
-"""What the database itself says happened, read without malipo's own stores."""
+"""Reads facts from the database with SQL of its own, without malipo's stores."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""What an operator types: malipo's commands, each a process of its own."""
+"""Runs malipo's commands as an operator does, each in its own process."""
 
 import asyncio
 import os

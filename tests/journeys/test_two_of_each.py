@@ -1,4 +1,4 @@
-"""Two API processes and two workers on one PostgreSQL: limits, keys and payouts stay exact, whoever is asked."""
+"""Two API processes and two workers on one PostgreSQL: limits, keys and payouts stay exact."""
 
 import signal
 from collections import Counter

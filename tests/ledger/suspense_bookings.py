@@ -1,4 +1,4 @@
-"""Money in suspense that nobody has asked for."""
+"""Money in suspense without a known owner."""
 
 from malipo import clock, ids
 from malipo.db import Database

@@ -15,7 +15,7 @@ from malipo.links.press_request import Press
 from malipo.links.store import links
 from malipo.networks.connector import Channel, Verdict
 from malipo.outbox.event import Event
-from malipo.outbox.store import OutboxEvent
+from malipo.outbox.store import PaymentEvent
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.store import transactions
 from malipo.payments.transaction import Status, Transaction
@@ -69,14 +69,14 @@ class LinkSteps(PaymentSteps):
         await self.answer(payment)
         return payment
 
-    async def told(self, payment: Transaction) -> list[OutboxEvent]:
+    async def told(self, payment: Transaction) -> list[PaymentEvent]:
         """Its events, as they were written."""
         async with self.database.read() as connection:
             rows = await connection.fetch(
                 "SELECT id, merchant_id, transaction_id, event, body, created_at FROM events WHERE transaction_id = $1",
                 payment.id,
             )
-        return [OutboxEvent(**dict(row) | {"event": Event(row["event"])}) for row in rows]
+        return [PaymentEvent(**dict(row) | {"event": Event(row["event"])}) for row in rows]
 
     async def cancel(self, link: Link) -> Link:
         return await self.service.links.cancel(LinkCancellation(self.merchant_id, link.id, "key_1"))

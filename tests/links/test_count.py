@@ -1,4 +1,4 @@
-"""What came by a link is counted once, told once, and counted anew when a network says something else later."""
+"""The payments of a link are counted once, reported once, and counted again after a correction."""
 
 import asyncio
 import json

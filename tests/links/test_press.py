@@ -1,4 +1,4 @@
-"""Presses: each ends with one payment or none, whoever presses, however often and whatever breaks."""
+"""Each press ends with one payment or none, by any customer, any number of times, and with any failure."""
 
 import asyncio
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What a press may do, cell by cell, against a grid that was written by hand from section 8."""
+"""The effect of a press, cell by cell, by a grid that was written by hand from the specification."""
 
 import itertools
 

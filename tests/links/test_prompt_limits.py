@@ -2,7 +2,7 @@
 
 import pytest
 
-from malipo.links.prompt_limits import LIMITS, LOOKED_AT, Counted, PromptLimit, Subject, counts_as, limit_met
+from malipo.links.prompt_limits import LIMITS, LOOKED_AT, Counted, LimitedSubject, PromptLimit, counts_as, limit_met
 from malipo.networks.connector import FailureCode
 from malipo.payments.transaction import Status
 
@@ -61,5 +61,5 @@ def test_one_less_than_a_limit_leaves_room_and_the_limit_does_not(limit: PromptL
 
 
 def test_nothing_that_was_asked_of_a_link_counts_against_a_number() -> None:
-    assert limit_met({(Subject.LINK, Counted.UNPAID): 10_000}) is None
+    assert limit_met({(LimitedSubject.LINK, Counted.UNPAID): 10_000}) is None
     assert limit_met({}) is None

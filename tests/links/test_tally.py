@@ -1,4 +1,4 @@
-"""What attempts that have ended add to a link's counts, and what is told: without a database."""
+"""The counts that ended attempts add to a link, and the events that follow. Without a database."""
 
 from datetime import UTC, datetime, timedelta
 

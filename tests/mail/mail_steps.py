@@ -13,7 +13,7 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.metrics.process_metrics import Metrics
 from malipo.settings.mail import MailSender, MailServer
 from tests.conftest import NOBODY
@@ -63,7 +63,12 @@ async def add_person(
 
 
 async def tell(
-    database: Database, person: Person, kind: Kind = Kind.KEY_CREATED, *, now: datetime = NOON, **facts: str | int
+    database: Database,
+    person: Person,
+    kind: MessageKind = MessageKind.KEY_CREATED,
+    *,
+    now: datetime = NOON,
+    **facts: str | int,
 ) -> None:
     known: Mapping[str, str | int] = {
         "name": "till",

@@ -8,9 +8,9 @@ import pytest
 
 from malipo.http.accept_language import Language
 from malipo.mail.envelope import email_of
-from malipo.mail.letter import Letter, Link, letter_of
-from malipo.messages.kinds import KINDS, Kind
-from malipo.messages.message import Facts, Message, Recipient
+from malipo.mail.letter import Letter, LetterLink, letter_of
+from malipo.messages.kinds import KINDS, MessageKind
+from malipo.messages.message import Facts, Message, MessageRecipient
 from tests.mail.mail_server import read
 from tests.mail.mail_steps import NOON, SENDER
 
@@ -48,15 +48,15 @@ FACTS: Facts = {
     "month": "2026-10",
     "amount": 59_000,
 }
-EVERY = [(kind, language, count) for kind in Kind for language in Language for count in (1, 3)]
+EVERY = [(kind, language, count) for kind in MessageKind for language in Language for count in (1, 3)]
 
 
-def letter(kind: Kind, language: Language = Language.ENGLISH, *, count: int = 1, **facts: Any) -> Letter:
-    person = Recipient("per_1", "neema@duka.example.com", "Neema", language)
+def letter(kind: MessageKind, language: Language = Language.ENGLISH, *, count: int = 1, **facts: Any) -> Letter:
+    person = MessageRecipient("per_1", "neema@duka.example.com", "Neema", language)
     message = Message(
         "msg_1", kind, "mer_1", person, FACTS | facts, count, 2_500_000, NOON, NOON, "msg_1@duka.example", 0
     )
-    link = Link("https://pay.example.com/dashboard/x?token=abc", NOON) if KINDS[kind].link is not None else None
+    link = LetterLink("https://pay.example.com/dashboard/x?token=abc", NOON) if KINDS[kind].link is not None else None
     return letter_of(message, language, service="Duka Pay", public_url="https://pay.example.com", link=link)
 
 
@@ -66,7 +66,7 @@ def words_of(html: str) -> str:
 
 
 @pytest.mark.parametrize(("kind", "language", "count"), EVERY)
-def test_text_and_html_say_the_same(kind: Kind, language: Language, count: int) -> None:
+def test_text_and_html_say_the_same(kind: MessageKind, language: Language, count: int) -> None:
     made = letter(kind, language, count=count)
 
     assert "{" not in made.subject + made.text
@@ -78,8 +78,8 @@ def test_text_and_html_say_the_same(kind: Kind, language: Language, count: int) 
     assert set(re.findall(r'href="([^"]*)"', made.html)) <= set(re.findall(r"https://\S+", made.text))
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_each_kind_is_translated(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", MessageKind)
+def test_each_kind_is_translated(kind: MessageKind) -> None:
     assert letter(kind).subject != letter(kind, Language.KISWAHILI).subject
 
 
@@ -96,7 +96,7 @@ HOSTILE = {
 @pytest.mark.parametrize("typed", HOSTILE.values(), ids=HOSTILE.keys())
 @pytest.mark.parametrize("field", ["name", "by", "url"])
 def test_what_others_typed_is_text_on_one_line(typed: str, field: str) -> None:
-    kind = Kind.ENDPOINT_DISABLED if field == "url" else Kind.BATCH_WAITING
+    kind = MessageKind.ENDPOINT_DISABLED if field == "url" else MessageKind.BATCH_WAITING
     typed_in: dict[str, Any] = {field: typed}
     made = letter(kind, **typed_in)
     email = read(
@@ -117,16 +117,16 @@ def test_what_others_typed_is_text_on_one_line(typed: str, field: str) -> None:
 
 
 def test_a_fact_that_is_like_a_word_of_ours_is_not_translated() -> None:
-    assert "Failed" in letter(Kind.BATCH_WAITING, Language.KISWAHILI, name="Failed").subject
+    assert "Failed" in letter(MessageKind.BATCH_WAITING, Language.KISWAHILI, name="Failed").subject
 
 
 def test_a_path_that_leads_elsewhere_is_no_button() -> None:
     for path in ("https://evil.example", "//evil.example", "/operator", "@evil.example"):
-        assert "evil" not in letter(Kind.BATCH_WAITING, path=path).text
+        assert "evil" not in letter(MessageKind.BATCH_WAITING, path=path).text
 
 
 def test_headers_say_that_a_program_has_written_it() -> None:
-    made = letter(Kind.KEY_CREATED, Language.KISWAHILI)
+    made = letter(MessageKind.KEY_CREATED, Language.KISWAHILI)
     email = email_of(
         made, sender=SENDER, address="n@duka.example.com", name="Neema", message_id="msg_1@d.example", sent_at=NOON
     )

@@ -1,4 +1,4 @@
-"""What the mail server and our own workers do to messages when something breaks."""
+"""Messages when the mail server or a worker fails."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from malipo.mail.send import LEASE
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.store import messages
 from malipo.restore.store import installation
 from tests.conftest import NO_LIMITS, PATIENCE_SECONDS, Merchant, Running
@@ -46,7 +46,7 @@ async def test_each_recipient_has_an_answer_of_its_own(
         await add_person(database, merchant.id, f"{name}@duka.example.com")
     facts = {"name": "till", "by": "juma", "permissions": "x", "last4": "abcd", "happened_at": times.now.isoformat()}
     async with database.begin() as tx:
-        await write.to_people(tx, Kind.KEY_CREATED, merchant.id, facts, now=times.now, cause="key_1")
+        await write.to_people(tx, MessageKind.KEY_CREATED, merchant.id, facts, now=times.now, cause="key_1")
     server.inbox.refused_addresses["later@duka.example.com"] = "452 4.2.2 mailbox full"
     server.inbox.refused_addresses["never@duka.example.com"] = "550 5.1.1 no such mailbox"
     send = sender(database, server.at(), times)

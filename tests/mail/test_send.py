@@ -14,7 +14,7 @@ from malipo.mail.send import AWAY, LEASE, delay_after
 from malipo.mail.smtp import MailConnection, Outcome, ServerAway
 from malipo.merchants.people import Person
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.store import choices, messages
 from malipo.messages.store.choices import Choice
 from malipo.metrics.process_metrics import Metrics
@@ -152,8 +152,8 @@ async def test_a_server_that_is_away_for_a_day_gets_what_is_not_out_of_date(
     database: Database, neema: Person, times: Times
 ) -> None:
     port = free_port()
-    await tell(database, neema, Kind.KEY_CREATED, now=times.now)
-    await tell(database, neema, Kind.WALLET_LOW, now=times.now, available_amount=5, limit_amount=10)
+    await tell(database, neema, MessageKind.KEY_CREATED, now=times.now)
+    await tell(database, neema, MessageKind.WALLET_LOW, now=times.now, available_amount=5, limit_amount=10)
     with mail_server(port=port) as server:
         at = server.at()
     send = sender(database, at, times)
@@ -234,7 +234,7 @@ async def test_a_message_that_cannot_be_written_does_not_stop_the_others(
     database: Database, server: RunningServer, neema: Person, times: Times
 ) -> None:
     async with database.begin() as tx:
-        await write.to_account(tx, Kind.KEY_CREATED, neema.id, {"happened_at": "at noon"}, now=times.now)
+        await write.to_account(tx, MessageKind.KEY_CREATED, neema.id, {"happened_at": "at noon"}, now=times.now)
     await tell(database, neema)
 
     await sender(database, server.at(), times)()
@@ -351,7 +351,7 @@ async def test_nothing_is_sent_or_written_before_the_worker_has_compared_the_dat
     await tell(database, neema)
     async with database.begin() as tx:
         await tx.execute("UPDATE wallets SET available = 0")
-        await choices.write(tx, neema.id, {Kind.WALLET_LOW: Choice(is_wanted=True, amount=1_000)})
+        await choices.write(tx, neema.id, {MessageKind.WALLET_LOW: Choice(is_wanted=True, amount=1_000)})
     before = await rows(database)
     assert await messages_of.step() is False
     await messages_of.look()

@@ -1,4 +1,4 @@
-"""Owners are told of bank accounts, whoever has removed them since, and can stop one without a log-in."""
+"""Owners are notified of bank accounts, also owners whom somebody has removed since, and can stop one without a log-in."""
 
 from datetime import datetime, timedelta
 

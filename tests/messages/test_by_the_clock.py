@@ -1,4 +1,4 @@
-"""What a worker tells by the clock: a low wallet, and the summary of the day before."""
+"""Messages that a worker sends by the clock: a low wallet, and the summary of the day before."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ import msgspec
 
 from malipo import clock
 from malipo.db import Database
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.store import choices
 from malipo.messages.store.choices import Choice
 from malipo.messages.tell_low_wallets import tell_low_wallets
@@ -18,7 +18,7 @@ from tests.mail.mail_steps import add_person, rows
 SIX = datetime(2026, 11, 19, 6, tzinfo=clock.ZONE)
 
 
-async def choose(database: Database, merchant: Merchant, kind: Kind, amount: int | None = None) -> None:
+async def choose(database: Database, merchant: Merchant, kind: MessageKind, amount: int | None = None) -> None:
     neema = await add_person(database, merchant.id, "neema@duka.example.com")
     async with database.begin() as tx:
         await choices.write(tx, neema.id, {kind: Choice(is_wanted=True, amount=amount)})
@@ -30,7 +30,7 @@ async def wallet(database: Database, *, available: int, owed: int = 0) -> None:
 
 
 async def test_a_wallet_that_goes_up_and_down_is_told_once_in_six_hours(database: Database, merchant: Merchant) -> None:
-    await choose(database, merchant, Kind.WALLET_LOW, 500_000)
+    await choose(database, merchant, MessageKind.WALLET_LOW, 500_000)
 
     async def look(hours: int, available: int, owed: int = 0) -> int:
         await wallet(database, available=available, owed=owed)
@@ -48,7 +48,7 @@ async def test_a_wallet_that_goes_up_and_down_is_told_once_in_six_hours(database
 
 
 async def test_a_day_is_summed_up_once_from_seven_in_the_morning(database: Database, merchant: Merchant) -> None:
-    await choose(database, merchant, Kind.DAILY_SUMMARY)
+    await choose(database, merchant, MessageKind.DAILY_SUMMARY)
     await wallet(database, available=900_000, owed=100_000)
 
     async def look(at: datetime) -> int:

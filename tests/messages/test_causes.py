@@ -27,7 +27,7 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from malipo.merchants.store.sessions import MerchantSession
-from malipo.messages.kinds import KINDS, Kind
+from malipo.messages.kinds import KINDS, MessageKind
 from malipo.messages.store import choices
 from malipo.messages.store.choices import Choice
 from malipo.messages.tell_low_wallets import tell_low_wallets
@@ -95,7 +95,7 @@ class Office:
     def requester(self, name: str) -> Requester:
         return Requester(name + _AT, name + _AT, Actor(name + _AT, "10.0.0.1"))
 
-    async def choose(self, name: str, kind: Kind, *, is_wanted: bool = True, amount: int | None = None) -> None:
+    async def choose(self, name: str, kind: MessageKind, *, is_wanted: bool = True, amount: int | None = None) -> None:
         async with self.database.begin() as tx:
             await choices.write(tx, self.people[name].id, {kind: Choice(is_wanted, amount)})
 
@@ -143,7 +143,7 @@ Act = Callable[[Office], Awaitable[Any]]
 
 
 class Cause(NamedTuple):
-    kind: Kind
+    kind: MessageKind
     told: str  # names, in order
     make_ready: Callable[[Office], Awaitable[Act]]
     stored: str  # SQL: what the cause changes beside the message
@@ -352,8 +352,8 @@ async def _dead_endpoint(office: Office) -> Act:
 
 
 async def _low_wallet(office: Office) -> Act:
-    await office.choose("rehema", Kind.WALLET_LOW, amount=2_000_000)
-    await office.choose("asha", Kind.WALLET_LOW, amount=500)
+    await office.choose("rehema", MessageKind.WALLET_LOW, amount=2_000_000)
+    await office.choose("asha", MessageKind.WALLET_LOW, amount=500)
 
     async def act(office: Office) -> None:
         async with office.database.begin() as tx:
@@ -363,7 +363,7 @@ async def _low_wallet(office: Office) -> Act:
 
 
 async def _summary(office: Office) -> Act:
-    await office.choose("juma", Kind.DAILY_SUMMARY)
+    await office.choose("juma", MessageKind.DAILY_SUMMARY)
 
     async def act(office: Office) -> None:
         async with office.database.begin() as tx:
@@ -465,61 +465,64 @@ _BATCHES = "SELECT count(*) FROM batches"
 
 # Each row of the table in docs/messages.md.
 CAUSES = {
-    "an invitation": Cause(Kind.INVITATION, "new", _invitation, "SELECT count(*) FROM people"),
-    "a link for a password": Cause(Kind.PASSWORD_LINK, "juma", _password_link, _RESETS),
-    "a changed password": Cause(Kind.PASSWORD_CHANGED, "juma", _password_changed, _PASSWORDS),
-    "an operator's password": Cause(Kind.PASSWORD_CHANGED, "ob", _operators_password, _OPERATORS),
-    "a new place": Cause(Kind.NEW_PLACE, "juma", _new_place, "SELECT count(*) FROM sessions"),
+    "an invitation": Cause(MessageKind.INVITATION, "new", _invitation, "SELECT count(*) FROM people"),
+    "a link for a password": Cause(MessageKind.PASSWORD_LINK, "juma", _password_link, _RESETS),
+    "a changed password": Cause(MessageKind.PASSWORD_CHANGED, "juma", _password_changed, _PASSWORDS),
+    "an operator's password": Cause(MessageKind.PASSWORD_CHANGED, "ob", _operators_password, _OPERATORS),
+    "a new place": Cause(MessageKind.NEW_PLACE, "juma", _new_place, "SELECT count(*) FROM sessions"),
     "an operator's new place": Cause(
-        Kind.NEW_PLACE, "ob", _operators_new_place, "SELECT count(*) FROM operator_sessions"
+        MessageKind.NEW_PLACE, "ob", _operators_new_place, "SELECT count(*) FROM operator_sessions"
     ),
-    "an enrolment": Cause(Kind.SECOND_FACTOR_ENROLLED, "juma", _enrolment, _FACTORS),
-    "a removal": Cause(Kind.SECOND_FACTOR_REMOVED, "juma", _removal, _FACTORS),
+    "an enrolment": Cause(MessageKind.SECOND_FACTOR_ENROLLED, "juma", _enrolment, _FACTORS),
+    "a removal": Cause(MessageKind.SECOND_FACTOR_REMOVED, "juma", _removal, _FACTORS),
     "recovery codes": Cause(
-        Kind.RECOVERY_CODES_MADE, "juma", _recovery_codes, "SELECT min(encode(hash, 'hex')) FROM recovery_codes"
+        MessageKind.RECOVERY_CODES_MADE, "juma", _recovery_codes, "SELECT min(encode(hash, 'hex')) FROM recovery_codes"
     ),
-    "a reset": Cause(Kind.SECOND_FACTOR_RESET, "juma", _reset, _FACTORS),
-    "an operator's reset": Cause(Kind.SECOND_FACTOR_RESET, "ob", _operators_reset, _FACTORS),
-    "an operator's address": Cause(Kind.ADDRESS_CHANGED, "ob", _address, _OPERATORS),
-    "a key": Cause(Kind.KEY_CREATED, "asha neema", _key, "SELECT count(*) FROM api_keys"),
-    "a batch": Cause(Kind.BATCH_WAITING, "juma neema", _batch, _BATCHES),
-    "a batch of the staff": Cause(Kind.BATCH_WAITING, "asha juma neema", _batch_of_staff, _BATCHES),
+    "a reset": Cause(MessageKind.SECOND_FACTOR_RESET, "juma", _reset, _FACTORS),
+    "an operator's reset": Cause(MessageKind.SECOND_FACTOR_RESET, "ob", _operators_reset, _FACTORS),
+    "an operator's address": Cause(MessageKind.ADDRESS_CHANGED, "ob", _address, _OPERATORS),
+    "a key": Cause(MessageKind.KEY_CREATED, "asha neema", _key, "SELECT count(*) FROM api_keys"),
+    "a batch": Cause(MessageKind.BATCH_WAITING, "juma neema", _batch, _BATCHES),
+    "a batch of the staff": Cause(MessageKind.BATCH_WAITING, "asha juma neema", _batch_of_staff, _BATCHES),
     "a batch with failures": Cause(
-        Kind.BATCH_FAILED, "asha baraka juma neema", _failed_batch, "SELECT count(completed_at) FROM batches"
+        MessageKind.BATCH_FAILED, "asha baraka juma neema", _failed_batch, "SELECT count(completed_at) FROM batches"
     ),
     "failed payouts": Cause(
-        Kind.PAYOUTS_FAILED, "asha baraka juma neema", _failed_payout, "SELECT max(feed_number) FROM events"
+        MessageKind.PAYOUTS_FAILED, "asha baraka juma neema", _failed_payout, "SELECT max(feed_number) FROM events"
     ),
     "a dead endpoint": Cause(
-        Kind.ENDPOINT_DISABLED,
+        MessageKind.ENDPOINT_DISABLED,
         "asha baraka juma neema",
         _dead_endpoint,
         "SELECT max(disabled_at) FROM webhook_endpoints",
     ),
     "a low wallet": Cause(
-        Kind.WALLET_LOW, "rehema", _low_wallet, "SELECT count(*) FROM message_choices WHERE is_below"
+        MessageKind.WALLET_LOW, "rehema", _low_wallet, "SELECT count(*) FROM message_choices WHERE is_below"
     ),
-    "a summary": Cause(Kind.DAILY_SUMMARY, "juma", _summary, "SELECT 1"),
+    "a summary": Cause(MessageKind.DAILY_SUMMARY, "juma", _summary, "SELECT 1"),
     "a bank account": Cause(
-        Kind.BANK_ACCOUNT_ADDED, "asha formerly neema", _bank_account, "SELECT count(*) FROM bank_accounts"
+        MessageKind.BANK_ACCOUNT_ADDED, "asha formerly neema", _bank_account, "SELECT count(*) FROM bank_accounts"
     ),
     "a verified bank account": Cause(
-        Kind.BANK_ACCOUNT_VERIFIED,
+        MessageKind.BANK_ACCOUNT_VERIFIED,
         "asha formerly neema",
         _verified_bank_account,
         "SELECT max(verified_at) FROM bank_accounts",
     ),
     "a stopped bank account": Cause(
-        Kind.BANK_ACCOUNT_STOPPED, "asha formerly neema", _stopped_bank_account, "SELECT max(status) FROM bank_accounts"
+        MessageKind.BANK_ACCOUNT_STOPPED,
+        "asha formerly neema",
+        _stopped_bank_account,
+        "SELECT max(status) FROM bank_accounts",
     ),
     "a settlement that arrived": Cause(
-        Kind.SETTLEMENT_COMPLETED, "asha neema", _completed_settlement, "SELECT max(status) FROM settlements"
+        MessageKind.SETTLEMENT_COMPLETED, "asha neema", _completed_settlement, "SELECT max(status) FROM settlements"
     ),
     "a settlement that came back": Cause(
-        Kind.SETTLEMENT_RETURNED, "asha neema", _returned_settlement, "SELECT max(status) FROM settlements"
+        MessageKind.SETTLEMENT_RETURNED, "asha neema", _returned_settlement, "SELECT max(status) FROM settlements"
     ),
-    "an invoice": Cause(Kind.INVOICE_ISSUED, "asha neema", _invoice, "SELECT count(*) FROM invoices"),
-    "a proposal": Cause(Kind.PROPOSAL_WAITING, "ob", _proposal, "SELECT count(*) FROM proposals"),
+    "an invoice": Cause(MessageKind.INVOICE_ISSUED, "asha neema", _invoice, "SELECT count(*) FROM invoices"),
+    "a proposal": Cause(MessageKind.PROPOSAL_WAITING, "ob", _proposal, "SELECT count(*) FROM proposals"),
 }
 
 
@@ -601,7 +604,7 @@ async def test_who_does_not_want_it_is_not_told(office: Office, name: str) -> No
 
 
 async def test_what_is_about_safety_cannot_be_switched_off(office: Office) -> None:
-    await office.choose("asha", Kind.KEY_CREATED, is_wanted=False)
+    await office.choose("asha", MessageKind.KEY_CREATED, is_wanted=False)
 
     await (await _key(office))(office)
 

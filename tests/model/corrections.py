@@ -1,4 +1,4 @@
-"""What is put right after the end: the network contradicts itself, and operators decide."""
+"""Corrections after the end: the network contradicts itself, and operators decide."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""The collector: each gauge says what the database holds, and the last look stays while the database is away."""
+"""The collector: each gauge has the value of the database, and keeps its last value while the database is away."""
 
 import re
 from dataclasses import replace

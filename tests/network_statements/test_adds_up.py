@@ -1,4 +1,4 @@
-"""Whether a statement adds up, and what is said if it does not."""
+"""Whether a statement adds up, and the problems that are reported if it does not."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate

@@ -1,4 +1,4 @@
-"""Files that nobody has described: what each column is, as far as it can be told."""
+"""Files without a layout: the kind of each column is guessed as far as possible."""
 
 import csv
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Bodies that nobody should be able to understand, whichever network they claim to come from."""
+"""Bodies that no connector should accept, for every network."""
 
 UNREADABLE = {
     "nothing": b"",

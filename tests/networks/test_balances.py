@@ -1,4 +1,4 @@
-"""What networks say that they hold: only what is understood is an amount."""
+"""The balances that networks report: only a reply that is understood is an amount."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Every code that is known, in every place where a network can say it, and a hundred that nobody knows."""
+"""Every known code, in every place where a network can report it, and a hundred unknown ones."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""The page of each network says what each code means, and who said so: as the tables of the connectors have it."""
+"""The page of each network lists the meaning of each code and its source, as in the tables of the connectors."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is read of XML that strangers wrote, and what is written of texts that strangers chose."""
+"""Parsing XML of untrusted senders, and writing untrusted texts into XML."""
 
 import time
 from xml.etree import ElementTree

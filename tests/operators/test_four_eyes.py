@@ -1,4 +1,4 @@
-"""One operator does not become two by making another, or by setting another's password or second factor."""
+"""One operator cannot fill both roles by creating another operator, or by setting another's password or second factor."""
 
 from datetime import timedelta
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""What an operator's browser was trusted with ends with a new password, and with a change of the second factor."""
+"""A new password or a changed second factor ends the trust in an operator's browsers."""
 
 import secrets
 from collections.abc import Awaitable, Callable

@@ -13,7 +13,7 @@ from malipo.cli.authority import AUTHORITY, Authority, right_of
 from malipo.dashboard.operator.routes import PAGES
 from malipo.db import Database
 from malipo.errors import Conflict, Forbidden, Invalid
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.store import recipients
 from malipo.operators import login
 from malipo.operators import store as operators
@@ -177,5 +177,5 @@ async def test_only_who_can_decide_is_told_that_something_waits(three: Database)
         for name in ("asha", "juma"):
             await operators.set_address(tx, f"opr_{name}", f"{name}@example.com")
         await operators.set_role(tx, "opr_juma", Role.AUDITOR)
-        found = await recipients.find_operators(tx, Kind.PROPOSAL_WAITING, except_name=None)
+        found = await recipients.find_operators(tx, MessageKind.PROPOSAL_WAITING, except_name=None)
     assert [each.name for each in found] == ["asha"]

@@ -1,4 +1,5 @@
-"""Daily totals: every end of a payment counted once, on its day in Dar es Salaam, whoever numbers and whatever dies."""
+"""Daily totals: every end of a payment is counted once, on its day in Dar es Salaam, by any process and after any
+crash."""
 
 import asyncio
 import random
@@ -17,7 +18,7 @@ from malipo.networks.connector import Channel
 from malipo.outbox import daily_totals
 from malipo.outbox.daily_totals import Total
 from malipo.outbox.event import Event
-from malipo.outbox.store import OutboxEvent
+from malipo.outbox.store import PaymentEvent
 from malipo.payments import status_writer
 from malipo.payments.check import transactions as transactions_check
 from malipo.payments.status_writer import StatusChange
@@ -226,7 +227,7 @@ async def test_a_body_that_cannot_be_read_leaves_the_others_counted(database: Da
     good = '{"transaction": {"type": "COLLECTION", "channel": "MPESA", "amount": 5, "fee": 1, "createdAt": "%s"}}'
     bodies = [good % "2026-11-14T21:00:00Z", "{}", "", good % "2026-11-14T20:59:00Z"]
     events = [
-        OutboxEvent(f"evt_{at}", "m", "t", Event.PAYMENT_COMPLETED, body, MIDNIGHT) for at, body in enumerate(bodies)
+        PaymentEvent(f"evt_{at}", "m", "t", Event.PAYMENT_COMPLETED, body, MIDNIGHT) for at, body in enumerate(bodies)
     ]
     assert daily_totals.totals_of(events) == {
         ("m", DAY, "COLLECTION", "MPESA"): Total(completed=2, amount=10, fees=2, total_seconds=60.0)

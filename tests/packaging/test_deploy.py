@@ -1,4 +1,4 @@
-"""What deploy/ and the page about installing say is true of the code."""
+"""The files of deploy/ and the page about installing agree with the code."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""What pay pages may take of a process: pages that wait, connections to the service, connections to the database."""
+"""The limits of pay pages in a process: waiting pages, connections to the service, connections to the database."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A flood of pages of customers: few at once, some wait, the rest are told at once to come back."""
+"""A flood of customers' pages: few are rendered at once, some wait, and the others are refused at once."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The pay page of a link: what it shows, what a press does, and what nobody else learns."""
+"""The pay page of a link: its content, the effect of a press, and what it hides from other people."""
 
 import asyncio
 import gzip

@@ -1,4 +1,4 @@
-"""The receipt as a page: for whoever has its address, masked, and with the file that proves it."""
+"""The page of a receipt: for anybody with its address, with masked numbers, and with the file that proves it."""
 
 import json
 from pathlib import Path

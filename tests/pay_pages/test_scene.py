@@ -1,4 +1,4 @@
-"""What a pay page shows, against a table that was written by hand."""
+"""The scene that a pay page shows, by a table that was written by hand."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -16,14 +16,14 @@ from malipo.api.request_body import object_in
 from malipo.errors import Invalid
 from malipo.payments.collection_fast_path_request import fast_request_of
 from malipo.payments.initiate import PaymentRequest
-from malipo.payments.payment_request import Terms, payment_request_of
+from malipo.payments.payment_request import PaymentTerms, payment_request_of
 from malipo.payments.transaction import Type
 from malipo.settings import Settings
 from malipo.validation.fields import Fields
 from tests.conftest import COLLECTION
 
 NOW = clock.now()
-TERMS = Terms.of(Settings())
+TERMS = PaymentTerms.of(Settings())
 FULL = COLLECTION | {
     "buyerName": "Asha wa Juma é 😀",
     "description": "Sukari",

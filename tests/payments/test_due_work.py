@@ -1,4 +1,4 @@
-"""What has become due by its time, for whom: what is found once a second wakes the loops of a worker."""
+"""Due work: once a second each worker finds it, and wakes the loops that do it."""
 
 from malipo.networks.connector import Verdict
 from malipo.payments.dispatch import AnswerSource

@@ -1,4 +1,4 @@
-"""What a merchant reads of a refusal beyond our code for it: the network's own code, and what it said."""
+"""The detail of a failure that merchants read beside our code: the network's own code and text."""
 
 from typing import Any
 

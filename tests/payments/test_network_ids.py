@@ -1,4 +1,5 @@
-"""What a network calls a payout, where only that name finds it: kept from the reply, for good, and never from hearsay."""
+"""The network's own id of a payout, where a query needs it: kept from the reply for ever, and never from an untrusted
+callback."""
 
 import asyncio
 

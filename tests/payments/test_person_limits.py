@@ -1,4 +1,4 @@
-"""What somebody may pay out in the dashboard without the password: what a stolen cookie is worth."""
+"""The amount that a person may pay out in the dashboard without the password, and so what a stolen cookie could take."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

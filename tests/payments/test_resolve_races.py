@@ -1,4 +1,4 @@
-"""Operators and networks at the same payment: it ends once, and what the network says first is what counts."""
+"""Operators and networks decide about one payment at the same time: it ends once, and a report that came first counts."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Windows in the database: what is counted is there for everybody, once, and nobody waits for a disk because of it."""
+"""Rate-limit windows in the database: every process sees each request counted once, and none waits for a disk."""
 
 import asyncio
 

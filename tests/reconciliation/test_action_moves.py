@@ -1,4 +1,4 @@
-"""What each decision moves: a grid by hand, and the same as what is then written to the ledger."""
+"""The moves of each decision: a grid by hand, compared with the moves in the ledger."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

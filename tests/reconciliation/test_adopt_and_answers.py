@@ -1,4 +1,4 @@
-"""What networks report of keys while operators adopt, undo and decide: nothing is credited or taken twice for it."""
+"""Networks' reports about keys while operators adopt, undo and decide: no money is credited or taken twice."""
 
 import pytest
 

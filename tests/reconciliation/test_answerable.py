@@ -1,11 +1,11 @@
-"""Who answers for a list that waits: none of them is the second operator about it. Pure."""
+"""The operators who answer for a waiting list: none of them can be its second operator. Pure."""
 
 from datetime import UTC, date, datetime
 
 from malipo.approvals.act_rules import Act
 from malipo.approvals.store import Proposal
 from malipo.reconciliation.matching.import_approval import WaitingList
-from malipo.reconciliation.matching.store.booked_lines import ChargeSum
+from malipo.reconciliation.matching.store.summed_lines import ChargeSum
 
 FEES = ChargeSum(
     file_id="stf_1",

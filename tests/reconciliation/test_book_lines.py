@@ -11,9 +11,9 @@ from malipo.ledger.accounts import Account
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind, ends_of
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Type
-from malipo.reconciliation.matching.store import charges
-from malipo.reconciliation.matching.store.booked_lines import BankLine, BookedTransfer
-from malipo.reconciliation.matching.store.charges import Charge
+from malipo.reconciliation.matching.store import expected_charges
+from malipo.reconciliation.matching.store.expected_charges import Charge
+from malipo.reconciliation.matching.store.transfers import BankTransferLine, BookedTransfer
 from malipo.reconciliation.matching.transfer_pairs import pair_transfers
 from tests.payments.payment_steps import steps
 from tests.reconciliation.statement_days import OPENING, Entry, Statements, fee_of, line_of, statements
@@ -23,8 +23,10 @@ __all__ = ["statements", "steps"]
 DAY = date(2026, 11, 15)
 
 
-def a_line(number: int, amount: int = -500, day: int = 0, words: str = "To bank", channel: str = "MPESA") -> BankLine:
-    return BankLine(line_id=number, channel=channel, amount=amount, day=DAY + timedelta(days=day), words=words)
+def a_line(
+    number: int, amount: int = -500, day: int = 0, words: str = "To bank", channel: str = "MPESA"
+) -> BankTransferLine:
+    return BankTransferLine(line_id=number, channel=channel, amount=amount, day=DAY + timedelta(days=day), words=words)
 
 
 def a_transfer(name: str, amount: int = -500, day: int = 0, channel: str = "MPESA") -> BookedTransfer:
@@ -51,12 +53,12 @@ def a_transfer(name: str, amount: int = -500, day: int = 0, channel: str = "MPES
     ],
 )
 def test_a_line_is_a_transfer_by_its_reference_or_where_no_other_fits(
-    lines: list[BankLine], transfers: list[BookedTransfer], pairs: list[tuple[int, str]]
+    lines: list[BankTransferLine], transfers: list[BookedTransfer], pairs: list[tuple[int, str]]
 ) -> None:
     assert pair_transfers(lines, transfers) == pairs
 
 
-def own(line: BankLine) -> BankLine:
+def own(line: BankTransferLine) -> BankTransferLine:
     """The network's own statement has it."""
     return replace(line, is_own=True)
 
@@ -83,7 +85,7 @@ def held(transfer: BookedTransfer, line_id: int = 9) -> BookedTransfer:
     ],
 )
 def test_a_line_of_the_networks_own_takes_the_place_of_one_that_only_operators_brought(
-    lines: list[BankLine], transfers: list[BookedTransfer], pairs: list[tuple[int, str]]
+    lines: list[BankTransferLine], transfers: list[BookedTransfer], pairs: list[tuple[int, str]]
 ) -> None:
     assert pair_transfers(lines, transfers) == pairs
 
@@ -165,7 +167,7 @@ async def test_a_charge_is_compared_with_what_operators_expect(
 ) -> None:
     if charge is not None:
         async with statements.database.begin() as tx:
-            await charges.set_charge(tx, charge, by="asha", now=clock.now())
+            await expected_charges.set_charge(tx, charge, by="asha", now=clock.now())
     line = line_of(await statements.completed())
     await statements.take(line, fee_of(line, charged))
     assert await statements.kinds() == ([] if difference is None else [("fee_differs", difference)])

@@ -1,4 +1,4 @@
-"""Absence: what is not in a statement says something only where complete statements cover its time."""
+"""Absence: a payment is absent from statements only where complete statements cover its time."""
 
 import dataclasses
 from datetime import UTC, datetime, timedelta
@@ -255,3 +255,17 @@ def test_a_saved_layout_can_be_an_aggregators() -> None:
     for account in ("clickpesa", "ClickPesa"):
         assert carrier_of(a_file(0, 24, account=account), {}) == "clickpesa"
     assert aggregators() == {"clickpesa": tuple(Channel), "azampay": tuple(Channel)}
+
+
+@pytest.mark.parametrize(("account", "connector"), [("azampay", "azampay"), ("", "mpesa")])
+async def test_a_lines_report_names_the_connector_whose_statement_it_is(
+    statements: Statements, account: str, connector: str
+) -> None:
+    """The network log, the audit log and the next query have the aggregator's name, not that of the channel's own."""
+    failed = await statements.steps.ended(Type.DISBURSEMENT, Status.FAILED)
+    await statements.load(statements.write(line_of(failed, "AZ1")), account=account)
+    assert (await statements.match()).contradicted == 1
+    async with statements.database.read() as connection:
+        logged = await connection.fetchval("SELECT connector FROM network_answers WHERE source = 'statement'")
+        actor = await connection.fetchval("SELECT actor FROM audit_log WHERE action = 'payment.contradicted'")
+    assert (logged, actor) == (connector, f"network {connector}")

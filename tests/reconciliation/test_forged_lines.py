@@ -1,4 +1,4 @@
-"""What a line that one operator has forged does not undo, suppress or hide: the network's own lines stand."""
+"""A line that one operator has forged cannot undo, suppress or hide the network's own lines."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What a statement's file alone would credit or contradict, above the amount, waits for a second operator."""
+"""Above the approval amount, effects that only one operator's file shows wait for a second operator."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who says how a layout is read has a part in every file that is read so, whoever imports it."""
+"""An operator who defined how a layout is read is an author of every file that is read by it, whoever imports it."""
 
 import csv
 from datetime import datetime, timedelta

@@ -1,4 +1,5 @@
-"""Two at once, and whoever dies in between: no line and no payment is matched twice, and it ends the same."""
+"""Two runs of matching at once, and a process that dies in between: no line and no payment is matched twice, and the
+result is the same."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -124,7 +125,7 @@ async def match_only(statements: Statements) -> None:
     await queue_only(statements)
     async with statements.database.begin() as tx:
         await store.lock(tx)
-        await matching.match_lines(tx, {}, approval_amount=1_000_000, now=clock.now())
+        await matching.match_queued_lines(tx, {}, approval_amount=1_000_000, now=clock.now())
 
 
 async def evidence_dies(statements: Statements) -> None:

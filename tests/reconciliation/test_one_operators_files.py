@@ -1,4 +1,4 @@
-"""What one operator alone cannot do with receipts, files and their words; and what a withdrawal leaves to another file."""
+"""The limits of one operator alone with receipts, files and their words; and what a withdrawal leaves to another file."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta

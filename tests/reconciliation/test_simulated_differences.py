@@ -11,8 +11,8 @@ from malipo.network_statements.profile import built_in
 from malipo.networks.connector import Channel, Type
 from malipo.payments.transaction import Transaction
 from malipo.reconciliation.imports.import_statement import DoesNotAddUp, StatementImport, import_statement
-from malipo.reconciliation.matching.store import charges
-from malipo.reconciliation.matching.store.charges import Charge
+from malipo.reconciliation.matching.store import expected_charges
+from malipo.reconciliation.matching.store.expected_charges import Charge
 from malipo_simulator.behaviour import Outcome, PaymentKind
 from malipo_simulator.state import State
 from malipo_simulator.statements.account import AccountStatement, statement_of, with_balances
@@ -100,7 +100,7 @@ async def a_day(statements: Statements) -> AccountStatement:
     async with statements.database.begin() as tx:
         for type_, share in ((Type.COLLECTION, 100), (Type.DISBURSEMENT, 40)):
             charge = Charge(channel=Channel.MPESA, type=type_, basis_points=share, min_fee=1)
-            await charges.set_charge(tx, charge, by="asha", now=clock.now())
+            await expected_charges.set_charge(tx, charge, by="asha", now=clock.now())
     return simulated([await statements.completed(type_, amount) for type_, amount in PAYMENTS])
 
 

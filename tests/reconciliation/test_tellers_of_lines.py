@@ -1,4 +1,4 @@
-"""Who told what a line is does not approve what another operator proposes about it."""
+"""An operator whose file told a fact of a line cannot approve another operator's proposal about it."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""An import is withdrawn by two operators: what it booked and matched is undone, and what merchants were told stays."""
+"""Two operators withdraw an import: its bookings and matches are undone, and payments keep their status."""
 
 import asyncio
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What taking an import back changes is shown before anybody decides: account by account, and exactly what is done."""
+"""The effect of a withdrawal is shown before the decision, account by account, and equals what is then done."""
 
 from dataclasses import replace
 from datetime import timedelta

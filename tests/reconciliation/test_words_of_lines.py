@@ -1,4 +1,4 @@
-"""What a line is, where its words say something else: our key or receipt and the exact amount have the last word."""
+"""The kind of a line whose words say something else: our key or receipt with the exact amount takes precedence."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""What operators and workers do about an installation that was restored."""
+"""Steps of operators and workers in a restored installation."""
 
 from collections.abc import Sequence
 

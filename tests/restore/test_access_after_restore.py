@@ -1,4 +1,4 @@
-"""Who was logged in, trusted or held a link before a fence is not any more: what was ended since the backup is back."""
+"""After a fence no earlier session, trusted browser or link is valid, because the backup has revoked ones as valid."""
 
 from datetime import timedelta
 

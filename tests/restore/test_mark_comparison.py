@@ -1,4 +1,4 @@
-"""What a host's marks say of a database, cell by cell."""
+"""The conclusion from a host's marks and the database, cell by cell."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""/readyz tells everybody that nothing is sent, and only operators why."""
+"""/readyz shows everybody that nothing is sent, and only operators the reason."""
 
 import json
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""The network of the simulation: what becomes of a request and its reply, and of connections whose peer dies."""
+"""The network of the simulation: the fate of requests and replies, and connections whose peer dies."""
 
 import asyncio
 from typing import Any

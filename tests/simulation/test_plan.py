@@ -1,4 +1,4 @@
-"""What a seed draws: always the same, and each fault for itself."""
+"""The plan of a seed: always the same, and each fault drawn for itself."""
 
 import random
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the simulator's tests stand on: one real process at fifty times the speed of life, forgotten before each test."""
+"""The simulator of its tests: one real process at fifty times the speed of life, reset before each test."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""Lines to whoever listens: every way in which a server may answer a POST, or not."""
+"""Callbacks of the simulator: every way in which a server may answer a POST, or not."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

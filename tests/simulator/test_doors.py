@@ -1,4 +1,4 @@
-"""What strangers get of the simulator: nothing under a name that is not its own, and no connection for ever."""
+"""The simulator answers only under its own name, and keeps no connection for ever."""
 
 import http.client
 import socket

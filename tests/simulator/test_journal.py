@@ -1,4 +1,4 @@
-"""What a network would never forget: killed at any moment, it goes on where it was."""
+"""The journal of the simulator: killed at any moment, it continues with the same state."""
 
 import asyncio
 import secrets

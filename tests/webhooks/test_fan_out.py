@@ -9,7 +9,7 @@ import pytest
 
 from malipo import clock
 from malipo.outbox.event import Event
-from malipo.outbox.store import OutboxEvent
+from malipo.outbox.store import PaymentEvent
 from malipo.payments.transaction import Status, Type
 from malipo.webhooks import manage_endpoints
 from malipo.webhooks.endpoint import Endpoint
@@ -24,8 +24,8 @@ NOW = datetime(2026, 11, 15, tzinfo=UTC)
 PENDING, CANCELLED = Event.PAYMENT_PENDING, Event.PAYMENT_CANCELLED
 
 
-def _event(id_: str, merchant_id: str, event: Event) -> OutboxEvent:
-    return OutboxEvent(id_, merchant_id, "txn_1", event, "{}", NOW)
+def _event(id_: str, merchant_id: str, event: Event) -> PaymentEvent:
+    return PaymentEvent(id_, merchant_id, "txn_1", event, "{}", NOW)
 
 
 def _endpoint(id_: str, merchant_id: str, *events: str) -> Endpoint:

@@ -17,7 +17,7 @@ from malipo.db import Tx
 from malipo.encryption import CannotDecrypt, Encryption
 from malipo.errors import Code, Conflict, Invalid
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 
 
 class SecondFactorRefusal(Code):
@@ -66,7 +66,7 @@ async def enrol(
         tx, owner.id, encryption.encrypt(secret, owner=owner.id), used_step=step, now=now
     ):
         raise AlreadyEnrolled
-    await _note(tx, owner, "second_factor.enrolled", Kind.SECOND_FACTOR_ENROLLED, now)
+    await _note(tx, owner, "second_factor.enrolled", MessageKind.SECOND_FACTOR_ENROLLED, now)
     return await _new_recovery_codes(tx, owner)
 
 
@@ -74,7 +74,7 @@ async def make_recovery_codes(tx: Tx, owner: AccountOwner, *, now: datetime) -> 
     """Make a new set, and return it in clear text, only now. The previous set stops working."""
     if not await second_factors.lock(tx, owner.id):
         raise NotEnrolled
-    await _note(tx, owner, "second_factor.recovery_codes_made", Kind.RECOVERY_CODES_MADE, now)
+    await _note(tx, owner, "second_factor.recovery_codes_made", MessageKind.RECOVERY_CODES_MADE, now)
     return await _new_recovery_codes(tx, owner)
 
 
@@ -82,7 +82,7 @@ async def remove(tx: Tx, owner: AccountOwner, *, now: datetime) -> None:
     """Remove one's own second factor. The caller has checked the password and a code."""
     if not await second_factors.delete(tx, owner.id):
         raise NotEnrolled
-    await _note(tx, owner, "second_factor.removed", Kind.SECOND_FACTOR_REMOVED, now)
+    await _note(tx, owner, "second_factor.removed", MessageKind.SECOND_FACTOR_REMOVED, now)
 
 
 async def reset(tx: Tx, owner: AccountOwner, *, actor: Actor, now: datetime) -> None:
@@ -91,7 +91,7 @@ async def reset(tx: Tx, owner: AccountOwner, *, actor: Actor, now: datetime) -> 
         raise NotEnrolled
     await audit_log.append(tx, actor, "second_factor.reset", now=now, merchant_id=owner.merchant_id, account=owner.name)
     facts = {"by": plain_name(actor.name), "happened_at": now.isoformat()}
-    await write.to_account(tx, Kind.SECOND_FACTOR_RESET, owner.id, facts, now=now)
+    await write.to_account(tx, MessageKind.SECOND_FACTOR_RESET, owner.id, facts, now=now)
 
 
 async def reencrypt(tx: Tx, encryption: Encryption) -> tuple[int, int]:
@@ -112,7 +112,7 @@ async def _new_recovery_codes(tx: Tx, owner: AccountOwner) -> list[str]:
     return codes
 
 
-async def _note(tx: Tx, owner: AccountOwner, action: str, kind: Kind, now: datetime) -> None:
+async def _note(tx: Tx, owner: AccountOwner, action: str, kind: MessageKind, now: datetime) -> None:
     await audit_log.append(tx, owner.actor, action, now=now, merchant_id=owner.merchant_id)
     facts = {"address": owner.actor.address, "happened_at": now.isoformat()}
     await write.to_account(tx, kind, owner.id, facts, now=now)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from malipo import clock
-from malipo.bank.line_meaning import BankExceptionKind, BookingFact, Line
+from malipo.bank.line_decision import BankExceptionKind, BankLine, BookingFact
 from malipo.bank_evidence.which_count import COUNTS
 from malipo.db import Conn, Tx
 
@@ -34,7 +34,7 @@ class BankException(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     kind: BankExceptionKind
     found_at: datetime
-    line: Line
+    line: BankLine
     resolved_at: datetime | None = None
     resolved_by: str | None = None
     how: str | None = None
@@ -55,11 +55,11 @@ class ShownLine(NamedTuple):
     exception: str | None
 
 
-async def find_unmatched(connection: Conn, *, statement_id: str = "") -> list[Line]:
+async def find_unmatched(connection: Conn, *, statement_id: str = "") -> list[BankLine]:
     rows = await connection.fetch(
         f"SELECT {_LINE} FROM bank_lines b WHERE {UNMATCHED} AND {LINE_COUNTS} ORDER BY b.booked_on, b.id", statement_id
     )
-    return [msgspec.convert(dict(row), Line) for row in rows]
+    return [msgspec.convert(dict(row), BankLine) for row in rows]
 
 
 async def ids_of_statement(connection: Conn, statement_id: str) -> set[int]:
@@ -183,7 +183,7 @@ async def _find_exceptions(connection: Conn, condition: str, *values: object) ->
             id=row["exception_id"],
             kind=BankExceptionKind(row["kind"]),
             found_at=row["found_at"],
-            line=msgspec.convert({name: row[name] for name in Line.__struct_fields__}, Line),
+            line=msgspec.convert({name: row[name] for name in BankLine.__struct_fields__}, BankLine),
             resolved_at=row["resolved_at"],
             resolved_by=row["resolved_by"],
             how=row["how"],

@@ -8,7 +8,7 @@ from malipo.approvals.operator_limits import with_limits
 from malipo.audit_log.actor import Actor
 from malipo.bank import decide_exception
 from malipo.bank.decide_exception import BOOKED_TO, BankAction, Decided, LineTerms
-from malipo.bank.match_lines import MatchingSummary, match_lines
+from malipo.bank.match_bank_lines import BankMatchingSummary, match_bank_lines
 from malipo.bank.store import lines as store
 from malipo.bank.store import payer_accounts
 from malipo.bank.store.lines import BankException, ShownLine
@@ -84,9 +84,9 @@ def _exceptions(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _match(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(tx: Tx, actor: Actor, now: datetime) -> MatchingSummary:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> BankMatchingSummary:
         await payer_accounts.lock(tx)
-        return await match_lines(tx, by=actor.name, now=now)
+        return await match_bank_lines(tx, by=actor.name, now=now)
 
     found = write(arguments, settings, act)
     return tell(arguments, found_as_json(found), found_in_words(found))

@@ -13,7 +13,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.bank import withdraw_statement
 from malipo.bank.import_statement import BankImport, import_statement
-from malipo.bank.match_lines import MatchingSummary
+from malipo.bank.match_bank_lines import BankMatchingSummary
 from malipo.bank.payer_account import PayerAccount
 from malipo.bank.read_statement import read_file
 from malipo.bank.statement import StoredStatement
@@ -92,7 +92,7 @@ def _as_json(done: BankImport) -> dict[str, Any]:
     }
 
 
-def found_as_json(found: MatchingSummary) -> dict[str, Any]:
+def found_as_json(found: BankMatchingSummary) -> dict[str, Any]:
     return {
         "completed": found.completed,
         "completedAmount": found.completed_amount,
@@ -116,7 +116,7 @@ def _in_words(done: BankImport) -> str:
     return "\n".join([lines, *problems, found_in_words(done.found)])
 
 
-def found_in_words(found: MatchingSummary) -> str:
+def found_in_words(found: BankMatchingSummary) -> str:
     said = [
         f"Completed {found.completed} settlements of {money.display(found.completed_amount)}",
         f"returned {found.returned} of {money.display(found.returned_amount)}",

@@ -13,8 +13,8 @@ from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.networks.connector import Channel, Type
-from malipo.reconciliation.matching.store import charges
-from malipo.reconciliation.matching.store.charges import Charge
+from malipo.reconciliation.matching.store import expected_charges
+from malipo.reconciliation.matching.store.expected_charges import Charge
 from malipo.settings import Settings
 
 
@@ -42,7 +42,7 @@ def _set(arguments: argparse.Namespace, settings: Settings) -> int:
     )
 
     async def act(tx: Tx, actor: Actor, now: datetime) -> None:
-        await charges.set_charge(tx, charge, by=actor.name, now=now)
+        await expected_charges.set_charge(tx, charge, by=actor.name, now=now)
         await audit_log.append(tx, actor, "statement.charge_set", now=now, **msgspec.structs.asdict(charge))
 
     write(arguments, settings, act)
@@ -52,7 +52,7 @@ def _set(arguments: argparse.Namespace, settings: Settings) -> int:
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> list[dict[str, Any]]:
         async with database.read() as connection:
-            return [_row(each) for each in await charges.find(connection)]
+            return [_row(each) for each in await expected_charges.find(connection)]
 
     empty = "Nothing is expected, so no charge is compared."
     return tell_table(arguments, with_database(settings, act), empty=empty, right=("basis points", "fixed", "minimum"))

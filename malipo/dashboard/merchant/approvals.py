@@ -1,4 +1,5 @@
-"""Finds what awaits the approval of the logged-in person: the menu of every page says how many, the overview which."""
+"""Finds the batches that the logged-in person may approve. The menu of every page shows their number, the overview
+shows their sum."""
 
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Conn
@@ -9,7 +10,7 @@ from malipo.payments.batches.store import awaiting
 
 
 async def find_awaited(request: MerchantRequest) -> None:
-    """One statement, and only for somebody who may approve, while something awaits approval. The session says so."""
+    """Query only for a person who may approve, and only if the session says that something awaits approval."""
     session = request.session
     if session is None or not session.has_awaiting or not request.may(Right.APPROVE):
         return

@@ -70,7 +70,7 @@ async def show_one(request: MerchantRequest) -> Response:
 
 
 async def test(request: MerchantRequest) -> Response:
-    """Waits for what the receiver says, and shows it."""
+    """Send a test event, wait for the receiver's answer, and show it."""
     await request.form()
     endpoint_id = id_in(request)
     try:

@@ -11,13 +11,13 @@ from malipo.email_address import is_mailable
 from malipo.http.accept_language import Language
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
-from malipo.messages.kinds import KINDS, OF_PEOPLE, Audience, Kind
+from malipo.messages.kinds import KINDS, OF_PEOPLE, Audience, MessageKind
 
 PATH = "/dashboard/settings/messages"
 
 
 def audiences_of(person: Person) -> list[Audience]:
-    """Of which a person is. As `messages/store/recipients.py` finds them."""
+    """The audiences of a person's messages, by the same rule as `messages/store/recipients.py`."""
     is_owner, is_staff = person.role is Role.OWNER, person.role is Role.STAFF
     belongs = {
         Audience.ACCOUNT: True,
@@ -30,8 +30,8 @@ def audiences_of(person: Person) -> list[Audience]:
     return [audience for audience, is_one in belongs.items() if is_one]
 
 
-def kinds_of(person: Person) -> list[Kind]:
-    """What a person can choose."""
+def kinds_of(person: Person) -> list[MessageKind]:
+    """The kinds of messages that a person can switch on and off."""
     audiences = audiences_of(person)
     return [kind for kind in OF_PEOPLE if KINDS[kind].audience in audiences]
 

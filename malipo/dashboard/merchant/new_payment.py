@@ -113,7 +113,7 @@ async def take_payout(request: MerchantRequest) -> Response:
 
 
 async def show_recipient(request: MerchantRequest) -> Response:
-    """Whose number it is, as a part of the form that the page fetches while one types."""
+    """Show the name behind the number. The page fetches this part of the form while the user types."""
     form = await request.form()
     fields = _fields(_with_channel({name: form.text(name) for name in _TYPED}), Type.DISBURSEMENT)
     channel, phone = fields.choice("channel", Channel, is_required=True), fields.phone("recipientPhone")
@@ -182,10 +182,8 @@ async def _decide(
     *,
     seen: Collection[str] | None,
 ) -> Response:
-    """Ask for confirmation, or make it; unless this form has made its payment, or the balance is too low.
-
-    `seen` are the payments that the page has warned of, if it was confirmed. One that came since is warned of first.
-    """
+    """Show the confirmation page, or make the payment. Do neither if this form has made its payment already, or if the
+    balance is too low. `seen` are the payments that the confirmed page warned of; a newer one is shown first."""
     look = await request.parts.queries.read_snapshot(
         lambda connection: _look(connection, wanted, draft, now=request.parts.clock())
     )
@@ -210,7 +208,8 @@ async def _decide(
         question = await reauthentication_pages.ask(request, SensitiveAct.PAYOUT)
         return question or await _decide(request, replace(wanted, payout_limits=None), draft, typed, seen=seen)
     except ApprovalRequired:
-        # Other payouts of theirs have come first. What was confirmed is submitted instead: nothing is paid by it.
+        # Other payouts of this person have used up the allowance. The confirmed payout is submitted for approval
+        # instead, and no money moves yet.
         return request.go(*await single_payout.submit(request, wanted))
     except (InsufficientBalance, KeyReused):
         # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.

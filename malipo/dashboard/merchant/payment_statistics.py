@@ -61,7 +61,7 @@ def tenths_of(total: Total) -> int | None:
 
 
 def tells(total: Total) -> bool:
-    """Whether a success rate says something: of three payments, one is a third."""
+    """Whether there are enough payments for a meaningful success rate: with three, one failure is a third."""
     return total.completed + total.failed >= LEAST_TRIED
 
 

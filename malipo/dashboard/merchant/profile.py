@@ -1,4 +1,4 @@
-"""What customers see of the business on pay pages and receipts: an owner sets its name, contact, TIN and logo."""
+"""The public profile, which customers see on pay pages and receipts: an owner sets name, contact, TIN and logo."""
 
 import asyncio
 import tempfile

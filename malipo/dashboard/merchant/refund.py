@@ -139,7 +139,8 @@ async def _decide(
         confirmed = replace(wanted, payout_limits=None)
         return await _decide(request, facts, confirmed, draft, typed, is_meant=True)
     except ApprovalRequired:
-        # Other payouts of theirs have come first. What was confirmed is submitted instead: nothing is paid by it.
+        # Other payouts of this person have used up the allowance. The confirmed refund is submitted for approval
+        # instead, and no money moves yet.
         return request.go(*await single_payout.submit(request, replace(wanted, draft=draft)))
     except (InsufficientBalance, KeyReused):
         # The balance has changed, or this form was sent in another window. Check again, and ask for confirmation.

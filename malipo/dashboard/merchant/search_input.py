@@ -64,7 +64,8 @@ def otherwise(typed: str) -> list[TransactionFilter]:
 
 
 def _receipts_in(typed: str) -> Iterator[str]:
-    """The text without what stands around and between its characters; and if it has several words, those like one."""
+    """The receipts in a search text, without the punctuation around and between their characters. Of several words,
+    only those that look like receipts."""
     bare = typed.strip(_AROUND)
     for each in (bare, _BETWEEN.sub("", typed)):
         if _RECEIPT.fullmatch(each):

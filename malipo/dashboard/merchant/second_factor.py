@@ -28,7 +28,7 @@ OWN = MerchantSecondFactorPages()
 
 
 async def reset(request: MerchantRequest) -> Response:
-    """Reset the second factor of another person. One's own is removed with a code instead."""
+    """Reset the second factor of another person. People remove their own with a code."""
     await request.form()
     now = request.parts.clock()
 

@@ -122,8 +122,8 @@ HEARD: dict[tuple[AnswerSource, Verdict], tuple[Tone, str]] = {
     (AnswerSource.STATEMENT, Verdict.UNSENT): (Tone.WAIT, "{network} reported something unclear."),
 }
 
-# The sentence for a network, or its statement, that reports another outcome than before: by the type, by whether it
-# is said to be paid, and by whether that changes what the wallet should hold.
+# The sentences for a report, by the network or its statement, that contradicts the earlier outcome: by type, by whether
+# the report says paid, and by whether it changes the wallet.
 LATER: dict[tuple[Type, bool, bool], tuple[Tone, str]] = {
     (Type.COLLECTION, True, True): (
         Tone.GOOD,
@@ -265,7 +265,7 @@ def _heard(heard: Sequence[StoredAnswer], network: str) -> Iterator[TimelineEntr
 
 
 def _booked(transaction: Transaction, booked: Sequence[BookedMove], network: str) -> Iterator[TimelineEntry]:
-    """What is owed after a step is worked out from the moves up to there: they are kept for ever."""
+    """Compute the debt after a step from all moves up to it; moves are kept for ever."""
     standing = correction_moves.begin(transaction)
     for _, step in groupby(booked, key=lambda each: (each.created_at, each.step)):
         moves = list(step)

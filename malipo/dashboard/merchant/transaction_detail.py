@@ -147,5 +147,5 @@ def name_in(request: MerchantRequest) -> str:
 
 
 def _shown(value: object) -> str:
-    """Text as it is, anything else as it stands in JSON."""
+    """Text unchanged; any other value as JSON."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -110,7 +110,8 @@ async def _page(
             connection, request.merchant_id, wanted, before=before, after=after, limit=_PER_PAGE
         ),
         is_search=wanted != TransactionFilter(),
-        # The newest page is kept live: it would be told of a change, and fetched before a standby has it.
+        # The newest page updates automatically. A notification could arrive, and the page be fetched, before a standby
+        # has the change.
         may_lag=wanted.search is not None or before is not None,
     )
 

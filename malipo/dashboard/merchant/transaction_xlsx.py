@@ -45,7 +45,8 @@ async def send(request: MerchantRequest) -> Response:
 
 
 class TransactionBook:
-    """Newest first, as the list. What FAILED or was CANCELLED is grey, and has no fee: nothing moved."""
+    """The rows, newest first, as in the list. FAILED and CANCELLED payments are grey and show no fee, because no money
+    moved."""
 
     def __init__(self, words: Translator, file: IO[bytes], folder: str, *, most_rows: int = MOST_ROWS) -> None:
         self._words = words

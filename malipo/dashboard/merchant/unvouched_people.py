@@ -1,5 +1,5 @@
-"""People whom somebody else has invited or reset, and who do not count as a second person yet. The overview says to
-owners how many there are, and the page of people since when, by whom, and until when."""
+"""People who do not count as a second person yet, because somebody else has invited or reset them. The overview shows
+owners their number; the page of people shows since when, by whom, and until when."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -29,12 +29,13 @@ class WaitingPerson(NamedTuple):
 
     @property
     def is_told(self) -> bool:
-        """Whether the overview says so: of staff who approve nothing only if it was not the owners' own act."""
+        """Whether the overview mentions this person. Staff who cannot approve are mentioned only if nobody of today's
+        people invited or reset them, for then it may have been an operator."""
         return self.person.may(Right.APPROVE) or self.by is None
 
 
 async def find_waiting(connection: Conn, request: MerchantRequest) -> dict[str, WaitingPerson]:
-    """By their emails. For an owner, while the session says that there are some."""
+    """The people who wait, by email. Queries only for an owner whose session says that there are some."""
     if request.session is None or not request.session.has_resets or not request.may(Right.ADMINISTER):
         return {}
     everybody = await people.find_all(connection, request.merchant_id)
@@ -45,7 +46,7 @@ async def find_waiting(connection: Conn, request: MerchantRequest) -> dict[str, 
 def waiting_of(
     everybody: Sequence[Person], found: Sequence[CredentialReset], looking: Person
 ) -> dict[str, WaitingPerson]:
-    """Pure. A viewer approves nothing, so nobody needs to vouch for one."""
+    """The people who wait. A viewer cannot approve, so nobody needs to vouch for one. Pure."""
     there = {each.email: each for each in everybody}
     return {
         each.account: WaitingPerson(

@@ -74,7 +74,7 @@ async def show(request: MerchantRequest) -> Response:
 
 
 async def _page(connection: Conn, merchant_id: str, wanted: StatementDays | None, before: int | None) -> _Page:
-    """One line more than a page has tells that there is an older page."""
+    """Read one line more than a page has: if it exists, there is an older page."""
     wallet, updated_at = await wallets.get(connection, merchant_id)
     if wanted is None:
         return _Page(wallet, updated_at, Period(0, 0, 0), [], await settlements.sum_open(connection, merchant_id))

@@ -28,7 +28,7 @@ async def answer(
 
 
 async def check_connected(request: MerchantRequest) -> None:
-    """Nobody waits for the rest of a file that nobody receives."""
+    """Stop writing the file if the client has disconnected."""
     if await request.http.is_disconnected():
         raise ClientDisconnect
 

@@ -164,7 +164,7 @@ def _row(words: Translator, entry: AuditLogEntry, names: Mapping[str, str]) -> A
 
 
 def _shown(name: str, value: Any) -> str:
-    """One detail for a reader. An empty detail is left out."""
+    """One detail as text. An empty detail is omitted."""
     if value is None or value == "" or value == []:
         return ""
     if isinstance(value, bool):

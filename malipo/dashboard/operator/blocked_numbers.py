@@ -1,4 +1,5 @@
-"""Phone numbers that pay pages no longer ask: operators block one whose owner is pestered, and unblock it."""
+"""Blocked phone numbers: operators block a number whose owner complains about prompts, and unblock it. Pay pages send
+no prompt to it."""
 
 from contextlib import suppress
 from http import HTTPStatus

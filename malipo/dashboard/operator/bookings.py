@@ -1,7 +1,7 @@
-"""Approval of top-ups, settlements and transfers by a second operator (maker and checker). The rules are those of
+"""Approves top-ups, settlements and transfers by a second operator (maker and checker). The rules are those of
 `malipo/approvals/booking_approval.py`.
 
-Each form names the booking by its id, so nobody approves another sum than the one they saw.
+Each form contains the booking's id, so an operator can only approve the amount that the page showed.
 """
 
 import re
@@ -46,7 +46,7 @@ async def approve(request: OperatorRequest) -> Response:
 
 
 async def approving(request: OperatorRequest) -> Callable[..., Awaitable[ProposedBooking]]:
-    """Whether another operator approves, or the only one, as the form says."""
+    """Whether another operator approves, or the only operator decides alone, by the form."""
     return partial(booking_approval.approve, is_single_operator=is_alone(await request.form()))
 
 

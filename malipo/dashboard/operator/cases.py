@@ -13,7 +13,7 @@ from malipo.approvals.act_rules import Act
 from malipo.approvals.store import Proposal
 from malipo.casework.store import assignments
 from malipo.casework.store.assignments import Assignment
-from malipo.casework.subject import Subject
+from malipo.casework.subject import CaseworkSubject
 from malipo.dashboard import render
 from malipo.dashboard.operator import casework, resolution_effects
 from malipo.dashboard.operator.casework import Casework, is_overdue
@@ -113,7 +113,7 @@ def _rows(
     assigned: Mapping[str, Assignment],
     owner: str,
 ) -> list[CaseRow]:
-    """All, or those that this operator, or nobody, looks after."""
+    """All cases, or those assigned to this operator, or the unassigned ones."""
     wanted = {"me": request.owner.name, "none": None}
     today, rows = clock.day_of(request.parts.clock()), []
     for case in found:
@@ -159,7 +159,7 @@ async def page(
     values: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
 ) -> Response:
-    """One case; with what was wrong about a form, if something was."""
+    """The page of one case; after a refused form, with its mistakes."""
 
     async def find(tx: Tx) -> tuple[Dossier, Casework | None]:
         found = await read(tx, payment_in(request))
@@ -246,12 +246,12 @@ async def add_file(request: OperatorRequest) -> Response:
     return await casework.add_file(request, _subject(request), _path(request), _again(request))
 
 
-def _subject(request: OperatorRequest) -> Callable[[Tx], Awaitable[Subject]]:
-    async def find(tx: Tx) -> Subject:
+def _subject(request: OperatorRequest) -> Callable[[Tx], Awaitable[CaseworkSubject]]:
+    async def find(tx: Tx) -> CaseworkSubject:
         case = await cases.lock(tx, payment_in(request))
         if case is None:
             raise NoSuchCase(payment_in(request))
-        return Subject(case.transaction.id, case.transaction.merchant_id)
+        return CaseworkSubject(case.transaction.id, case.transaction.merchant_id)
 
     return find
 

@@ -1,7 +1,7 @@
-"""Several cases decided at once: one finding proposed for all, or what others proposed approved or rejected.
+"""Decides several cases at once: proposes one finding for all of them, or approves or rejects the proposals of others.
 
-Each case is one commit of its own, by the same use case and the same rules as on its own page, and the page says of
-each what became of it. So a case that has changed since, or that is refused, stops none of the others.
+Each case is a commit of its own, by the same use case and rules as on its own page, and the page shows the result of
+each. So a case that is refused, or that has changed since, does not stop the others.
 """
 
 import re
@@ -169,7 +169,8 @@ async def _find(request: OperatorRequest, reference: str) -> ChosenCase | None:
 
 
 def _may_propose(chosen: ChosenCase) -> bool:
-    """One that its network has, and has not ended. Others have choices of their own, on their own pages."""
+    """Whether it may be proposed here: the network has the payment and has not ended it. Other cases have other
+    choices, on their own pages."""
     case = chosen.dossier.case
     is_open = case.transaction.status is Status.PROCESSING and not case.is_sending
     return is_open and chosen.dossier.proposal is None and not resembles_adopted(case)

@@ -1,7 +1,7 @@
-"""Who looks after a case or an exception and until when, and the files about it: the forms of both pages, and the
-download.
+"""Assigns a case or an exception to an operator until a date, and keeps the files about it: the forms of both pages,
+and the download.
 
-A file is never shown: it is downloaded as bytes of no kind, and nothing in it can run on our pages.
+A file is never displayed: the browser downloads it as bytes without a type, so nothing in it can run on our pages.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,7 +18,7 @@ from malipo.casework.attach import attach
 from malipo.casework.attachment import ENDINGS, MOST_BYTES, Attachment, TooLarge
 from malipo.casework.store import assignments, attachments
 from malipo.casework.store.assignments import Assignment
-from malipo.casework.subject import Subject
+from malipo.casework.subject import CaseworkSubject
 from malipo.dashboard import form_errors
 from malipo.dashboard.file_upload import receive_upload
 from malipo.dashboard.operator.request import OperatorRequest
@@ -34,12 +34,12 @@ PATH = "/operator/attachments"
 _DAY = "Give the day as a date, such as 2026-11-15."
 SENTENCES = [_DAY]
 
-FindSubject = Callable[[Tx], Awaitable[Subject]]
+FindSubject = Callable[[Tx], Awaitable[CaseworkSubject]]
 ShowAgain = Callable[[str, int], Awaitable[Response]]
 
 
 class Casework(NamedTuple):
-    """What the page of a case or an exception shows of it."""
+    """The assignment and the files of a case or an exception, as its page shows them."""
 
     path: str  # of that page
     assignment: Assignment | None

@@ -27,7 +27,8 @@ async def show(request: OperatorRequest) -> Response:
 
 
 async def check(request: OperatorRequest) -> Response:
-    """Drawn at once and not after a redirect: a reload asks again, which does no harm."""
+    """Run the check and show the result, without a redirect: reloading the page repeats the check, which changes
+    nothing."""
     await request.form()
     if _turn.locked():
         return _page(request, status=HTTPStatus.CONFLICT, is_busy=True)

@@ -1,7 +1,5 @@
-"""What was sent to a merchant's endpoints, and the answers; one of them can be sent again.
-
-That moves nothing: a receiver may get each event twice anyway, with the same id and the same bytes.
-"""
+"""The deliveries to a merchant's endpoints, with the receivers' answers. An operator can send one again: it moves no
+money, and a receiver may get each event twice anyway, with the same id and the same bytes."""
 
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
-"""Merchants, as operators see them: the list with balances, and one with all that it has. They only read.
-
-What operators change about a merchant, they change at the command line, and the pages say by which command.
-"""
+"""The operators' pages of merchants: the list with balances, and the page of one merchant. They only read; operators
+change a merchant at the command line, and the pages show the command."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple

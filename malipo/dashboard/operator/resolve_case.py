@@ -1,7 +1,7 @@
-"""Resolving a case: an operator proposes an outcome, another one approves or rejects it.
+"""Resolves a case: one operator proposes an outcome, another approves or rejects it. The rules are those of
+`payments/cases/resolution.py`.
 
-The rules are those of `payments/cases/resolution.py`. Nobody decides about anything that they have not
-seen: each form names what was shown, and is refused if that has changed.
+Each form contains a code of what its page showed, and is refused if that has changed since.
 """
 
 from collections.abc import Awaitable, Callable

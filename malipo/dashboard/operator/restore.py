@@ -173,7 +173,7 @@ async def _find(request: OperatorRequest, connection: Conn) -> RestoreData:
 
 
 def _held_back(request: OperatorRequest, found: RestoreStatus) -> list[tuple[str, str]]:
-    """Payouts whose network has no query, and whatever else waits for operators."""
+    """The payouts that are held: those of networks without a query, and all others that wait for operators."""
     networks = request.parts.networks
     silent = {
         (channel, type_)

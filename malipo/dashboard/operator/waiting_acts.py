@@ -1,6 +1,5 @@
-"""What waits for a second operator about settlements and our own bank accounts, as its page shows it: the facts with
-their words, and the code of them, which the form of the approval sends back.
-"""
+"""The proposals about settlements and our own bank accounts that wait for a second operator, as their page shows them:
+the facts in words, and a code of the facts, which the form of the approval sends back."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime

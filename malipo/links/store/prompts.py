@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 
 from malipo.db import Row, Tx
-from malipo.links.prompt_limits import DAY, HOUR, LIMITS, LOOKED_AT, Counted, Subject, counts_as
+from malipo.links.prompt_limits import DAY, HOUR, LIMITS, LOOKED_AT, Counted, LimitedSubject, counts_as
 from malipo.links.store.attempts import NOT_ASKED, PROMPTED_AT, WITH_QUEUE
 from malipo.payments.transaction import Status
 
-Tally = Counter[tuple[str, Subject, Counted]]
+Tally = Counter[tuple[str, LimitedSubject, Counted]]
 _HOUR, _DAY = HOUR.total_seconds(), DAY.total_seconds()
 # How far back prompts of each kind count.
 _SPANS = {(each.subject, each.counted): each.span.total_seconds() for each in LIMITS}
@@ -39,7 +39,7 @@ async def count_of_numbers(tx: Tx, numbers: Collection[str]) -> Tally:
         list(numbers),
         2 * _DAY,  # what cannot be sent lapses within a day
     )
-    return _tally(Subject.NUMBER, rows)
+    return _tally(LimitedSubject.NUMBER, rows)
 
 
 async def count_of_links(tx: Tx, links: Collection[tuple[str, str]]) -> Tally:
@@ -59,7 +59,7 @@ async def count_of_links(tx: Tx, links: Collection[tuple[str, str]]) -> Tally:
         _HOUR,
         LOOKED_AT,
     )
-    return _tally(Subject.LINK, rows)
+    return _tally(LimitedSubject.LINK, rows)
 
 
 async def count_of_addresses(tx: Tx, addresses: Collection[str]) -> Tally:
@@ -77,10 +77,10 @@ async def count_of_addresses(tx: Tx, addresses: Collection[str]) -> Tally:
         _HOUR,
         LOOKED_AT,
     )
-    return _tally(Subject.ADDRESS, rows)
+    return _tally(LimitedSubject.ADDRESS, rows)
 
 
-def _tally(subject: Subject, rows: Iterable[Row]) -> Tally:
+def _tally(subject: LimitedSubject, rows: Iterable[Row]) -> Tally:
     found: Tally = Counter()
     for row in rows:
         for counted in counts_as(Status(row["status"]), row["failure_code"]):

@@ -86,7 +86,7 @@ async def find_by_hashes(connection: Conn, wanted: Collection[Wanted]) -> dict[W
 
 
 def is_good_sql(key: str, merchant: str, now: str) -> str:
-    """A condition: whether a key may create collections from any address, as `authenticate.py` decides for a key
+    """A condition: whether a key may create collections from any address, as `check_api_key.py` decides for a key
     without an allowlist; and whether its last use was stored within a minute (`KnownKey.has_stale_use`)."""
     return f"""
         {key}.revoked_at IS NULL AND ({key}.expires_at IS NULL OR {now}::timestamptz < {key}.expires_at)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from malipo.db import Conn, Tx
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 
 
 class Choice(NamedTuple):
@@ -13,16 +13,16 @@ class Choice(NamedTuple):
     amount: int | None = None  # of wallet_low
 
 
-async def find(connection: Conn, account_id: str) -> dict[Kind, Choice]:
+async def find(connection: Conn, account_id: str) -> dict[MessageKind, Choice]:
     """What an account has chosen. Kinds of a newer version are left out."""
     rows = await connection.fetch(
         "SELECT kind, is_wanted, amount FROM message_choices WHERE account_id = $1", account_id
     )
-    known = set(Kind)
-    return {Kind(row["kind"]): Choice(row["is_wanted"], row["amount"]) for row in rows if row["kind"] in known}
+    known = set(MessageKind)
+    return {MessageKind(row["kind"]): Choice(row["is_wanted"], row["amount"]) for row in rows if row["kind"] in known}
 
 
-async def write(tx: Tx, account_id: str, choices: Mapping[Kind, Choice]) -> None:
+async def write(tx: Tx, account_id: str, choices: Mapping[MessageKind, Choice]) -> None:
     """Store choices. Another amount for a low wallet is told anew."""
     await tx.execute(
         """

@@ -8,8 +8,8 @@ import msgspec
 
 from malipo import ids
 from malipo.db import Conn, Row, Tx
-from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, Kind
-from malipo.messages.message import Facts, Message, Recipient
+from malipo.messages.kinds import KINDS, PASSWORD_LINK_KINDS, MessageKind
+from malipo.messages.message import Facts, Message, MessageRecipient
 from malipo.restore.store import send_counts
 from malipo.restore.store.installation import EPOCH, IS_FENCED
 
@@ -23,7 +23,7 @@ MAY_BE_SENT = f"(epoch = {EPOCH} OR NOT {IS_FENCED})"
 # What tells the number of a document waits for the mark of a worker, as the document does: after a restore the number
 # would be given again. (It reads the table of `invoices`, a room above.)
 _IS_NOTICED = f"""
-    NOT (kind = '{Kind.INVOICE_ISSUED}' AND EXISTS (
+    NOT (kind = '{MessageKind.INVOICE_ISSUED}' AND EXISTS (
         SELECT FROM invoices i WHERE i.number = cause AND i.looks IS NOT NULL
                                  AND NOT {send_counts.is_marked_since("i.looks")}))
 """
@@ -49,9 +49,9 @@ _GATHER = """
 
 async def insert(
     tx: Tx,
-    kind: Kind,
+    kind: MessageKind,
     merchant_id: str | None,
-    recipients: Sequence[Recipient],
+    recipients: Sequence[MessageRecipient],
     facts: Mapping[str, str | int],
     *,
     now: datetime,
@@ -234,7 +234,7 @@ def _message(row: Row) -> Message:
         row["id"],
         row["kind"],
         row["merchant_id"],
-        Recipient(row["account_id"], row["address"], row["name"], row["language"]),
+        MessageRecipient(row["account_id"], row["address"], row["name"], row["language"]),
         _decode(row["facts"]),
         row["count"],
         row["amount"],

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from malipo.db import Conn, Row
-from malipo.messages.kinds import KINDS, OF_LATE, Audience, Kind
-from malipo.messages.message import Recipient
+from malipo.messages.kinds import KINDS, OF_LATE, Audience, MessageKind
+from malipo.messages.message import MessageRecipient
 
 # People who have never chosen a password have not shown that the address is theirs: they get invitations only.
 _OF_PEOPLE = {
@@ -20,8 +20,8 @@ _IS_WANTED = """
 
 
 async def find_people(
-    connection: Conn, kind: Kind, merchant_id: str, *, except_email: str | None, now: datetime
-) -> list[Recipient]:
+    connection: Conn, kind: MessageKind, merchant_id: str, *, except_email: str | None, now: datetime
+) -> list[MessageRecipient]:
     """The people of a merchant who get this kind, in the order of their ids."""
     rule = KINDS[kind]
     rows = await connection.fetch(
@@ -52,7 +52,7 @@ async def find_people(
     return found + [each for each in map(_recipient, former) if each.account_id not in known]
 
 
-async def find_operators(connection: Conn, kind: Kind, *, except_name: str | None) -> list[Recipient]:
+async def find_operators(connection: Conn, kind: MessageKind, *, except_name: str | None) -> list[MessageRecipient]:
     """The operators with an address who get this kind, in the order of their ids. Those who only read can do nothing
     about it."""
     rule = KINDS[kind]
@@ -70,7 +70,7 @@ async def find_operators(connection: Conn, kind: Kind, *, except_name: str | Non
     return [_recipient(row) for row in rows]
 
 
-async def find_account(connection: Conn, account_id: str) -> tuple[Recipient, str | None] | None:
+async def find_account(connection: Conn, account_id: str) -> tuple[MessageRecipient, str | None] | None:
     """A person with the merchant, or an operator who has an address."""
     row = await connection.fetchrow(
         """
@@ -82,6 +82,6 @@ async def find_account(connection: Conn, account_id: str) -> tuple[Recipient, st
     return None if row is None else (_recipient(row), row["merchant_id"])
 
 
-def _recipient(row: Row) -> Recipient:
+def _recipient(row: Row) -> MessageRecipient:
     account_id, address, name, language, *_ = row.values()
-    return Recipient(account_id, address, name, language)
+    return MessageRecipient(account_id, address, name, language)

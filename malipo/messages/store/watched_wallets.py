@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from malipo.db import Conn, Tx
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 
 
 class LowWallet(NamedTuple):
@@ -33,7 +33,7 @@ async def note_below(tx: Tx) -> list[LowWallet]:
         WHERE c.account_id = seen.account_id AND c.kind = $1 AND seen.is_below <> (seen.available < seen.amount)
         RETURNING c.account_id, seen.merchant_id, seen.available, seen.amount, c.is_below
         """,
-        Kind.WALLET_LOW,
+        MessageKind.WALLET_LOW,
     )
     return [LowWallet(*list(row.values())[:4]) for row in rows if row["is_below"]]
 
@@ -48,7 +48,7 @@ async def find_summary_readers(connection: Conn, *, cause: str) -> list[SummaryR
           AND NOT EXISTS (SELECT FROM messages t WHERE t.kind = $1 AND t.cause = $2 AND t.address = p.email)
         ORDER BY p.id
         """,
-        Kind.DAILY_SUMMARY,
+        MessageKind.DAILY_SUMMARY,
         cause,
     )
     return [SummaryReader(*row.values()) for row in rows]

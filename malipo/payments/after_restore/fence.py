@@ -17,17 +17,16 @@ from malipo.restore.store import installation
 
 
 async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int, beyond: int = 0) -> int:
-    """The epoch after it. A second caller finds another epoch than `epoch`, and changes nothing.
-
-    A fenced installation is fenced again if it was restored again: what operators had checked may be lost.
-    """
+    """Fence the installation, and return its new epoch. A second caller finds another epoch than `epoch`, and changes
+    nothing. A fenced installation that is restored again is fenced again, because the checks of its operators may be
+    lost."""
     standing = await installation.lock(tx)
     if standing.epoch != epoch:
         return standing.epoch
     epoch = await installation.begin_epoch(tx, reason, beyond=beyond)
     payments = await asked_first.ask_all_first(tx)
-    # Sessions that were ended since the backup, links and recovery codes that were used and keys that were revoked, are
-    # valid again. All must log in anew; keys cannot be told apart.
+    # The backup makes these valid again: sessions that were ended since, links and recovery codes that were used, and
+    # keys that were revoked. Everybody must log in again; revoked keys cannot be told from valid ones.
     await sessions.end_everybodys(tx, now=now)
     await password_links.end_everybodys(tx, now=now)
     await operators.end_everybodys(tx, now=now)

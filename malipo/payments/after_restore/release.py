@@ -1,6 +1,7 @@
-"""Releases a restored installation, so that it sends again. It takes evidence and two operators, or the only one.
+"""Releases a restored installation, so that it sends again. A release needs evidence and two operators, or the only
+one.
 
-A channel whose network has no status query is released by itself, when operators have checked the network's statement
+A channel whose network has no status query is released separately, after operators have checked the network's statement
 of the lost time.
 """
 

@@ -29,7 +29,7 @@ from malipo.payments.batches.store import batches, items, payouts
 from malipo.payments.batches.store.payouts import KnownPayment
 from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.limits import batch_key_limits
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.payments.refunds.reserve import Reservations
 from malipo.payments.retry_standing import Standing
 from malipo.payments.store import retries
@@ -132,7 +132,7 @@ class ApprovedBatch(msgspec.Struct, frozen=True):
 
 
 class ApproveBatch:
-    def __init__(self, *, clock: Clock, terms: Terms) -> None:
+    def __init__(self, *, clock: Clock, terms: PaymentTerms) -> None:
         self._clock = clock
         self._terms = terms
 
@@ -152,7 +152,7 @@ class ApproveBatch:
         if takes_two and not are_two([], batch.maker, approval.requester.person):
             return SecondPersonRequired()
         if batch.approved_at is not None:
-            return ApprovedBatch(batch)  # They have what they want.
+            return ApprovedBatch(batch)  # Approved already: the caller has what they asked for.
         if batch.status is not BatchStatus.AWAITING_APPROVAL:
             return NotApprovable(batch.status)
         if takes_two and not four_eyes.is_one_of_merchant(batch.maker, approval.requester.person):
@@ -257,8 +257,8 @@ class ApproveBatch:
 
 
 def _wrongly_adopted(batch: Batch, lines: Sequence[BatchItem], known: Mapping[int, KnownPayment]) -> Refusal | None:
-    """A line that has a payment was paid by an approval that a restore has lost, and was adopted. It goes on without
-    that line, if the payment is what the line asks for."""
+    """Refuse if an adopted payment differs from its line. An approval that a restore has lost had paid that line; if
+    the payment is equal to the line, the batch goes on without the line."""
     for item in lines:
         if (found := known.get(item.index)) is not None:
             paid = found.payment

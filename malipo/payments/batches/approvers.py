@@ -1,4 +1,4 @@
-"""Who may approve a batch, and what awaits the approval of one person. Pure: the use case decides (`approve.py`)."""
+"""The approvers of a batch, and the batches that await the approval of one person. Pure: `approve.py` decides."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class AwaitingOfMaker:
 
 @dataclass(frozen=True, slots=True)
 class AwaitedApprovals:
-    """What awaits the approval of one person."""
+    """The batches that await the approval of one person: their number, sum and makers."""
 
     count: int = 0
     amount: int = 0

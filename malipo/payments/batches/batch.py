@@ -47,7 +47,7 @@ class BatchWarning(msgspec.Struct, frozen=True):
 
 
 class BatchItem(msgspec.Struct, frozen=True, kw_only=True):
-    """An item as it was made. What became of it is in its payout."""
+    """An item as it was made. Its payout has its outcome."""
 
     index: int  # its place in the request, from 0
     channel: Channel

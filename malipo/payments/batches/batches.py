@@ -9,7 +9,7 @@ from malipo.payments.batches.approve import Approval, ApproveBatch
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.cancel import BatchCancellation, CancelBatch
 from malipo.payments.batches.create import BatchRequest, CreateBatch, MadeBatch
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.payments.status_signals import StatusSignals
 from malipo.payments.store.transactions import UNIQUE_KEYS
 
@@ -21,7 +21,7 @@ _SECONDS = 60.0
 
 
 class Batches:
-    def __init__(self, commits: GroupCommits, terms: Terms, signals: StatusSignals, *, clock: Clock) -> None:
+    def __init__(self, commits: GroupCommits, terms: PaymentTerms, signals: StatusSignals, *, clock: Clock) -> None:
         self._signals = signals
         self._create = _group(commits, "create_batch", CreateBatch(clock=clock))
         self._approve = _group(commits, "approve_batch", ApproveBatch(clock=clock, terms=terms))

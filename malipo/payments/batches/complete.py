@@ -1,8 +1,9 @@
-"""Completes batches of which every payout has ended, whichever way, and writes the event of each in the same commit.
+"""Completes batches whose payouts have all ended, with any outcome, and writes the event of each batch in the same
+commit.
 
-Also one that was cancelled while it was running: with its last payout it is COMPLETED, and its event has how many of
-its payouts were paid. One that was cancelled before its approval has no payouts and no event: nothing was paid, and who
-cancelled it has the answer.
+A batch that was cancelled while it was running also becomes COMPLETED with its last payout, and its event states how
+many payouts were paid. A batch that was cancelled before its approval has no payouts and no event: nothing was paid,
+and the person who cancelled it has the response.
 """
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from malipo import ids
 from malipo.db import Tx
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.message import Facts
 from malipo.outbox import store as outbox
 from malipo.outbox.event import Event
@@ -41,7 +42,9 @@ async def _event(tx: Tx, batch: Batch) -> BatchEvent:
             "of": batch.item_count,
             "path": f"/dashboard/batches/{batch.id}",
         }
-        await write.to_people(tx, Kind.BATCH_FAILED, batch.merchant_id, facts, now=batch.completed_at, cause=batch.id)
+        await write.to_people(
+            tx, MessageKind.BATCH_FAILED, batch.merchant_id, facts, now=batch.completed_at, cause=batch.id
+        )
     body = _encode({"event": Event.BATCH_COMPLETED, "batch": batch_json.in_event(batch, counts)}).decode()
     return BatchEvent(
         ids.mint("evt_", batch.completed_at),

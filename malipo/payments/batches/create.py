@@ -12,7 +12,7 @@ from malipo.clock import Clock
 from malipo.db import Contention, Tx
 from malipo.errors import Invalid, Refusal
 from malipo.messages import write
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.payments import network_keys
 from malipo.payments.batches import duplicate_warnings
 from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus, Requester
@@ -93,7 +93,7 @@ class CreateBatch:
         facts = {"name": batch.name, "by": batch.maker or "", "path": f"/dashboard/batches/{batch.id}"}
         await write.to_people(
             tx,
-            Kind.BATCH_WAITING,
+            MessageKind.BATCH_WAITING,
             batch.merchant_id,
             facts,
             amount=batch.amount,

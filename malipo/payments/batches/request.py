@@ -13,13 +13,13 @@ from malipo.payments import idempotency
 from malipo.payments.batches.batch import MOST_ITEMS, BatchItem, Requester
 from malipo.payments.batches.create import BatchDraft, BatchRequest
 from malipo.payments.initiate import PaymentRequest
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.validation.fields import Fields
 
 _ITEM_FIELDS = ("amount", "channel", "recipientPhone", "recipientName", "description", "orderReference")
 
 
-def item_of(fields: Fields, index: int, terms: Terms) -> BatchItem:
+def item_of(fields: Fields, index: int, terms: PaymentTerms) -> BatchItem:
     """One item, as far as its fields can be read; what is wrong is in `fields`. Its fee is not known yet."""
     channel = fields.choice("channel", Channel, is_required=True)
     fields.currency()
@@ -35,7 +35,7 @@ def item_of(fields: Fields, index: int, terms: Terms) -> BatchItem:
     )
 
 
-def items_in(fields: Fields, terms: Terms) -> list[BatchItem]:
+def items_in(fields: Fields, terms: PaymentTerms) -> list[BatchItem]:
     """The field `items` of a batch. What is wrong with one is reported as `items[3].amount`."""
     values = fields.required("items")
     if values is None:
@@ -59,7 +59,7 @@ def batch_request_of(
     merchant_id: str,
     *,
     key: str | None,
-    terms: Terms,
+    terms: PaymentTerms,
     now: datetime,
     requester: Requester,
     is_key_required: bool = False,
@@ -84,7 +84,7 @@ def batch_request_of(
 
 
 def retrying(request: BatchRequest, payout_ids: Sequence[str]) -> BatchRequest:
-    """The order, whose items pay these payouts again, each the one at its place."""
+    """The order, with items that pay these payouts again: each item the payout at its place."""
     if request.draft is None:
         return request
     pairs = zip(request.draft.items, payout_ids, strict=True)

@@ -1,7 +1,7 @@
-"""What failed in a batch, to be paid again: which payouts, and once.
+"""Which failed payouts of a batch are paid again, and that each is paid again once.
 
-Only what is FAILED is paid again, and no refund: its collection is refunded again. A payout that its network has
-corrected since then is not among them: it was paid after all. Nor is one that was paid in place of such a payout.
+Only FAILED payouts are paid again, and no refunds: their collection is refunded again. Left out are payouts that their
+network has since reported as paid, and payouts that were made in place of one.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""Operators cancel a PENDING payout that nobody sends: its merchant is closed, or its channel is not connected.
+"""Cancels a PENDING payout that no worker sends, because its merchant is closed or its channel is not connected.
 
-One operator's settings do not decide whether a channel is connected, because a command has an environment of its own.
-Workers report which channels they carry. While no worker reports, it takes two operators.
+The settings of an operator's command do not decide whether a channel is connected, because a command has its own
+environment: workers report which channels they carry. While no worker reports, the cancellation takes two operators.
 """
 
 from collections.abc import Collection

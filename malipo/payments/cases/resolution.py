@@ -28,7 +28,7 @@ class ResolvedOutcome(StrEnum):
     COMPLETED = "completed"  # the money moved
     FAILED = "failed"  # the money did not move, or came back
     SEND = "send"  # it does not repeat the adopted payment that it resembles: it is sent
-    CANCEL = "cancel"  # nothing was sent, and nobody will send it; `payments/cases/cancel_unsent.py` proposes this
+    CANCEL = "cancel"  # nothing was sent, and no worker will send it; `payments/cases/cancel_unsent.py` proposes this
 
     @property
     def cause(self) -> Cause:

@@ -87,7 +87,7 @@ async def propose(
         details = audit_details(transaction, resolution)
         await decide.propose(tx, proposal, "payment.resolution_proposed", details, actor=actor)
         return ResolutionResult(transaction, finding.outcome, is_done=False)
-    is_alone = deciders is Deciders.ONLY
+    is_alone = deciders is Deciders.SINGLE_OPERATOR
     return await apply(
         tx, case, resolution, actor=actor, now=now, follow_up_seconds=follow_up_seconds, is_alone=is_alone
     )

@@ -1,1 +1,1 @@
-"""What a network's answer means for a payment, and what to do next."""
+"""Decides what a network's answer changes: the status, the next query or sending, and whether operators must look."""

@@ -1,4 +1,4 @@
-"""What an answer means for a payment that was perhaps sent before the database was restored from a backup. Pure."""
+"""Decides by an answer about a payment that was perhaps sent before the database was restored from a backup. Pure."""
 
 import math
 
@@ -18,11 +18,11 @@ _VAGUE_ANSWERS = 3
 def decide_after_restore(
     transaction: Transaction, dispatch: Dispatch, received: ReceivedAnswer, rules: QueryRules
 ) -> Decision:
-    """A payment that the network has counts as sent. One that it does not have may be sent.
+    """Count a payment that the network has as sent. One that the network does not have may be sent: a payout only if
+    the network also refuses duplicates, and nothing if the network has no query.
 
-    A payout is sent only if the network also refuses duplicates, and nothing is sent if there is no query. But a
-    collection that was created after the restore is sent unless the network has it: the customer is waiting, and must
-    approve it. If the network has a refund and does not report its amount, the refund waits for a statement or for
+    But a collection that was created after the restore is sent unless the network has it: the customer is waiting, and
+    must approve it. If the network has a refund and does not report its amount, the refund waits for a statement or for
     operators.
     """
     match received.answer.verdict:

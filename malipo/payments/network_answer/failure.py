@@ -10,7 +10,7 @@ from malipo.payments.transaction import Cause, Transaction
 # A collection that failed like this may still turn out to be paid.
 MAY_STILL_BE_PAID = (FailureCode.NOT_RECEIVED, FailureCode.EXPIRED)
 
-# Nobody can decline a payout, and "insufficient funds" means our own float.
+# No person declines a payout, and "insufficient funds" means our own float.
 _OF_A_PAYOUT = {
     FailureCode.DECLINED: FailureCode.REJECTED,
     FailureCode.EXPIRED: FailureCode.REJECTED,

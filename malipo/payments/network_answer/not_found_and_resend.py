@@ -1,4 +1,4 @@
-"""What "there is no such payment" means, when it counts, and when a payout may then be sent again. Pure."""
+"""Decides by the answer "there is no such payment": when it counts, and when a payout may then be sent again. Pure."""
 
 from msgspec.structs import replace
 

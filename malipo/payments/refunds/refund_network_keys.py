@@ -15,7 +15,7 @@ from malipo.payments.refunds import refundable
 from malipo.payments.transaction import Transaction
 from malipo.restore.installation import Installation
 
-# The scope of idempotency keys, and the word in what network keys are derived from.
+# The scope of the idempotency keys of refunds, and the word from which their network keys are derived.
 SCOPE = "REFUND"
 
 
@@ -37,7 +37,7 @@ class RefundKeys:
         return any(self.key_of(collection, number) == key for number in range(1, refundable.MOST_REFUNDS + 1))
 
     def next_key(self, collection: Transaction, taken: Collection[str]) -> str:
-        """The network key of the next refund: the first that no refund has that was sent, or may have been.
+        """The network key of the next refund: the first derived key that no sent or perhaps sent refund has.
 
         So a refund that is repeated after a restore gets a key that may have been paid, and its network is queried.
         This also holds if the restore lost several refunds, and a later one is adopted before an earlier one is

@@ -8,7 +8,7 @@ from malipo.money import MIN_PAYMENT
 from malipo.payments import idempotency
 from malipo.payments.initiate import PaymentRequest
 from malipo.payments.limits.payout_sums import Limits
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.payments.refunds.refund_network_keys import SCOPE
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.validation.fields import Fields
@@ -21,7 +21,7 @@ def refund_request_of(
     collection: Transaction,
     *,
     key: str | None,
-    terms: Terms,
+    terms: PaymentTerms,
     now: datetime,
     actor: Actor | None = None,
     created_by: str | None = None,

@@ -80,7 +80,8 @@ async def insert(tx: Tx, payment: Transaction, line_id: int, *, is_repeat_recogn
 
 
 async def set_undone(tx: Tx, payment: Transaction, *, now: datetime) -> None:
-    """Undo an adoption. Its idempotency key becomes free: only a repeat by the merchant shows whose request it was."""
+    """Undo an adoption. Its idempotency key becomes free, because only a repeat by the merchant shows which request the
+    payment was."""
     await tx.execute(
         "UPDATE adopted_payments SET undone_at = $3 WHERE merchant_id = $1 AND transaction_id = $2",
         payment.merchant_id,
@@ -95,9 +96,9 @@ async def set_undone(tx: Tx, payment: Transaction, *, now: datetime) -> None:
 
 
 async def give_up_keys(tx: Tx, receipt: str, amount: int, *, paid_key: str | None = None) -> list[str]:
-    """Free the network keys of the undone adoptions of a line, by its receipt and amount, because operators decide
-    again whose line it is. A key that the network has certainly paid is kept. Returns the ids of those whose key is
-    free."""
+    """Free the network keys of the undone adoptions of a line, found by its receipt and amount, because operators
+    decide again which payment the line belongs to. A key that the network has certainly paid is kept. Returns the
+    payments whose keys are free."""
     rows = await tx.fetch(
         """
         UPDATE transactions t SET network_key = t.id FROM adopted_payments a
@@ -136,7 +137,7 @@ async def stop_waiting(tx: Tx, payout: Transaction, *, adopted_before: datetime,
 
 def receipts_of_adopted_sql(payment: str) -> str:
     """An array of the receipts of adopted collections that resemble this one and whose repeats cannot be recognized.
-    Most installations have adopted nothing, which is checked once for each statement."""
+    Most installations have no adopted payments, so each statement first checks whether there are any."""
     return f"""
         CASE WHEN {payment}.type = 'COLLECTION' AND (SELECT EXISTS (
             SELECT FROM adopted_payments WHERE holds_until IS NOT NULL))

@@ -1,6 +1,18 @@
 """Claims of workers on the work queue: payments to send, to query, or to end because they lapsed.
 
-A claim never waits for a lock: rows that another worker has locked are skipped.
+A claim never waits for a lock: rows that another worker has locked are skipped. The state of a dispatch decides which
+claim takes it when it is due (the whole table: `tests/payments/test_claim_rules.py`):
+
+    never claimed (no connector)            lock_new, lock_of_batches
+    ... for longer than the lapse time      a collection: lock_lapsed; a payout: lock_unconnected_payouts
+    claimed, provably not sent ('send')     lock_unsent
+    ... for longer than the lapse time      a collection: lock_lapsed_unsent
+    perhaps sent ('sending', 'ask')         claim_queries
+    ended (is_follow_up)                    claim_follow_ups
+    restored, perhaps sent (is_asked_first) `asked_first.claim_asked_first`, and none of these
+
+Nothing is sent or lapses while the installation is fenced, or before a worker has compared its mark with the database.
+A hold stops sending. A closed merchant's payouts are not sent. Queries always continue.
 """
 
 from collections.abc import Collection, Mapping

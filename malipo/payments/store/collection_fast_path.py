@@ -45,7 +45,7 @@ class NewCollection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CreationBasis(msgspec.Struct, frozen=True, kw_only=True):
-    """What several collections depend on: the API key, and the tariff from which their fees were computed."""
+    """The API key, and the tariff from which the fees were computed, on which several collections depend."""
 
     number: int
     key_id: str

@@ -1,4 +1,4 @@
-"""Who created a payment: an API key, or a person in the dashboard; and how much people have paid out."""
+"""The SQL of creators: the API key or the person that created a payment, and how much people have paid out."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -86,7 +86,7 @@ async def lock(tx: Tx, keys: Collection[NetworkKey]) -> dict[NetworkKey, Payment
     )
     found = {(row["merchant_id"], row["id"]): transaction_of(row) for row in rows}
     receipts = {(row["merchant_id"], row["id"]): tuple(row["adopted_receipts"]) for row in rows}
-    # Read by a second statement: the first one sees the rows as they were before the locks were granted.
+    # A second statement reads them, because the first one sees the rows as they were before it got the locks.
     rows = await tx.fetch(
         f"""
         SELECT d.merchant_id, d.transaction_id, {DISPATCH} FROM dispatches d

@@ -30,7 +30,7 @@ async def lock(tx: Tx, collections: Collection[Key]) -> dict[Key, PaymentWithRef
     while not (wanted := set().union(*(await _parts(tx, collections)).values())) <= locked:
         await transactions.lock(tx, wanted)
         locked |= wanted
-    # Read by a second statement: the first one sees the rows as they were before the locks were granted.
+    # A second statement reads them, because the first one sees the rows as they were before it got the locks.
     return await find(tx, collections)
 
 

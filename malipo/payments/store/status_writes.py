@@ -14,7 +14,7 @@ from malipo.ledger.accounts import Posting
 from malipo.ledger.store import wallets as ledger
 from malipo.ledger.wallet import Wallet
 from malipo.outbox import store as outbox
-from malipo.outbox.store import OutboxEvent
+from malipo.outbox.store import PaymentEvent
 from malipo.payments.store import dispatches, transactions
 from malipo.payments.transaction import Status, Transaction
 
@@ -76,7 +76,7 @@ async def insert_opened(
     opened: Sequence[Transaction],
     wallets: Mapping[str, Wallet],
     postings: Sequence[Posting],
-    events: Sequence[OutboxEvent],
+    events: Sequence[PaymentEvent],
     *,
     now: datetime,
 ) -> None:
@@ -95,7 +95,7 @@ async def insert_opened(
 
 
 async def write_moves_and_events(
-    tx: Tx, wallets: Mapping[str, Wallet], postings: Sequence[Posting], events: Sequence[OutboxEvent], *, now: datetime
+    tx: Tx, wallets: Mapping[str, Wallet], postings: Sequence[Posting], events: Sequence[PaymentEvent], *, now: datetime
 ) -> None:
     """Write the moves and events of payments that have reached a status or were corrected."""
     if postings or events:

@@ -46,23 +46,23 @@ class CloseRefusal(Code):
 
 
 class NotOver(Refusal):
-    """The day is not over, or ended too recently."""
+    """The day is not over, or it ended too recently."""
 
 
 class OutOfOrder(Conflict):
-    """Another day is the next one."""
+    """The next day to close is another one."""
 
 
 class AlreadyClosed(Conflict):
-    """The day is closed, and does not change any more."""
+    """The day is closed already, and never changes."""
 
 
 class StatementsMissing(Refusal):
-    """A channel moved, and no whole statement covers the day."""
+    """A channel has moves on the day, and its statements do not cover the whole day."""
 
 
 class DayDoesNotAddUp(Refusal):
-    """The close says where, in shillings."""
+    """The refusal has the differences, in shillings."""
 
     def __init__(self, close: DayClose) -> None:
         super().__init__(code=CloseRefusal.DOES_NOT_ADD_UP, day=close.day)

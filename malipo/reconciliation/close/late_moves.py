@@ -1,9 +1,9 @@
-"""Which moves of a closed day were committed after its close: the books count them on the day after.
+"""Finds moves that were committed after the close of their day. The books count them on the day after.
 
-A close stores the transaction snapshot with which it read the day's moves. What that snapshot does not show is late.
-The next close compares the late moves with the sums that it signs, and records them one by one. If they do not agree
-(the database was dumped and loaded again in between, or a version without snapshots closed the day), late moves cannot
-be told apart, and only their sums by route are known.
+A close stores the transaction snapshot with which it read the day's moves; a move that this snapshot does not show is
+late. The next close compares the late moves with the sums that it signs, and records each. If they do not agree (the
+database was dumped and loaded again in between, or a version without snapshots closed the day), late moves cannot be
+identified, and only their sums by route are known.
 """
 
 from collections.abc import Mapping

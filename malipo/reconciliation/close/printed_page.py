@@ -18,7 +18,7 @@ _MOST_ITEMS = 10  # of all channels: more would not fit on one sheet; the CSV ha
 
 
 def html_of(closed: ClosedDay, public_key: bytes, *, company: str | None = None) -> str:
-    """`company` is whose close it is. It stands above what was signed, and is no part of it."""
+    """`company` is the name of the company. It is printed above the signed content, and is not part of it."""
     sheet = sheet_of(closed.close)
     head = f"<meta charset='utf-8'><title>Daily close {sheet.day}</title><style>{STYLE}</style>"
     body = (
@@ -37,7 +37,7 @@ def _company(company: str | None) -> str:
 
 
 def _lines_to_sign() -> str:
-    """By hand, on paper: who prepared it, who checked it, who approved it."""
+    """Lines for signatures by hand: prepared by, checked by, approved by."""
     cells = "".join(f"<td><span></span>{each}: name, signature, date</td>" for each in SIGNED_BY)
     return f"<table class='to-sign'><tbody><tr>{cells}</tr></tbody></table>"
 
@@ -113,7 +113,7 @@ def _item_row(channel: str, item: OpenItem) -> str:
 
 
 def _balances(sheet: CloseSheet) -> str:
-    """Every account of the ledger at the end of the day: they sum to zero."""
+    """The balances of all accounts of the ledger at the end of the day. They sum to zero."""
     rows = "".join(
         f"<tr><td>{escape(title_of(each.account))}</td>{_amount(each.change)}{_amount(each.balance)}</tr>"
         for each in sheet.balances
@@ -127,7 +127,7 @@ def _balances(sheet: CloseSheet) -> str:
 
 
 def _safeguarding(sheet: CloseSheet) -> str:
-    """What merchants own beside what is there for it."""
+    """The merchants' money, beside the money that is there for it."""
     found = sheet.safeguarding
     rows = [
         ("Merchants own", found.merchants),

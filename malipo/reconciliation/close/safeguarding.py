@@ -1,12 +1,13 @@
-"""Safeguarding: what merchants own beside what is there for it, at the end of a closed day. Pure.
+"""Safeguarding: compares the merchants' money with the money that is there for it, at the end of a closed day. Pure.
 
-All of it follows from the signed content of the close, also of closes of earlier versions. The balance at a network is
-that of its statement or, where the day was closed without one, that of the ledger. The bank is as in the ledger, for
-a close has no statement of it; for the last close, `with_bank` adds what the bank's statements say now.
+Everything is computed from the signed content of the close, also for closes of earlier versions. The balance at a
+network is that of its statement or, if the day was closed without one, that of the ledger. The balance at the bank is
+that of the ledger, because a close has no statement of the bank; for the last close, `with_bank` adds what the bank's
+statements show now.
 
-Suspense is what may be merchants' less what is missing there: debts of merchants, and amounts that were paid out
-without being there. A debt is nobody's property, so it does not make the other merchants own less: it is shown as
-missing.
+The merchants' part of suspense is what may belong to merchants, less what is missing there: debts of merchants, and
+amounts that were paid out although they were not there. A debt does not reduce what the other merchants own, so it is
+shown as missing.
 """
 
 from collections.abc import Sequence
@@ -17,21 +18,21 @@ import msgspec
 
 from malipo.reconciliation.close.signed_content import DayClose, OpenReason
 
-# Accounts of the ledger whose money is the merchants'. Suspense may be: it is not decided yet.
+# The accounts of the ledger that hold merchants' money. Suspense may hold some: that is not decided yet.
 OWNED = ("wallet", "in_flight", "in_settlement", "suspense")
 _FLOAT, _BANK = "float ", "bank"
-# Nobody knows why statement and ledger differ by these; two operators may have accepted it.
+# Differences between statement and ledger with an unknown reason; two operators may have accepted them.
 _UNEXPLAINED = (OpenReason.UNEXPLAINED, OpenReason.ACCEPTED)
 
 
 class Cover(StrEnum):
     COVERED = "covered"
-    UNEXPLAINED = "unexplained"  # enough is there, and the difference is not all the house's own
-    SHORT = "short"  # less is there than merchants own
+    UNEXPLAINED = "unexplained"  # there is enough, but some of the surplus is not known to be the house's own
+    SHORT = "short"  # there is less than merchants own
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where money lies, above zero: by the ledger, and as its statement says."""
+    """The money at one place, above zero: by the ledger and by the place's statement."""
 
     name: str  # as in the balances of a close
     booked: int
@@ -43,19 +44,19 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class BankSeen(msgspec.Struct, frozen=True, kw_only=True):
-    """The bank by its statements, beside the ledger, both now, in shillings. What the bank may not have booked yet is
-    not in the gap."""
+    """The bank's balance by its statements, beside the ledger's, both as of now, in shillings. The gap excludes
+    bookings that the bank may not have made yet."""
 
-    gap: int  # what the statements have more than the ledger
-    unexplained: int  # the part of it that no line and no booking explains
+    gap: int  # the statements minus the ledger
+    unexplained: int  # the part of that difference which no line and no booking explains
 
 
 class Safeguarding(msgspec.Struct, frozen=True, kw_only=True):
     day: date
     owned: Sequence[tuple[str, int]]
     places: Sequence[Place]
-    own: int  # what the house owns, by the ledger: earnings and equity less expenses
-    explained: int  # what statements have more than the ledger, with a known reason: on its way, an exception, rounding
+    own: int  # the house's own money, by the ledger: earnings and equity less expenses
+    explained: int  # statements minus ledger, with a known reason: on its way, an exception, rounding
     missing: int  # in suspense: what merchants owe, and what else it is below zero
 
     @property
@@ -107,7 +108,7 @@ def safeguarding_of(close: DayClose) -> Safeguarding:
 
 
 def with_bank(found: Safeguarding, seen: BankSeen | None) -> Safeguarding:
-    """The same with the bank as its statements say; None: they do not say, and the ledger is all there is."""
+    """The same, with the bank's balance by its statements; None: there are none, so the ledger's balance stands."""
     if seen is None:
         return found
     booked = next((each.booked for each in found.places if each.name == _BANK), 0)

@@ -23,7 +23,15 @@ from malipo.reconciliation.exceptions.refusals import BookRefusal, MatchRefusal
 from malipo.reconciliation.matching.exception import ReconciliationException
 from malipo.reconciliation.matching.payment_times import NEAR
 from malipo.reconciliation.matching.report_evidence import report
-from malipo.reconciliation.matching.store import absence, booked_lines, evidence, matching, payments
+from malipo.reconciliation.matching.store import (
+    absence,
+    evidence,
+    line_queue,
+    matching,
+    payments,
+    single_matches,
+    waiting_lines,
+)
 
 BOOKED_TO = (Account.SUSPENSE, Account.NETWORK_FEES, Account.BANK, Account.LOSSES)
 
@@ -53,13 +61,13 @@ async def match(tx: Tx, decided: DecidedAction, apply_answers: ApplyNetworkAnswe
     require_own_amount(decided.exception, payment)
     await require_payment_of_line(tx, decided.exception, payment)
     reversals = await matching.find_open_reversals(tx, line_id)
-    if not await evidence.insert_match(
+    if not await single_matches.insert_match(
         tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
     ):
         raise Conflict(code=MatchRefusal.NO_PLACE)
     await _let_go_of_keys(tx, decided.exception)
     await matching.match_reversals(tx, now=decided.now)
-    await evidence.set_counted(tx, reversals)  # The operators saw that these reversals take the line back.
+    await waiting_lines.set_counted(tx, reversals)  # The operators saw that these reversals take the line back.
     found = await evidence.find_unreported(tx, limit=1, line_ids=[line_id])
     await report(tx, apply_answers, found, now=decided.now)
     await absence.check_again(tx, line_id)
@@ -79,11 +87,11 @@ async def book(tx: Tx, decided: DecidedAction) -> str:
         raise Conflict(code=BookRefusal.NOTHING_LACKS)
     account = account_of(decided.resolution.terms)
     if not exception.has_followed:
-        has_place = await booked_lines.close_line(tx, line_id)
+        has_place = await line_queue.close_line(tx, line_id)
     else:
         assert exception.merchant_id is not None
         assert exception.transaction_id is not None
-        has_place = await evidence.insert_match(
+        has_place = await single_matches.insert_match(
             tx, line_id, exception.merchant_id, exception.transaction_id, by=decided.actor.name, now=decided.now
         )
         await evidence.set_reported(tx, [line_id])
@@ -104,14 +112,14 @@ async def adopt_line(
     payment = await adopt(
         tx, decided.exception, decided.resolution.terms, reference_prefix=reference_prefix, now=decided.now
     )
-    if not await evidence.insert_match(
+    if not await single_matches.insert_match(
         tx, line_id, payment.merchant_id, payment.id, by=decided.actor.name, now=decided.now
     ):
         raise Conflict(code=MatchRefusal.NO_PLACE)
     await evidence.set_reported(tx, [line_id])
     if reversals:
         await matching.match_reversals(tx, now=decided.now)
-        await evidence.set_counted(tx, reversals)  # The operators saw that these reversals take the line back.
+        await waiting_lines.set_counted(tx, reversals)  # The operators saw that these reversals take the line back.
         found = await evidence.find_unreported(tx, limit=len(reversals), line_ids=reversals)
         await report(tx, apply_answers, found, now=decided.now)
     await absence.check_again(tx, line_id)
@@ -133,8 +141,8 @@ async def undo(tx: Tx, decided: DecidedAction, undone: Resolution) -> None:
     match undone.action:
         case Action.BOOK:
             line_id = _line(decided.exception)
-            if not await evidence.delete_matches(tx, [line_id]):
-                await booked_lines.reopen_line(tx, line_id)
+            if not await single_matches.delete_matches(tx, [line_id]):
+                await line_queue.reopen_line(tx, line_id)
             await absence.check_again(tx, line_id)
         case Action.MATCH | Action.ADOPT:
             line_id = _line(decided.exception)
@@ -147,7 +155,7 @@ async def undo(tx: Tx, decided: DecidedAction, undone: Resolution) -> None:
                     actor=decided.actor,
                     now=decided.now,
                 )
-            await evidence.delete_matches(tx, [line_id])
+            await single_matches.delete_matches(tx, [line_id])
             await absence.check_again(tx, line_id)
 
 
@@ -159,7 +167,7 @@ async def find_payment(tx: Tx, id_or_reference: str) -> Transaction:
 
 
 async def require_no_line(tx: Tx, payment: Transaction) -> None:
-    if await evidence.has_line(tx, payment.merchant_id, payment.id):
+    if await single_matches.has_line(tx, payment.merchant_id, payment.id):
         raise Conflict(code=MatchRefusal.NO_PLACE)
     adopted = await adopted_payments.find(tx, payment.merchant_id, payment.id)
     if adopted is not None and adopted.is_undone:
@@ -235,7 +243,7 @@ async def require_no_other_named(tx: Tx, exception: ReconciliationException, pay
             continue
         if code is MatchRefusal.ANOTHER_HAS_RECEIPT and other.status.is_final and not await _is_paid(tx, other):
             continue
-        if not await evidence.has_line(tx, other.merchant_id, other.id):
+        if not await single_matches.has_line(tx, other.merchant_id, other.id):
             raise Conflict(code=code, payment=other.reference)
 
 

@@ -9,7 +9,7 @@ from malipo.payments.cases.resolution import ResolutionResult
 from malipo.payments.cases.resolve import FOLLOW_UP_SECONDS
 from malipo.payments.store import cases
 from malipo.reconciliation.matching import import_approval
-from malipo.reconciliation.matching.store import evidence
+from malipo.reconciliation.matching.store import single_matches
 
 
 async def approve_case(
@@ -23,12 +23,12 @@ async def approve_case(
     expected: str | None = None,
     is_single_operator: bool = False,
 ) -> ResolutionResult:
-    """Approve a case as `resolve.approve` does, with one more check. The proposer may rely on a line that the approver
-    brought: then one operator's word would count as two."""
+    """Approve a case as `resolve.approve` does, with one more check: refuse an approver whose file has a line on which
+    the proposer may rely. Otherwise one person could fill both roles."""
     transaction = (await resolve.lock_case(tx, id_or_reference)).transaction
     proposal = await cases.lock_proposal(tx, transaction)
     if proposal is not None and not is_single_operator:
-        for line_id in await evidence.find_lines_of_payment(tx, transaction.merchant_id, transaction.id):
+        for line_id in await single_matches.find_lines_of_payment(tx, transaction.merchant_id, transaction.id):
             await import_approval.require_not_teller(tx, line_id, proposal, actor=actor, now=now)
     return await resolve.approve(
         tx,

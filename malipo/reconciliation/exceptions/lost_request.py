@@ -109,8 +109,8 @@ async def _channel(tx: Tx, exception: ReconciliationException, named: str | None
 async def _find_in_batch(
     tx: Tx, key: str | None, merchant_id: str, type_: Type, channel: Channel, amount: int
 ) -> LostRequest | None:
-    """The request of an item of a batch whose approval was lost; the batch has all of it. None if it is no such
-    item."""
+    """The request of a batch item, if the restore has lost the approval of that batch; the batch still has the whole
+    request. None if the key is not that of such an item."""
     found = None if key is None else await items.find_by_network_key(tx, key)
     if found is None:
         return None

@@ -114,7 +114,7 @@ class ResolveExceptions:
         )
         if deciders is Deciders.TWO:
             return await _wait(tx, exception, resolution, act, actor=actor)
-        is_alone = deciders is Deciders.ONLY
+        is_alone = deciders is Deciders.SINGLE_OPERATOR
         return await self._apply(tx, DecidedAction(exception, resolution, actor, now, is_alone=is_alone))
 
     async def undo(
@@ -206,7 +206,7 @@ class ResolveExceptions:
             with suppress(Missing, Conflict):
                 await resolve.reject(tx, exception.reference, actor=actor, now=now, expected=_seen(resolution))
         if exception.state is not ExceptionState.PROPOSED:
-            return exception  # Its cause has gone.
+            return exception  # Its cause no longer exists.
         if resolution.action is Action.UNDO:
             undone = await _find_undone(tx, resolution)
             await exceptions.set_state(

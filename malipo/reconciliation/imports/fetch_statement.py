@@ -50,7 +50,7 @@ def fetchable_accounts(networks: Networks) -> list[FetchableAccount]:
 
 
 def account_of(networks: Networks, channel: Channel) -> FetchableAccount:
-    """The account whose statement has the payments of this channel."""
+    """The account with the statement of this channel's payments."""
     carriers = {carrier for route, carrier in networks.routes.items() if route[0] is channel}
     found = [each for each in fetchable_accounts(networks) if each.connector in carriers]
     # The channel's own network comes before an aggregator that carries only collections or payouts of it.

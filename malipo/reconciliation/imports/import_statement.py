@@ -103,7 +103,7 @@ def _no_report(lines: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StatementImport:
-    """A file to import, and what the importer says of it."""
+    """A file to import, with what the importer stated about it."""
 
     path: Path
     _: KW_ONLY

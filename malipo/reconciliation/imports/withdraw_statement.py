@@ -37,8 +37,8 @@ from malipo.reconciliation.imports.store.withdrawals import RemainingPayment
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.exception import ExceptionKind
 from malipo.reconciliation.matching.payment_times import BEFORE, ids_of
-from malipo.reconciliation.matching.store import booked_lines, exceptions, matching
-from malipo.reconciliation.matching.store.booked_lines import UnbookedLine
+from malipo.reconciliation.matching.store import exceptions, line_queue, matching
+from malipo.reconciliation.matching.store.line_queue import UnbookedLine
 from malipo.reconciliation.statements.choose_profile import all_profiles
 from malipo.reconciliation.statements.coverage import AFTER_SENDING
 from malipo.reconciliation.statements.statement_file import StatementFile
@@ -108,7 +108,7 @@ class WithdrawStatements:
         )
         if deciders is Deciders.TWO:
             return await _propose(tx, proposal, file, actor=actor)
-        is_alone = deciders is Deciders.ONLY
+        is_alone = deciders is Deciders.SINGLE_OPERATOR
         return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_alone)
 
     async def approve(
@@ -144,7 +144,7 @@ class WithdrawStatements:
             shown=lambda: self._find_code(tx, proposal, file, now=now),
             is_single_operator=is_single_operator,
         )
-        is_alone = decided.is_single_operator or deciders is Deciders.ONLY
+        is_alone = decided.is_single_operator or deciders is Deciders.SINGLE_OPERATOR
         return await _apply(tx, proposals.of(proposal), file, actor=actor, now=now, is_alone=is_alone)
 
     async def _find_code(self, tx: Tx, proposal: Proposal, file: StatementFile, *, now: datetime) -> str:
@@ -291,7 +291,7 @@ async def _open_lines(tx: Tx, file: StatementFile, booking: HouseBooking, *, now
     automatically."""
     kind = _LINE_KINDS[booking.kind]
     lines = await withdrawals.find_days_lines(tx, file.id, kind=kind, day=booking.reference)
-    await booked_lines.reopen_lines(tx, [line_id for line_id, _ in lines])
+    await line_queue.reopen_lines(tx, [line_id for line_id, _ in lines])
     opened = [
         UnbookedLine(line_id=line_id, channel=file.channel, account=file.account, amount=amount)
         for line_id, amount in lines

@@ -18,9 +18,8 @@ from malipo.ledger.accounts import Account, Move
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
 from malipo.network_statements.statement_line import LineKind
 from malipo.reconciliation.matching import import_approval
-from malipo.reconciliation.matching.store import booked_lines as store
-from malipo.reconciliation.matching.store import evidence
-from malipo.reconciliation.matching.store.booked_lines import ChargeSum
+from malipo.reconciliation.matching.store import single_matches, summed_lines, transfers
+from malipo.reconciliation.matching.store.summed_lines import ChargeSum
 from malipo.reconciliation.matching.transfer_pairs import pair_transfers
 
 KINDS: Mapping[str, tuple[HouseBookingKind, Account]] = {
@@ -43,23 +42,23 @@ async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | Non
 
     The caller has taken the lock of matching.
     """
-    found = await store.sum_lines(tx)
+    found = await summed_lines.sum_lines(tx)
     waiting, waiting_lines = await import_approval.set_bookings_waiting(
         tx, found, approval_amount=approval_amount, now=now
     )
     sums = [each for each in found if each.file_id not in waiting]
     await book_sums(tx, sums, first_open_day=first_open_day, now=now)
-    transfers = await store.find_transfers(tx)
-    pairs = pair_transfers(await store.find_bank_lines(tx), transfers)
+    booked_transfers = await transfers.find_transfers(tx)
+    pairs = pair_transfers(await transfers.find_bank_lines(tx), booked_transfers)
     paired = {booking_id for _, booking_id in pairs}
-    displaced = [each.line_id for each in transfers if each.line_id is not None and each.booking_id in paired]
+    displaced = [each.line_id for each in booked_transfers if each.line_id is not None and each.booking_id in paired]
     if displaced:
         # These lines are in the queue again, and each becomes an exception.
-        await evidence.delete_matches(tx, displaced)
+        await single_matches.delete_matches(tx, displaced)
     return BookedSums(
         fees=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == LineKind.FEE),
         sweeps=sum(money.split_movement(each.cents)[0] for each in sums if each.kind == LineKind.SWEEP),
-        transfers=await store.match_transfers(tx, pairs, now=now),
+        transfers=await transfers.match_transfers(tx, pairs, now=now),
         awaiting_approval=waiting_lines,
     )
 
@@ -67,7 +66,7 @@ async def book_lines(tx: Tx, *, approval_amount: int, first_open_day: date | Non
 async def book_sums(tx: Tx, sums: Sequence[ChargeSum], *, first_open_day: date | None, now: datetime) -> None:
     """Book the open lines of these files, and take them from the queue."""
     await write_sums(tx, sums, first_open_day=first_open_day, now=now)
-    await store.close_summed(tx, [each.file_id for each in sums])
+    await summed_lines.close_summed(tx, [each.file_id for each in sums])
 
 
 async def write_sums(tx: Tx, sums: Sequence[ChargeSum], *, first_open_day: date | None, now: datetime) -> None:

@@ -34,10 +34,15 @@ def carrier_named(account: str) -> str:
 
 
 def carrier_of(file: StatementFile, profiles: Mapping[str, StatementProfile]) -> str:
-    """The connector whose account a file is of: by its layout, or else by the account's name."""
-    profile = profiles.get(file.profile)
+    """The connector to whose account a file belongs: by its layout, or else by the account's name."""
+    return carrier_by(file.profile, file.account, file.channel, profiles)
+
+
+def carrier_by(layout: str, account: str, channel: str, profiles: Mapping[str, StatementProfile]) -> str:
+    """The connector of the account from which a statement with this layout is; `channel` is that of its payments."""
+    profile = profiles.get(layout)
     of_layout = "" if profile is None else profile.carrier
-    return of_layout or carrier_named(file.account) or own_carrier(file.channel)
+    return of_layout or carrier_named(account) or own_carrier(channel)
 
 
 def channels_of(carrier: str, file: StatementFile) -> tuple[Channel, ...]:

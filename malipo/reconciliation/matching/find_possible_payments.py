@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from malipo.db import Tx
 from malipo.reconciliation.matching.payment_times import ids_of, payment_times
 from malipo.reconciliation.matching.possible_payment import may_be_payment
-from malipo.reconciliation.matching.store import booked_lines as store
-from malipo.reconciliation.matching.store.booked_lines import SuspectLine
+from malipo.reconciliation.matching.store import possible_payments as store
+from malipo.reconciliation.matching.store.possible_payments import SuspectLine
 
 
 async def find_possible_payments(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[SuspectLine]:

@@ -30,9 +30,19 @@ from malipo.errors import Code, Forbidden
 from malipo.operators import four_eyes
 from malipo.reconciliation.matching.exception import ExceptionKind
 from malipo.reconciliation.matching.line_tellers import tellers_of
-from malipo.reconciliation.matching.store import booked_lines, evidence, exceptions, matching
-from malipo.reconciliation.matching.store.booked_lines import ChargeSum
-from malipo.reconciliation.matching.store.evidence import Evidence, WaitingLine
+from malipo.reconciliation.matching.store import (
+    evidence,
+    exceptions,
+    line_queue,
+    line_tellers,
+    matching,
+    single_matches,
+    summed_lines,
+    waiting_lines,
+)
+from malipo.reconciliation.matching.store.evidence import Evidence
+from malipo.reconciliation.matching.store.summed_lines import ChargeSum
+from malipo.reconciliation.matching.store.waiting_lines import WaitingLine
 from malipo.reconciliation.statements.statement_file import LayoutAuthor
 from malipo.reconciliation.statements.store import statements
 
@@ -78,7 +88,7 @@ class WaitingList(msgspec.Struct, frozen=True):
 async def decide_which_lines_wait(tx: Tx, *, approval_amount: int, now: datetime) -> list[int]:
     """Decide for each unreported line of operators' files whether it waits. Returns the ids of the lines that wait from
     now on. The caller has taken the lock of matching."""
-    found = await evidence.find_effects(tx)
+    found = await waiting_lines.find_effects(tx)
     people = (name for each in found for name in (each.imported_by, *each.authors, *each.named_by))
     await moved_alone.lock(tx, *people)
     waiting: list[int] = []
@@ -95,7 +105,7 @@ async def decide_which_lines_wait(tx: Tx, *, approval_amount: int, now: datetime
             approval_amount=approval_amount,
             now=now,
         ):
-            await evidence.set_counted(tx, line_ids)
+            await waiting_lines.set_counted(tx, line_ids)
             continue
         await _add_to_list(tx, proposal, file_id, lines, now=now)
         waiting += line_ids
@@ -171,7 +181,7 @@ async def find_files_that_would_wait(
     for file_id in sorted({each.file_id for each in sums if each.unconfirmed}):
         others = [
             each
-            for each in await booked_lines.sum_lines(connection, file_id)
+            for each in await summed_lines.sum_lines(connection, file_id)
             if (each.file_id, each.kind, each.day) not in anew
         ]
         of_file = [*others, *(each for each in sums if each.file_id == file_id)]
@@ -222,7 +232,7 @@ async def _add_to_list(
     """Add lines to the list of the file, and make the list if there is none."""
     if proposal is None:
         proposal = await _propose(tx, file_id, lines[0].imported_by, _amount_of(lines), len(lines), now=now)
-    await evidence.set_waiting(tx, [each.line_id for each in lines], proposal.id)
+    await waiting_lines.set_waiting(tx, [each.line_id for each in lines], proposal.id)
     await proposals.set_amount(tx, proposal.id, (await find_waiting_list(tx, proposal)).amount)
 
 
@@ -244,7 +254,7 @@ async def _propose(tx: Tx, file_id: str, imported_by: str, amount: int, payments
 async def drop_settled_lines(tx: Tx, *, now: datetime) -> None:
     """Remove lines from their lists that would change nothing any more, because the network or operators have ended the
     payment in the same way, or because a fetched statement has the line too. End lists that are empty then."""
-    await evidence.release_waiting(tx)
+    await waiting_lines.release_waiting(tx)
     for each in await proposals.find_open(tx, [Act.IMPORT]):
         waiting = await find_waiting_list(tx, each)
         if waiting.is_empty:
@@ -254,9 +264,9 @@ async def drop_settled_lines(tx: Tx, *, now: datetime) -> None:
 
 
 async def find_waiting_list(connection: Conn, proposal: Proposal) -> WaitingList:
-    lines = await evidence.find_waiting(connection, proposal.id)
+    lines = await waiting_lines.find_waiting(connection, proposal.id)
     file = await statements.get(connection, proposal.subject)
-    sums = await booked_lines.sum_lines(connection, proposal.subject)
+    sums = await summed_lines.sum_lines(connection, proposal.subject)
     if file is None:
         return WaitingList(proposal, lines, sums)
     return WaitingList(proposal, lines, sums, file.authors, file.imported_by)
@@ -277,7 +287,7 @@ async def approve_list(
     shown."""
     waiting = await _lock_list(tx, file_id, seen)
     line_ids = [each.line_id for each in waiting.lines]
-    await evidence.set_counted(tx, line_ids)
+    await waiting_lines.set_counted(tx, line_ids)
     # The network may have confirmed some lines of the list since it was made.
     proposal = replace(waiting.proposal, amount=waiting.amount)
     await proposals.set_amount(tx, proposal.id, proposal.amount)
@@ -293,7 +303,7 @@ async def approve_list(
 
 async def require_not_teller(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
     """Refuse an approver who is a teller of the line: the proposer relied on a fact that this operator told."""
-    tellers = tellers_of(await evidence.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)
+    tellers = tellers_of(await line_tellers.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)
     await _require_other(tx, tellers, proposal, ImportApprovalRefusal.TELLER, actor=actor, now=now)
 
 
@@ -311,11 +321,11 @@ async def reject(tx: Tx, file_id: str, *, actor: Actor, now: datetime, seen: str
     are undone, as by a withdrawal, so that they keep no payment from the network's own line. Each line becomes an
     exception, which only two operators, or the network's own statement, match again."""
     waiting = await _lock_list(tx, file_id, seen)
-    lines = await booked_lines.find_summed(tx, file_id)
-    line_ids = await evidence.find_lines_of_proposal(tx, waiting.proposal.id)
-    lines += await booked_lines.find_lines(tx, line_ids)
+    lines = await summed_lines.find_summed(tx, file_id)
+    line_ids = await waiting_lines.find_lines_of_proposal(tx, waiting.proposal.id)
+    lines += await line_queue.find_lines(tx, line_ids)
     found = [each.as_exception(ExceptionKind.UNKNOWN_LINE, now=now) for each in lines]
-    await evidence.give_up_matches(tx, line_ids, now=now, rejected_in=waiting.proposal.id)
+    await single_matches.give_up_matches(tx, line_ids, now=now, rejected_in=waiting.proposal.id)
     await exceptions.insert_all(tx, found, now=now)
     details = _details(waiting.proposal, len(waiting.lines))
     await decide.reject(tx, waiting.proposal, "statement.effects_rejected", details, actor=actor, now=now)
@@ -327,8 +337,8 @@ async def end_list_of_file(tx: Tx, file_id: str, *, now: datetime) -> None:
     for each in await proposals.lock_open(tx, [Act.IMPORT], file_id):
         await decide.end_by_system(tx, each, now=now)
     for each in await proposals.find_of(tx, [Act.IMPORT], file_id):
-        await evidence.clear_proposal(tx, each.id)
-        await evidence.forget_rejections(tx, each.id)
+        await waiting_lines.clear_proposal(tx, each.id)
+        await line_queue.forget_rejections(tx, each.id)
 
 
 def code_of(waiting: WaitingList) -> str:

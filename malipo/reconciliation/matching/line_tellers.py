@@ -1,6 +1,5 @@
-"""The tellers of a line: operators whose file told a fact of it. They cannot approve another operator's proposal about
-it. Pure.
-"""
+"""The tellers of a line: the operators whose files contain a fact of it. They cannot approve another operator's
+proposal about the line. Pure."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -31,17 +31,17 @@ from malipo.reconciliation.matching.possible_payment import names_customer, name
 from malipo.reconciliation.matching.report_evidence import report_evidence
 from malipo.reconciliation.matching.resolve_obsolete import resolve_obsolete
 from malipo.reconciliation.matching.store import (
-    booked_lines,
     candidates,
-    charges,
     displaced_matches,
-    evidence,
     exceptions,
+    expected_charges,
+    line_queue,
     matching,
     payments,
+    single_matches,
     unmatched_lines,
 )
-from malipo.reconciliation.matching.store.booked_lines import BookedLine
+from malipo.reconciliation.matching.store.lines_to_unbook import BookedLine
 from malipo.reconciliation.matching.store.unmatched_lines import UnmatchedLine
 from malipo.reconciliation.matching.unbook_lines import unbook_lines
 from malipo.reconciliation.statements.choose_profile import all_profiles
@@ -69,8 +69,8 @@ class MatchingCounts(msgspec.Struct, kw_only=True, rename="camel"):
     awaiting_approval: int = msgspec.field(default=0, name="held")  # lines that wait for a second operator
     bookings_awaiting_approval: int = msgspec.field(default=0, name="heldBookings")  # of these, fees and sweeps
     waiting: int = 0  # payments that no complete statement covers yet
-    without_carrier_statement: int = 0  # payments of whose carrier there is no statement at all
-    resolved: int = 0  # exceptions whose cause has gone
+    without_carrier_statement: int = 0  # payments whose carrier has no statement at all
+    resolved: int = 0  # exceptions whose cause no longer exists
 
 
 class MatchingResult(MatchingCounts, kw_only=True):
@@ -93,7 +93,7 @@ async def match_statements(
         files = await matching.queue_new_files(tx, now=now)
     async with database.begin() as tx:
         await matching.lock(tx)
-        result = await match_lines(tx, await all_profiles(tx), approval_amount=approval_amount, now=now)
+        result = await match_queued_lines(tx, await all_profiles(tx), approval_amount=approval_amount, now=now)
     result.files = files
     await take_told_keys(database)
     reported = await report_evidence(database, apply_answers, approval_amount=approval_amount, now=now)
@@ -110,7 +110,7 @@ async def match_statements(
     return result
 
 
-async def match_lines(
+async def match_queued_lines(
     tx: Tx, profiles: Mapping[str, StatementProfile], *, approval_amount: int, now: datetime
 ) -> MatchingResult:
     """Match or book every line in the queue; the others become exceptions. The caller has taken the lock of
@@ -151,12 +151,12 @@ async def match_lines(
 
 
 async def _release_contradicted(tx: Tx, aggregators: Aggregators, *, now: datetime) -> None:
-    """Give up the matches of lines that later files have contradicted, or whose receipt is another payment's. Their
-    lines are in the queue again."""
+    """Undo matches that later files have contradicted, and matches of lines whose receipt belongs to another payment.
+    The lines are in the queue again."""
     if contradicted := await displaced_matches.find_contradicted(tx):
-        await evidence.give_up_matches(tx, contradicted, now=now)
+        await single_matches.give_up_matches(tx, contradicted, now=now)
         await statement_lines.merge_copies(tx, contradicted)
-    await evidence.give_up_matches(tx, await _find_named_otherwise(tx, aggregators, now=now), now=now)
+    await single_matches.give_up_matches(tx, await _find_named_otherwise(tx, aggregators, now=now), now=now)
 
 
 async def _fill_candidates(tx: Tx, aggregators: Aggregators, unbooked: Sequence[BookedLine], *, now: datetime) -> None:
@@ -173,7 +173,7 @@ async def _fill_candidates(tx: Tx, aggregators: Aggregators, unbooked: Sequence[
         *await displaced_matches.find_displaced(tx),
         *await displaced_matches.find_displaced_by_receipts(tx),
     ]:
-        await evidence.give_up_matches(tx, displaced, now=now)
+        await single_matches.give_up_matches(tx, displaced, now=now)
         await candidates.fill_candidates(
             tx,
             layouts=aggregators.layouts,
@@ -195,7 +195,7 @@ class _MatchedLines(NamedTuple):
 async def _match(tx: Tx, *, now: datetime) -> _MatchedLines:
     """Match lines with payments, then reversals with those lines, then fees with either."""
     matched = await matching.match_payments(tx, now=now)
-    await evidence.give_up_matches(tx, await displaced_matches.find_displaced_reversals(tx), now=now)
+    await single_matches.give_up_matches(tx, await displaced_matches.find_displaced_reversals(tx), now=now)
     reversals = await matching.match_reversals(tx, now=now)
     return _MatchedLines(matched, reversals, await matching.attach_fees(tx, now=now))
 
@@ -206,7 +206,7 @@ async def _report_possible_payments(
     """Report lines that may be payments which we do not have, before the next step could book them by their words."""
     possible = [
         *await find_possible_payments(tx, layouts=aggregators.layouts, accounts=aggregators.accounts),
-        *await booked_lines.find_still_open(tx, [each.line_id for each in unbooked]),
+        *await line_queue.find_still_open(tx, [each.line_id for each in unbooked]),
     ]
     found = [each.as_exception(ExceptionKind.THEIRS_ONLY, now=now) for each in possible]
     return await exceptions.insert(tx, found, now=now)
@@ -244,7 +244,7 @@ async def _wrong_charges(tx: Tx, *, now: datetime) -> list[FoundException]:
             transaction_id=each.transaction_id,
             amount=each.difference,
         )
-        for each in await charges.find_wrong(tx)
+        for each in await expected_charges.find_wrong(tx)
     ]
     return await exceptions.insert(tx, found, now=now)
 

@@ -5,7 +5,7 @@ is reported twice. A payment that an operator's file alone would end or contradi
 (`import_approval.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -14,19 +14,21 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
 from malipo.db import Database, Tx
 from malipo.ledger.store import closed_days
+from malipo.network_statements.profile import StatementProfile
 from malipo.networks.connector import Answer, Verdict
 from malipo.payments.apply_network_answers import AnswerResult, AnswerToApply, ApplyNetworkAnswers
 from malipo.payments.dispatch import AnswerSource, ReceivedAnswer
 from malipo.payments.transaction import Status
 from malipo.reconciliation.matching import import_approval
 from malipo.reconciliation.matching.book_lines import book_sums
-from malipo.reconciliation.matching.carriers import own_carrier
+from malipo.reconciliation.matching.carriers import carrier_by
 from malipo.reconciliation.matching.exception import ID_PREFIX, ExceptionKind, Findings, FoundException
 from malipo.reconciliation.matching.resolve_obsolete import resolve_obsolete
 from malipo.reconciliation.matching.statement_answer_ids import answer_id
-from malipo.reconciliation.matching.store import booked_lines, exceptions, matching
 from malipo.reconciliation.matching.store import evidence as store
+from malipo.reconciliation.matching.store import exceptions, matching, summed_lines, waiting_lines
 from malipo.reconciliation.matching.store.evidence import Evidence
+from malipo.reconciliation.statements.choose_profile import all_profiles
 
 _BATCH = 300
 
@@ -54,13 +56,13 @@ async def report_evidence(
     async with database.begin() as tx:
         await matching.lock(tx)
         await store.note_contradicted(tx)
-        await store.note_named_alone(tx)
+        await waiting_lines.note_named_alone(tx)
         await import_approval.drop_settled_lines(tx, now=now)
     while True:
         async with database.begin() as tx:
             await matching.lock(tx)
             unreported = await store.find_unreported(tx, limit=_BATCH)
-            if await store.find_effects(tx, [each.line_id for each in unreported]):
+            if await waiting_lines.find_effects(tx, [each.line_id for each in unreported]):
                 # The sum of a file counts, so all lines are sorted at once, also those of later commits.
                 waiting = await import_approval.decide_which_lines_wait(tx, approval_amount=approval_amount, now=now)
                 result.merge(await _set_waiting(tx, apply_answers, waiting, now=now))
@@ -86,7 +88,7 @@ async def approve_import(
     )
     for first in range(0, len(found), _BATCH):
         await report(tx, apply_answers, found[first : first + _BATCH], now=now)
-    sums = await booked_lines.sum_lines(tx, file_id)
+    sums = await summed_lines.sum_lines(tx, file_id)
     await book_sums(tx, sums, first_open_day=await closed_days.first_open_day(tx), now=now)
     await resolve_obsolete(tx, now=now)
     return proposal
@@ -97,11 +99,12 @@ async def _set_waiting(
 ) -> ReportResult:
     """Let these lines wait: their networks are queried, and each line is an exception meanwhile."""
     result = ReportResult()
+    profiles = await all_profiles(tx)
     for first in range(0, len(line_ids), _BATCH):
         ids_of_batch = line_ids[first : first + _BATCH]
         found = await store.find_unreported(tx, limit=_BATCH, line_ids=ids_of_batch)
         await apply_answers(
-            tx, [_report_of(each, is_hint=True) for each in found if each.role == "payment"], again=False
+            tx, [_report_of(each, profiles, is_hint=True) for each in found if each.role == "payment"], again=False
         )
         result.awaiting_approval += len(found)
         result.exceptions.add(await exceptions.insert(tx, [_exception_of(each, now) for each in found], now=now))
@@ -111,13 +114,14 @@ async def _set_waiting(
 async def report(
     tx: Tx, apply_answers: ApplyNetworkAnswers, found: Sequence[Evidence], *, now: datetime
 ) -> ReportResult:
-    """AnswerToApply these lines to their payments, and mark them as reported."""
+    """Report these lines to their payments, and mark them as reported."""
     result = ReportResult()
     if not found:
         return result
     # If a line's reversal is known, only the reversal is reported.
     to_report = [each for each in found if not each.is_taken_back]
-    answers = await apply_answers(tx, [_report_of(each) for each in to_report], again=False)
+    profiles = await all_profiles(tx)
+    answers = await apply_answers(tx, [_report_of(each, profiles) for each in to_report], again=False)
     await store.set_reported(tx, [each.line_id for each in found])
     differing = []
     for each, answer in zip(to_report, answers, strict=True):
@@ -131,13 +135,13 @@ async def report(
 
 
 def is_different(evidence: Evidence, result: AnswerResult) -> bool:
-    """Whether the merchant was told otherwise than the statement says. Pure."""
+    """Whether the outcome that the merchant was notified of differs from the statement. Pure."""
     is_open = not result.transaction.status.is_final
     return result.is_contradiction or is_open
 
 
-def _report_of(evidence: Evidence, *, is_hint: bool = False) -> AnswerToApply:
-    """The report of a line. A hint only makes a query of the network due."""
+def _report_of(evidence: Evidence, profiles: Mapping[str, StatementProfile], *, is_hint: bool = False) -> AnswerToApply:
+    """The report of a line, by the connector whose statement it is. A hint only makes a query of the network due."""
     is_paid = evidence.role == "payment"
     waits = ", which waits for a second operator" if is_hint else ""
     return AnswerToApply(
@@ -145,7 +149,7 @@ def _report_of(evidence: Evidence, *, is_hint: bool = False) -> AnswerToApply:
         channels=[evidence.channel],
         key=evidence.network_key,
         received=ReceivedAnswer(
-            connector=own_carrier(evidence.channel),
+            connector=carrier_by(evidence.layout, evidence.account, evidence.channel, profiles),
             source=AnswerSource.STATEMENT,
             is_trusted=not is_hint,
             answer=Answer(

@@ -1,4 +1,4 @@
-"""Resolves the exceptions whose cause has gone: after matching, and after a list of lines was approved."""
+"""Resolves exceptions whose cause no longer exists: after matching, and after operators approved a list of lines."""
 
 from datetime import datetime
 

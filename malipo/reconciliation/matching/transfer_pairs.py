@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from malipo.reconciliation.matching.possible_payment import may_be_payment
-from malipo.reconciliation.matching.store.booked_lines import BankLine, BookedTransfer
+from malipo.reconciliation.matching.store.transfers import BankTransferLine, BookedTransfer
 
 # Banks take a weekend.
 _DAYS = timedelta(days=3)
 
 
-def pair_transfers(lines: Sequence[BankLine], transfers: Sequence[BookedTransfer]) -> list[tuple[int, str]]:
+def pair_transfers(lines: Sequence[BankTransferLine], transfers: Sequence[BookedTransfer]) -> list[tuple[int, str]]:
     """Pair lines and transfers. A line of the network's own statement comes first, and replaces one of an operator's
     file."""
     pairs = _pair([each for each in lines if each.is_own], transfers)
@@ -19,12 +19,12 @@ def pair_transfers(lines: Sequence[BankLine], transfers: Sequence[BookedTransfer
     return pairs + _pair([each for each in lines if each.line_id not in placed], free)
 
 
-def _pair(lines: Sequence[BankLine], transfers: Sequence[BookedTransfer]) -> list[tuple[int, str]]:
+def _pair(lines: Sequence[BankTransferLine], transfers: Sequence[BookedTransfer]) -> list[tuple[int, str]]:
     """Pair by the bank's reference, else by amount and day if only one fits. Amounts are exact. A line that may be a
     payment's is paired by the reference only."""
     pairs: list[tuple[int, str]] = []
     left = {each.booking_id: each for each in transfers}
-    unpaired: list[BankLine] = []
+    unpaired: list[BankTransferLine] = []
     for line in lines:
         named = [each for each in _of_amount(line, left.values()) if each.reference in line.words]
         if len(named) == 1:
@@ -41,9 +41,9 @@ def _pair(lines: Sequence[BankLine], transfers: Sequence[BookedTransfer]) -> lis
     return pairs
 
 
-def _of_amount(line: BankLine, transfers: Iterable[BookedTransfer]) -> list[BookedTransfer]:
+def _of_amount(line: BankTransferLine, transfers: Iterable[BookedTransfer]) -> list[BookedTransfer]:
     return [each for each in transfers if (each.channel, each.amount) == (line.channel, line.amount)]
 
 
-def _near(line: BankLine, transfers: Iterable[BookedTransfer]) -> list[BookedTransfer]:
+def _near(line: BankTransferLine, transfers: Iterable[BookedTransfer]) -> list[BookedTransfer]:
     return [each for each in _of_amount(line, transfers) if abs(each.day - line.day) <= _DAYS]

@@ -24,8 +24,8 @@ from malipo.db import Tx
 from malipo.ledger import house_bookings
 from malipo.reconciliation.matching.book_lines import KINDS, write_sums
 from malipo.reconciliation.matching.possible_payment import names_key
-from malipo.reconciliation.matching.store import booked_lines as store
-from malipo.reconciliation.matching.store.booked_lines import BookedLine, ToldLine
+from malipo.reconciliation.matching.store import line_queue, lines_to_unbook
+from malipo.reconciliation.matching.store.lines_to_unbook import BookedLine, ToldLine
 
 _WHY = "A payment of ours has this line"
 
@@ -41,8 +41,8 @@ async def unbook_lines(
 ) -> list[BookedLine]:
     """Take lines out of bookings. Returns the lines, which are in the queue again. The caller has taken the lock of
     matching, and matches them next."""
-    found = await store.find_booked_of_payments(tx, layouts=layouts, accounts=accounts)
-    told_lines = await store.find_booked_with_told_keys(tx, layouts=layouts, accounts=accounts)
+    found = await lines_to_unbook.find_booked_of_payments(tx, layouts=layouts, accounts=accounts)
+    told_lines = await lines_to_unbook.find_booked_with_told_keys(tx, layouts=layouts, accounts=accounts)
     told_lines = [each for each in told_lines if names_key(each.key)]
     lines: dict[int, BookedLine] = {
         each.line_id: each for each in [*(each for each in told_lines if each.is_fetched), *found]
@@ -56,7 +56,7 @@ async def unbook_lines(
 
 
 async def _count(tx: Tx, told_lines: Sequence[ToldLine], *, approval_amount: int, now: datetime) -> list[ToldLine]:
-    """The lines of files whose operators may move so much alone; it is counted as moved, file by file."""
+    """Count the lines as moved by their operators, file by file, and return those that an operator may move alone."""
 
     def file_of(line: ToldLine) -> str:
         return line.told_in
@@ -86,7 +86,7 @@ def _sum_of(line: BookedLine) -> tuple[str, str, str, date]:
 async def _unbook(tx: Tx, lines: Sequence[BookedLine], *, first_open_day: date | None, now: datetime) -> None:
     """Take these lines out of their booking: all of them are of one sum."""
     kind, _ = KINDS[lines[0].kind]
-    booking_id = await store.find_booking_of(tx, lines[0], kind=kind)
+    booking_id = await lines_to_unbook.find_booking_of(tx, lines[0], kind=kind)
     if booking_id is not None:
         await house_bookings.undo(
             tx,
@@ -98,10 +98,10 @@ async def _unbook(tx: Tx, lines: Sequence[BookedLine], *, first_open_day: date |
             now=now,
         )
     line_ids = [each.line_id for each in lines]
-    rest = await store.sum_booked(tx, lines[0], without=line_ids)
+    rest = await lines_to_unbook.sum_booked(tx, lines[0], without=line_ids)
     if rest is not None:
         await write_sums(tx, [rest], first_open_day=first_open_day, now=now)
-    await store.reopen_lines(tx, line_ids)
+    await line_queue.reopen_lines(tx, line_ids)
     await audit_log.append(
         tx,
         Actor(SYSTEM_NAME, "matching"),

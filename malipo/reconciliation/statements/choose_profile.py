@@ -1,4 +1,4 @@
-"""Which profile reads a file: the one whose columns it has."""
+"""Chooses the profile that reads a file: the one with the file's columns."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -32,11 +32,11 @@ class ProfileRefusal(Code):
 
 
 class NoProfileFits(Refusal):
-    """No profile knows the columns of this file."""
+    """No profile has the columns of this file."""
 
 
 async def all_profiles(connection: Conn) -> dict[str, StatementProfile]:
-    """All profiles. Those that operators saved come first, because operators know their network's files."""
+    """All profiles. Those of operators come first, because operators wrote them for the files of their network."""
     found, own = {each.name: each for each in await store.find_profiles(connection)}, built_in()
     saved = {name: _saved(each) for name, each in found.items() if name not in own}
     return saved | {name: _with_said_words(each, found.get(name)) for name, each in own.items()}
@@ -111,7 +111,7 @@ async def choose_profile(connection: Conn, path: Path, channel: Channel) -> Stat
 
 
 def best_profile(path: Path, channel: Channel, profiles: Iterable[StatementProfile]) -> StatementProfile | None:
-    """The profile that knows most of the file's columns; of several, the one with the fewest missing columns."""
+    """The profile with most of the file's columns; of several, the one with the fewest missing columns."""
     rows = first_rows(path)
     found = [
         (known, profile)

@@ -23,7 +23,8 @@ from malipo.reconciliation.statements.statement_file import StatementFile
 AFTER_END = timedelta(hours=6)
 AFTER_SENDING = timedelta(hours=24)
 
-# A heading says "to 23:59:59" or "to 23:59". Movements after that are in the next file, which then opens differently.
+# A header may state "to 23:59:59" or "to 23:59". Later movements are in the next file, which then has another opening
+# balance.
 _CUT_SHORT = timedelta(minutes=1)
 
 Span = tuple[datetime, datetime]
@@ -92,7 +93,8 @@ def missing(files: Sequence[StatementFile], begins: datetime, ends: datetime, *,
 
 
 def last_before(files: Sequence[StatementFile], moment: datetime) -> StatementFile | None:
-    """The complete file that best knows the balance at a moment: it ends nearest before it, and was imported last."""
+    """The complete file that shows the balance at a moment best: it ends nearest before the moment, and was imported
+    last."""
     begun = [each for each in files if each.is_whole and each.begin < moment]
     return max(
         begun, key=lambda each: (min(each.ends_at or each.begin, moment), each.imported_at, each.id), default=None

@@ -92,13 +92,13 @@ class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def begin(self) -> datetime:
-        """When the file begins, of one that says it."""
+        """The beginning of the file, which must state one."""
         assert self.begins_at is not None
         return self.begins_at
 
     @property
     def end(self) -> datetime:
-        """When the file ends, of one that says it."""
+        """The end of the file, which must state one."""
         assert self.ends_at is not None
         return self.ends_at
 

@@ -1,4 +1,4 @@
-"""Nobody learns by logging in whether an email has an account."""
+"""A log-in does not reveal whether an email has an account."""
 
 from malipo import clock
 from malipo.merchants import manage_people, onboard

@@ -1,4 +1,4 @@
-"""Who gets in by API key: keys that are good, expired, revoked or not there."""
+"""Authentication by API key: valid, expired, revoked and unknown keys."""
 
 import asyncio
 import base64

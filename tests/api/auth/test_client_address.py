@@ -1,4 +1,4 @@
-"""A key may open only from some addresses, and a proxy is believed only if it is ours."""
+"""A key may be limited to some addresses, and an X-Forwarded-For counts only from our own proxies."""
 
 from collections.abc import Callable
 

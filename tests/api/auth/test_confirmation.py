@@ -1,4 +1,4 @@
-"""/merchant: what a stolen token cannot do, and how a program confirms that it is still the person."""
+"""/merchant: a stolen token cannot do sensitive acts, and a program can confirm that the person is still there."""
 
 from malipo.accounts.reauthentication import SensitiveAct
 from malipo.api.routes import ROUTES, TokenRoute

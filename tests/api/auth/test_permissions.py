@@ -1,4 +1,4 @@
-"""What a key may do, whose merchant is active, and in which order all of this is checked."""
+"""The permissions of a key, whether its merchant is active, and the order of these checks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

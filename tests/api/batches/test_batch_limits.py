@@ -1,4 +1,4 @@
-"""How large a batch may be, and what the limits of keys say about it."""
+"""The largest batch, and how the limits of keys apply to batches."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""What a curl command of the documentation sends."""
+"""Parses the curl commands of the documentation into the requests that they send."""
 
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""What people ask, and the page that must come first."""
+"""Questions of readers, each with the page that the search must show first."""
 
 QUESTIONS = {
     "how do I start": "/docs",

@@ -1,4 +1,5 @@
-"""What a request may name: a currency, and a phone whose channel is suggested. And when it must have a key."""
+"""Optional fields of requests: the currency, a phone that suggests its channel, and when an Idempotency-Key is
+required."""
 
 from typing import Any
 

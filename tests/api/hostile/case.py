@@ -1,4 +1,4 @@
-"""A request that no honest client sends, as bytes, with the answer it is to get; and how to write one down."""
+"""A hostile request as bytes, with its expected answer, and helpers to write one down."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""A process that is told to stop under load: whatever was sent is answered."""
+"""A process that is stopped under load answers every request that it has received."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""/merchant/webhooks/{id}/test: a merchant tries an endpoint out, and sees what its receiver said."""
+"""/merchant/webhooks/{id}/test: a merchant tests an endpoint, and sees its receiver's answer."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""What malipo doctor makes of facts: an installation that is ready for money, and each fact changed alone."""
+"""The checks of malipo doctor: an installation that is ready for money, and the same with one fact changed."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What `malipo listen` stands between: a service with a feed, and a developer's receiver."""
+"""The two sides of `malipo listen`: a service with a feed, and a developer's receiver."""
 
 import asyncio
 import hashlib

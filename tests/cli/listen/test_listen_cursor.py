@@ -1,4 +1,4 @@
-"""Where malipo listen goes on after it was stopped, killed, or has lost its place."""
+"""Where malipo listen continues after it was stopped or killed, or after its cursor was lost."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What malipo listen is told at the command line, and what it keeps to itself."""
+"""The options of malipo listen, and the values that it does not print."""
 
 import asyncio
 import json

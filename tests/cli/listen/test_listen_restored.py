@@ -1,4 +1,5 @@
-"""malipo listen over a restored backup: it says that events are lost, and goes on from where the service tells it to."""
+"""malipo listen on a restored database: it reports that events are lost, and continues from the cursor that the service
+gives it."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Who fetches a statement by hand is asked who they are before anything is asked of the network."""
+"""An operator who fetches a statement at the terminal must log in before malipo sends anything to the network."""
 
 import socket
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What an approver is shown of a proposal about an exception, at the command line."""
+"""The facts of a proposal about an exception that an approver sees at the command line."""
 
 from malipo.cli.shown_proposals import find_shown
 from malipo.reconciliation.exceptions.action import Action

@@ -1,4 +1,4 @@
-"""A service on a real socket that answers as it is told to: rightly, wrongly, late, or not at all."""
+"""A service on a real socket with prepared answers: right, wrong, late, or none."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""What the commands of `malipo-client` say and how they end, against a service that answers as it is told to."""
+"""The output and the exit codes of the commands of `malipo-client`, against a service with prepared answers."""
 
 import os
 import re

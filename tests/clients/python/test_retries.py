@@ -1,4 +1,4 @@
-"""What the client sends again, and with which key. Against a real server that fails as servers do."""
+"""The client's retries and their keys, against a real server that fails as servers do."""
 
 import pickle
 from collections.abc import Callable

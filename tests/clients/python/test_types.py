@@ -1,4 +1,4 @@
-"""What a type checker sees: mypy reads this file with all others, and fails if a type is lost on the way."""
+"""mypy reads this file with all others, and fails if the client loses a type."""
 
 import inspect
 from collections.abc import AsyncIterator, Iterator

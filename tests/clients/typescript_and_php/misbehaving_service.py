@@ -1,4 +1,4 @@
-"""What stands where malipo should be: a real server that answers in turn as it is told, and keeps what it was sent."""
+"""A real server in place of malipo, with prepared answers; it keeps the requests."""
 
 import json
 import threading

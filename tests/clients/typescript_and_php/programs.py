@@ -1,4 +1,4 @@
-"""A client in a process of its own, which is told a line at a time what to do."""
+"""A client in its own process, which executes one command for each line that it reads."""
 
 import fcntl
 import hashlib

@@ -1,4 +1,4 @@
-"""What is sent again, and what never is: nothing may be paid twice, whatever the connection does."""
+"""Which requests the clients repeat and which they never repeat: nothing is paid twice, whatever the connection does."""
 
 import time
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""Whom verifyWebhook believes: the same grid as that of the example receivers.
+"""Which webhooks verifyWebhook accepts: the same grid as that of the example receivers.
 
-It looks at `webhook-signature` alone, which covers the id, the time and the body: the word in X-Service-Signature is the
-operator's choice. So what is wrong only there changes nothing.
+It looks at `webhook-signature` alone, which covers the id, the time and the body: the word in X-Service-Signature is
+the operator's choice. So what is wrong only there changes nothing.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Who came in, who did not and who went stands in the audit log, and on its page in both languages."""
+"""The audit log has every log-in, failed log-in and log-out, and its page shows them in both languages."""
 
 from datetime import timedelta
 

@@ -1,4 +1,5 @@
-"""What a merchant sees when a network has said something else later: the wallet, the payment, and what can be paid out."""
+"""The merchant's pages after a network has contradicted its earlier report: the wallet, the payment, the spendable
+amount."""
 
 import itertools
 import secrets

@@ -1,4 +1,4 @@
-"""/dashboard: who comes in, who stays out, and what every page says to the browser before anything else."""
+"""/dashboard: who can log in and who cannot, and the security headers of every page."""
 
 import re
 import secrets

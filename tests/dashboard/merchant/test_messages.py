@@ -4,7 +4,7 @@ from html import unescape
 
 import pytest
 
-from malipo.messages.kinds import OF_PEOPLE, Kind
+from malipo.messages.kinds import OF_PEOPLE, MessageKind
 from malipo.messages.store import choices
 from malipo.messages.store.choices import Choice
 from tests.dashboard.business import Business
@@ -24,21 +24,26 @@ async def test_what_is_chosen_is_stored_and_shown_again(business: Business) -> N
     surfer = business.surfer
     await surfer.log_in(business.owner.email)
     first = await surfer.get(PATH)
-    assert checked(first) == {*OF_PEOPLE} - {Kind.WALLET_LOW, Kind.DAILY_SUMMARY} | {"en"}
+    assert checked(first) == {*OF_PEOPLE} - {MessageKind.WALLET_LOW, MessageKind.DAILY_SUMMARY} | {"en"}
     assert "A new API key" in first.words, "among those that cannot be switched off"
 
-    form = [("kinds", Kind.BATCH_FAILED), ("kinds", Kind.WALLET_LOW), ("below", "500,000"), ("language", "sw")]
+    form = [
+        ("kinds", MessageKind.BATCH_FAILED),
+        ("kinds", MessageKind.WALLET_LOW),
+        ("below", "500,000"),
+        ("language", "sw"),
+    ]
     done = await surfer.post(PATH, form)
 
     assert (done.status, done.to) == (303, PATH)
     again = await surfer.get(PATH)
-    assert checked(again) == {Kind.BATCH_FAILED, Kind.WALLET_LOW, "sw"}
+    assert checked(again) == {MessageKind.BATCH_FAILED, MessageKind.WALLET_LOW, "sw"}
     assert 'value="500,000"' in again.text
     async with business.database.read() as connection:
         stored = await choices.find(connection, business.owner.id)
         assert await choices.language_of(connection, business.owner.id) == "sw"
-    assert stored[Kind.WALLET_LOW] == Choice(is_wanted=True, amount=500_000)
-    assert stored[Kind.PAYOUTS_FAILED] == Choice(is_wanted=False)
+    assert stored[MessageKind.WALLET_LOW] == Choice(is_wanted=True, amount=500_000)
+    assert stored[MessageKind.PAYOUTS_FAILED] == Choice(is_wanted=False)
     assert set(stored) == set(OF_PEOPLE)
 
 
@@ -46,7 +51,7 @@ async def test_what_is_chosen_is_stored_and_shown_again(business: Business) -> N
 async def test_a_low_wallet_needs_an_amount(business: Business, below: str) -> None:
     await business.surfer.log_in(business.owner.email)
 
-    seen = await business.surfer.post(PATH, [("kinds", Kind.WALLET_LOW), ("below", below), ("language", "en")])
+    seen = await business.surfer.post(PATH, [("kinds", MessageKind.WALLET_LOW), ("below", below), ("language", "en")])
 
     assert seen.status == 400
     assert 'aria-invalid="true"' in seen.text
@@ -58,7 +63,12 @@ async def test_what_cannot_be_chosen_is_not_stored(business: Business) -> None:
     """Neither what is about safety, nor a kind of operators, nor a language that there is not."""
     await business.surfer.log_in(business.owner.email)
 
-    form = [("kinds", Kind.KEY_CREATED), ("kinds", Kind.PROPOSAL_WAITING), ("kinds", "x"), ("language", "fr")]
+    form = [
+        ("kinds", MessageKind.KEY_CREATED),
+        ("kinds", MessageKind.PROPOSAL_WAITING),
+        ("kinds", "x"),
+        ("language", "fr"),
+    ]
     assert (await business.surfer.post(PATH, form)).status == 303
 
     async with business.database.read() as connection:

@@ -1,4 +1,4 @@
-"""A log-in from a new place is told to the person, on the pages that they open elsewhere, and in the audit log."""
+"""A log-in from a new place is shown to the person in their other sessions, and recorded in the audit log."""
 
 import re
 import secrets

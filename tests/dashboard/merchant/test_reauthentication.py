@@ -1,4 +1,4 @@
-"""Whoever has the cookie is not yet the person: a sensitive act needs the password, typed a short time ago."""
+"""A cookie alone is not enough for a sensitive act: the password must have been typed a short time ago."""
 
 import re
 import secrets

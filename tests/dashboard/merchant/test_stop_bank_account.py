@@ -7,7 +7,7 @@ import pytest
 from malipo import clock, ids
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.settlement import manage_bank_accounts
 from malipo.settlement.bank_account import BankAccount, BankAccountStatus
 from malipo.settlement.store import bank_accounts
@@ -59,8 +59,8 @@ async def test_the_link_shows_the_account_and_a_press_stops_it_once(business: Bu
     assert (done.status, "The bank account is stopped." in done.words) == (200, True)
     assert await status_of(business.database, account) is BankAccountStatus.STOPPED
     assert [row["kind"] for row in await rows(business.database)] == [
-        Kind.BANK_ACCOUNT_ADDED,
-        Kind.BANK_ACCOUNT_STOPPED,
+        MessageKind.BANK_ACCOUNT_ADDED,
+        MessageKind.BANK_ACCOUNT_STOPPED,
     ]
     for seen in (await business.surfer.post(PATH, {"link": link}), await business.surfer.get(f"{PATH}?token={link}")):
         assert (seen.status, "This link was used already" in seen.words) == (400, True)

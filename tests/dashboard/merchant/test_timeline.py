@@ -1,4 +1,4 @@
-"""What happened to a payment, in words: each row held against a grid written by hand, and rows together in their order."""
+"""The timeline of a payment in words: each row is compared with a grid written by hand, and the rows are in order."""
 
 import dataclasses
 import itertools

@@ -1,4 +1,4 @@
-"""What each thing that happens to a payment is called in its timeline. Written by hand; the tests are in test_timeline.py."""
+"""The titles of the timeline's entries, by event. Written by hand; the tests are in test_timeline.py."""
 
 # What a reader is told of each status, by its type.
 STATUS_GRID = """

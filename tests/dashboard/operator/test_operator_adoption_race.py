@@ -1,4 +1,5 @@
-"""An operator adopts a line of a batch on its page, and the merchant's approval of the batch is first: the page says so."""
+"""If the merchant approves a batch while an operator adopts one of its lines, the page reports that the approval came
+first."""
 
 import asyncio
 from pathlib import Path

@@ -12,7 +12,7 @@ import pytest
 from malipo import clock
 from malipo.app.assemble import Service
 from malipo.audit_log import store as audit_log
-from malipo.bank.line_meaning import BankExceptionKind
+from malipo.bank.line_decision import BankExceptionKind
 from malipo.bank.store import payer_accounts
 from malipo.dashboard.operator.bank.exceptions import WHY_NO_PLACE
 from malipo.db import Database

@@ -1,4 +1,4 @@
-"""/operator: payments that turned out otherwise than was told, what each decision does, and what nobody can place."""
+"""/operator: contradicted payments and the effect of each decision, and callbacks about unknown payments."""
 
 import re
 from collections.abc import AsyncIterator

@@ -3,7 +3,7 @@
 import pytest
 
 from malipo.db import Database
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.messages.store import choices
 from tests.dashboard.operator.operator_pages import OperatorPages
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
@@ -24,7 +24,7 @@ async def test_the_old_address_is_told_of_the_new_one(operator_pages: OperatorPa
         assert (await asha.surfer.post(f"{PATH}/address", {"email": email})).to == f"{PATH}#messages"
 
     mine = [row for row in await rows(database) if row["account_id"] == await _id_of(database, asha.name)]
-    told = [row for row in mine if row["kind"] == Kind.ADDRESS_CHANGED]
+    told = [row for row in mine if row["kind"] == MessageKind.ADDRESS_CHANGED]
     assert [row["address"] for row in told] == ["asha@malipo.example.com", "asha2@malipo.example.com"]
     seen = await asha.surfer.get("/operator/audit")
     assert f"Changed the address of the operator {asha.name}" in seen.words
@@ -50,5 +50,5 @@ async def test_an_operator_chooses_messages_and_their_language(operator_pages: O
 
     operator_id = await _id_of(database, asha.name)
     async with database.read() as connection:
-        assert (await choices.find(connection, operator_id))[Kind.PROPOSAL_WAITING].is_wanted is False
+        assert (await choices.find(connection, operator_id))[MessageKind.PROPOSAL_WAITING].is_wanted is False
         assert await choices.language_of(connection, operator_id) == "sw"

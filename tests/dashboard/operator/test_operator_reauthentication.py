@@ -1,4 +1,4 @@
-"""Whoever has an operator's cookie approves nothing without the password."""
+"""An operator's cookie approves nothing without the password."""
 
 import re
 import secrets

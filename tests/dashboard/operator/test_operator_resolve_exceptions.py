@@ -1,4 +1,4 @@
-"""/operator/exceptions/…: what became of a payment is said with what the command can say, and nothing in vain is offered."""
+"""/operator/exceptions/…: the page can do everything that the command can, and offers no act that would be refused."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The pages for operators: each role is let in or refused as the grid says, and a role is approved there."""
+"""The operators' pages admit or refuse each role as the grid says, and approve a change of role."""
 
 import re
 

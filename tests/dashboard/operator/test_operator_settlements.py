@@ -9,7 +9,7 @@ import pytest
 
 from malipo.app.assemble import Service
 from malipo.db import Database
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.settlement.bank_account import BankAccount, BankAccountStatus
 from malipo.settlement.store import bank_accounts, releases
 from tests.approvals.page_door import hidden_in
@@ -79,7 +79,7 @@ async def test_two_operators_verify_an_account_and_its_owners_are_told(desk: Set
 
     found = await desk.account(id_)
     assert (found.stored_status, found.usable_from is not None) == (BankAccountStatus.VERIFIED, True)
-    assert Kind.BANK_ACCOUNT_VERIFIED in {row["kind"] for row in await rows(desk.database)}
+    assert MessageKind.BANK_ACCOUNT_VERIFIED in {row["kind"] for row in await rows(desk.database)}
     assert "Verified, and waits" in (await desk.juma.surfer.get(page)).words
 
 

@@ -1,4 +1,4 @@
-"""/operator/statements: a file is sent, looked at and imported; what does not add up is told in shillings."""
+"""/operator/statements: upload, preview and import of a file; a file that does not add up is reported in shillings."""
 
 import io
 

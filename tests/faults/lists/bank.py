@@ -2,7 +2,7 @@
 
 from tests.faults.fault import Fault
 
-_MATCH = ("bank/test_line_meaning.py",)
+_MATCH = ("bank/test_line_decision.py",)
 _FILES = ("bank/test_payout_file.py",)
 _STATEMENT = ("bank/test_statement.py",)
 _STEPS = ("bank/test_pay_and_match.py", "bank/test_statements_and_files.py")

@@ -204,7 +204,7 @@ FAULTS = (
     ),
     Fault(
         "VAT is rounded line by line",
-        "Draft.vat_by_rate",
+        "InvoiceDraft.vat_by_rate",
         "sums[each.rate] = sums.get(each.rate, 0) + each.gross\n        return {rate: vat_in(gross, rate) for rate, gross in sorted(sums.items())}",
         "sums[each.rate] = sums.get(each.rate, 0) + vat_in(each.gross, each.rate)\n        return dict(sorted(sums.items()))",
         "The VAT of an invoice differs from that of its sum.",

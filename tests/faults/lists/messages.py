@@ -20,8 +20,8 @@ FAULTS = (
     Fault(
         "a lost answer counts as sent",
         "MailConnection.send",
-        "return Attempt(Outcome.LOST, reply_of(error))",
-        "return Attempt(Outcome.ACCEPTED, reply_of(error))",
+        "return SmtpAttempt(Outcome.LOST, reply_of(error))",
+        "return SmtpAttempt(Outcome.ACCEPTED, reply_of(error))",
         "The notice of a new bank account never arrives.",
         _SEND,
     ),
@@ -36,7 +36,7 @@ FAULTS = (
     Fault(
         "a server that refuses our sender ends the message",
         "MailConnection.send",
-        "return Attempt(Outcome.AWAY, reply_of(error))",
+        "return SmtpAttempt(Outcome.AWAY, reply_of(error))",
         "return _refusal(error)",
         "A wrong setting of the mail server loses every message that is written until somebody sees it.",
         _SEND,
@@ -124,7 +124,7 @@ FAULTS = (
     Fault(
         "the old address of an operator is not told of the new one",
         "change_address",
-        "await write.to_account(tx, Kind.ADDRESS_CHANGED, operator_id, facts, now=now)",
+        "await write.to_account(tx, MessageKind.ADDRESS_CHANGED, operator_id, facts, now=now)",
         "pass",
         "Who uses an operator's open session sends every warning elsewhere, unseen.",
         (*_CAUSES, "dashboard/operator/test_operator_messages.py"),

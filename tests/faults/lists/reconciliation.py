@@ -22,14 +22,14 @@ FAULTS = (
     Fault(
         "who told what a line is approves what is proposed about it",
         "require_not_teller",
-        "tellers_of(await evidence.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)",
+        "tellers_of(await line_tellers.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)",
         "set()",
         "One operator names a declined payment in a copy of the line, another proposes the match, and the first agrees.",
         ("reconciliation/test_tellers_of_lines.py",),
     ),
     Fault(
         "an operator's reversal takes a line back before it is counted",
-        "_IS_TAKEN_BACK",
+        "IS_TAKEN_BACK",
         """ AND r.role = 'reversal'
           AND (r.is_counted OR r.is_reported OR {is_own_reversal_sql("b")}))""",
         " AND r.role = 'reversal')",
@@ -47,7 +47,7 @@ FAULTS = (
     Fault(
         "whoever says whose a line is does not answer for its reversal",
         "_IS_FETCHED",
-        'AND (x.line_id IS NULL OR x.is_counted OR {_is_told_by_worker("x", "y")} OR {_is_by_two("x")})',
+        'AND (x.line_id IS NULL OR x.is_counted OR {is_told_by_worker_sql("x", "y")} OR {is_by_two_sql("x")})',
         "",
         "One operator names a payment on the line of another, and the network's reversal of that line takes it back.",
         _FORGED_LINES,
@@ -329,6 +329,14 @@ FAULTS = (
         _APPROVAL,
     ),
     Fault(
+        "an aggregator's line is reported as the channel's own network's",
+        "carrier_by",
+        "return of_layout or carrier_named(account) or own_carrier(channel)",
+        "return own_carrier(channel)",
+        "A payment that the restored database had not sent is queried at a network that never had it.",
+        ("reconciliation/test_flag_absent.py",),
+    ),
+    Fault(
         "a list is approved as it was not seen",
         "_lock_list",
         "decide.require_seen(seen, code_of(waiting))",
@@ -364,7 +372,7 @@ FAULTS = (
     Fault(
         "who completed a payment alone makes a stranger's line its line, uncounted",
         "report_evidence",
-        "await store.note_named_alone(tx)",
+        "await waiting_lines.note_named_alone(tx)",
         "pass",
         "One operator explains a payment that nobody made by the money of a stranger.",
         _FORGED_LINES,

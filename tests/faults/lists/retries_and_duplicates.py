@@ -163,7 +163,7 @@ FAULTS = (
     ),
     Fault(
         "each draft of failed payouts is a batch of its own",
-        "Draft.key",
+        "BatchDraft.key",
         'f"dashboard-{self.id}" if self.edits.again is None else self.edits.again.key',
         'f"dashboard-{self.id}"',
         "Two people pay the failed payouts twice.",

@@ -1,4 +1,4 @@
-"""Callbacks when the database is away, and when its word is not heard: none is acknowledged that was not written down."""
+"""Callbacks while the database is away or its answer is lost: malipo acknowledges no callback that it has not stored."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What /callbacks refuses: whoever does not know the address or comes from another, and whatever is no callback."""
+"""/callbacks refuses a wrong secret in the address, a sender from another address, and a body that is no callback."""
 
 import ast
 import asyncio

@@ -1,4 +1,4 @@
-"""Whose payment a callback is about, and in which state that payment is."""
+"""Callbacks for payments of other merchants and networks, and in every status."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the code must never do, PostgreSQL refuses to do, whoever asks."""
+"""PostgreSQL refuses what the code must never do, whoever asks."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""A network that is down holds nobody up, loses nothing, and is used again when it is back."""
+"""A network that is down delays no other, loses nothing, and is used again when it is back."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A service whose line to its database is cut or falls silent exactly when a test says so."""
+"""A service whose connection to its database a test can cut or silence."""
 
 import asyncio
 import itertools

@@ -1,4 +1,5 @@
-"""A collection that was approved in the lost time, and is asked for again after the release: nobody is charged twice."""
+"""A collection that was approved in the lost time and is requested again after the release: no customer is charged
+twice."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

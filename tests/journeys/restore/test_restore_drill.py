@@ -1,4 +1,4 @@
-"""The drill of restoring a backup: nobody is paid twice, and what nobody can say waits for operators."""
+"""The drill of restoring a backup: no payout is paid twice, and payments with an unknown outcome wait for operators."""
 
 import asyncio
 import secrets

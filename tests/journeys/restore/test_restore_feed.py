@@ -1,4 +1,4 @@
-"""Cursors of feeds over a restore: whoever is ahead of it is told so, and nobody misses what happens afterwards."""
+"""Feed cursors over a restore: a reader with a later cursor gets `cursor_lost`, and no reader misses later events."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

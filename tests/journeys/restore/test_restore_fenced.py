@@ -1,4 +1,4 @@
-"""Behind the fence nothing is sent; but networks are heard, merchants are told, and everybody can look."""
+"""A fenced installation sends nothing, but takes callbacks, answers merchants, and shows its pages."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

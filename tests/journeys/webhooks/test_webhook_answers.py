@@ -1,4 +1,4 @@
-"""What receivers answer is kept and shown, whatever bytes it is made of, and never much of it."""
+"""The response of a receiver is stored and shown, with any bytes, up to a limit."""
 
 from collections.abc import AsyncIterator
 from typing import Any

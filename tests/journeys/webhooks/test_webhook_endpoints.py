@@ -1,4 +1,4 @@
-"""An endpoint's life: subscribed, failing, gone, paused, moved and deleted; and who is told what meanwhile."""
+"""The life of an endpoint: subscribed, failing, gone, paused, moved and deleted; and which events it gets meanwhile."""
 
 import base64
 import hashlib

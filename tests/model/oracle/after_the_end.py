@@ -1,4 +1,4 @@
-"""What is asked, believed and shown after the end."""
+"""Rules for an ended payment: which queries are sent, which reports count, and what the merchant sees."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""How a payment may end, and what may not be forgotten."""
+"""Rules for the end of a payment, and for reports that must not be forgotten."""
 
 from collections.abc import Iterator
 

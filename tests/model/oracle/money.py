@@ -1,4 +1,4 @@
-"""What the books hold, and what the merchant is told of it."""
+"""Rules for the ledger, and for the amounts that the merchant sees."""
 
 from collections.abc import Iterator
 

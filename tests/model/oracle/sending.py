@@ -1,4 +1,4 @@
-"""What may be sent, and how often."""
+"""Rules for sending: which payments, and how often."""
 
 from collections.abc import Iterator, Sequence
 

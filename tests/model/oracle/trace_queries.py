@@ -1,4 +1,4 @@
-"""What an entry of a story means, for all the rules."""
+"""Reads the entries of a trace, for all rules."""
 
 from collections.abc import Iterator, Sequence
 

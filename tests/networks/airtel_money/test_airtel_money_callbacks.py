@@ -1,4 +1,4 @@
-"""What Airtel Money tells us unasked, and how much of it is believed."""
+"""Airtel Money's callbacks, and how far each is trusted."""
 
 from collections.abc import Callable
 

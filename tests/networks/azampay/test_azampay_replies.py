@@ -1,4 +1,4 @@
-"""What AzamPay's replies mean: which end a payout, and the many that must not."""
+"""The meaning of AzamPay's replies: those that end a payout, and the many that must not."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What ClickPesa's replies and errors mean, and which of them decide nothing."""
+"""The meaning of ClickPesa's replies and errors, and which of them decide nothing."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Replies that break, and what must be made of one: an answer not heard, or nothing sent."""
+"""Broken replies, each with its expected answer: an unknown outcome, or nothing was sent."""
 
 import gzip
 

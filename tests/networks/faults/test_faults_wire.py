@@ -1,4 +1,5 @@
-"""What a wire can do to a payment: silence, half an answer, nonsense. Never a failure, never a second sending."""
+"""Faults of the connection: silence, half an answer, nonsense. None of them fails a payment or sends it twice. Never a
+failure, never a second sending."""
 
 import asyncio
 import gzip

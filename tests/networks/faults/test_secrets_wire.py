@@ -1,4 +1,4 @@
-"""What fails is written down, and what it was done with is not."""
+"""A failed request is logged without its secrets."""
 
 import asyncio
 import base64

@@ -1,4 +1,5 @@
-"""What a wire can do before a payment was sent: closed doors, no session, strangers behind TLS. Nothing was sent."""
+"""Faults before a payment was sent: a refused connection, no session, a wrong TLS certificate. Nothing was sent.
+Nothing was sent."""
 
 import asyncio
 import datetime

@@ -1,4 +1,4 @@
-"""What a test of HaloPesa's connector starts from: how it is connected, and what it sent."""
+"""The start of each test of HaloPesa's connector: its connection, and the requests that it sent."""
 
 import datetime
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""HaloPesa's callbacks, which nobody signs: read by their code, and acknowledged."""
+"""HaloPesa's unsigned callbacks: read by their code, and acknowledged."""
 
 import re
 from collections.abc import Callable

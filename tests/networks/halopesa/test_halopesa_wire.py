@@ -1,4 +1,4 @@
-"""What only HaloPesa's push has: its time, its checksum, its settings; and what its reply means."""
+"""The particulars of HaloPesa's push: its time, its checksum, its settings; and the meaning of its reply."""
 
 import contextlib
 import datetime

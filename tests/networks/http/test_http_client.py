@@ -1,4 +1,4 @@
-"""One HTTP request, and what came of it: an answer, provably nothing, or nobody knows."""
+"""One HTTP request and its result: a reply, provably nothing sent, or an unknown outcome."""
 
 import asyncio
 import gzip

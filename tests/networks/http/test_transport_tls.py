@@ -1,4 +1,4 @@
-"""One exchange through TLS: the other side proves its name, and nobody makes an answer by cutting the line."""
+"""One exchange through TLS: the server proves its name, and a cut connection never counts as a complete reply."""
 
 import asyncio
 import contextlib

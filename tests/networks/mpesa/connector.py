@@ -1,4 +1,4 @@
-"""What a test of M-Pesa's connector starts from: how it is connected, what it is called with."""
+"""The start of each test of M-Pesa's connector: its connection, and the payments that it sends."""
 
 from collections.abc import Callable
 

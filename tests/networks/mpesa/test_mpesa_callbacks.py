@@ -1,4 +1,4 @@
-"""What M-Pesa tells us unasked, and how much of it is believed."""
+"""M-Pesa's callbacks, and how far each is trusted."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What Airtel Money and ClickPesa say of a number: a name, that there is no account, or nothing that counts."""
+"""The replies of Airtel Money and ClickPesa about a number: a name, no account, or nothing certain."""
 
 import json
 from collections.abc import Callable

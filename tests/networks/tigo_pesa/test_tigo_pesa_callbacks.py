@@ -1,4 +1,4 @@
-"""Tigo Pesa's callbacks, which nobody signs: what they say, and how they are acknowledged."""
+"""Tigo Pesa's unsigned callbacks: their meaning, and how they are acknowledged."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What Tigo Pesa's replies to a push and to a payout mean, and which of them decide nothing."""
+"""The meaning of Tigo Pesa's replies to a push and to a payout, and which of them decide nothing."""
 
 from typing import Any
 

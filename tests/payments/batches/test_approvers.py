@@ -1,4 +1,4 @@
-"""Who may approve what awaits approval, by hand: as the use case decides it, and so what the menu counts."""
+"""The approvers of each payment that awaits approval, by a grid written by hand, and the number in the menu."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""A batch that is complete is told once, in the commit that completes it."""
+"""The event of a complete batch is written once, in the commit that completes it."""
 
 import asyncio
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What a line of a statement means for a payment, compared with a grid written by hand from the specification."""
+"""The effect of a statement's line on its payment, compared with a grid written by hand from the specification."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""What is decided when an answer is received, compared with a grid written by hand from the specification."""
+"""The decision about each answer of a network, compared with a grid written by hand from the specification."""
 
 import itertools
 

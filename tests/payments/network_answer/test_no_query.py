@@ -1,4 +1,4 @@
-"""What is decided at a network without a query."""
+"""Decisions at a network without a status query."""
 
 from datetime import timedelta
 

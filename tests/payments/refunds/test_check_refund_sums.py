@@ -1,4 +1,4 @@
-"""What the ledger check calls too much given back, by what is last known of each refund. A grid, by hand."""
+"""Collections that the ledger check reports as refunded too much, by the latest report of each refund. A grid, by hand."""
 
 from typing import NamedTuple
 

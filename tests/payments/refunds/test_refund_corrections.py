@@ -1,4 +1,4 @@
-"""What networks report after the end, about a refund or about its collection: the money is given back once."""
+"""Reports after the end, about a refund or its collection: the money is returned once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Refunds that a restore has lost: whoever repeats one, however, meets the network key of the first."""
+"""Refunds that a restore has lost: every way to repeat one meets the network key of the first."""
 
 import pytest
 

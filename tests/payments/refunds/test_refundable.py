@@ -1,4 +1,4 @@
-"""What can be refunded, and how much: by what is last known, and not by the status alone."""
+"""The refundable amount of a collection: by the latest reports, and not by the status alone."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A grid of days: what the two sides have, what the close says, and what it leaves to the next one."""
+"""A grid of days: the two columns of each, its close, and the items that it leaves open for the next."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What merchants own beside what is there for it: a grid by hand of closes, and the doors that show it."""
+"""Safeguarding by a grid of closes, and the pages and commands that show it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Approving and cancelling a batch. Each has a page that says what it does, and needs the password again to approve."""
+"""Approves and cancels a batch. Each has a page that shows its effect; approving asks for the password again."""
 
 from collections.abc import Awaitable
 

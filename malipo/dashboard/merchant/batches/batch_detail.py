@@ -1,4 +1,4 @@
-"""One batch: how far it is, who made and approved it, its lines with what became of each, and the file of results."""
+"""The page of one batch: its progress, maker and approver, its lines with their outcomes, and the file of results."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,7 +73,8 @@ class BatchData:
 
     @property
     def is_maker_waiting(self) -> bool:
-        """Whether nobody can approve it before somebody vouches for who made it."""
+        """Whether the batch cannot be approved yet, because its maker does not count as a second person until somebody
+        vouches for them."""
         return self.batch.maker in four_eyes.waiting(self.resets) and (self.rules.takes_two or not self.approvers)
 
     def warnings_of(self, index: int) -> list[tuple[str, str]]:

@@ -29,7 +29,7 @@ from malipo.payments.batches import retry_failed_items
 from malipo.payments.batches.batch import Requester
 from malipo.payments.batches.request import batch_request_of, retrying
 from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
-from malipo.payments.batches.spreadsheet.draft import Draft, brought_back, with_batch, with_columns, with_fixes
+from malipo.payments.batches.spreadsheet.draft import BatchDraft, brought_back, with_batch, with_columns, with_fixes
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS
 from malipo.payments.batches.store import batches, drafts, items
 from malipo.restore.installation import IntakeClosed
@@ -64,7 +64,7 @@ async def fix(request: MerchantRequest) -> Response:
     typed, left_out = _typed_in(form)
     back = form.text("back")
 
-    async def act(tx: Tx) -> Draft:
+    async def act(tx: Tx) -> BatchDraft:
         after = with_fixes(await _lock(tx, request), typed, left_out)
         if back.isascii() and back.isdigit():
             after = brought_back(after, int(back))
@@ -102,7 +102,7 @@ async def choose_columns(request: MerchantRequest) -> Response:
     if any(each not in chosen for each in NEEDED) or len(set(chosen.values())) < len(chosen):
         return await _page(request, problem=_say(request, "columns"), chosen=chosen)
 
-    async def act(tx: Tx) -> Draft:
+    async def act(tx: Tx) -> BatchDraft:
         after = with_columns(await _lock(tx, request), chosen)
         await drafts.update(tx, after)
         return after
@@ -122,7 +122,7 @@ async def discard(request: MerchantRequest) -> Response:
 
 
 async def submit(request: MerchantRequest) -> Response:
-    """One batch, however often it is pressed: the draft's id is the key of the request."""
+    """Submit the draft. Pressing twice makes one batch, because the draft's id is the idempotency key."""
     form = await request.form()
     seen = await _look(request)
     if seen.draft.batch_id is not None:
@@ -235,7 +235,7 @@ async def _page(
     )
 
 
-def _proposed_name(request: MerchantRequest, draft: Draft) -> str:
+def _proposed_name(request: MerchantRequest, draft: BatchDraft) -> str:
     if draft.edits.again is not None:
         return request.words("{name}, again", name=draft.filename)[:_MOST_NAME]
     return PurePath(draft.filename).stem[:_MOST_NAME]
@@ -249,8 +249,8 @@ def _tab(request: MerchantRequest, seen: DraftPreview) -> Tab:
     return Tab.PROBLEMS if seen.has_problems else Tab.ALL
 
 
-def _column_names(draft: Draft) -> list[tuple[str, str]]:
-    """Each column by its header, or by what stands first in it."""
+def _column_names(draft: BatchDraft) -> list[tuple[str, str]]:
+    """The name of each column: its header, or else its first value."""
     width = max(len(each.cells) for each in draft.sheet.rows)
     texts = draft.sheet.header or draft.sheet.rows[0].cells
     return [(str(at), (texts[at] if at < len(texts) else "")[:40] or f"({at + 1})") for at in range(width)]
@@ -281,11 +281,11 @@ async def _look(request: MerchantRequest) -> DraftPreview:
     return seen if existing is None else dataclasses.replace(seen, draft=with_batch(draft, existing.batch.id))
 
 
-async def _lock(tx: Tx, request: MerchantRequest) -> Draft:
+async def _lock(tx: Tx, request: MerchantRequest) -> BatchDraft:
     return _found(await drafts.lock(tx, request.merchant_id, request.person.email, id_in(request)))
 
 
-def _found(draft: Draft | None) -> Draft:
+def _found(draft: BatchDraft | None) -> BatchDraft:
     if draft is None:
         raise Missing("There is no draft with this id.")
     return draft

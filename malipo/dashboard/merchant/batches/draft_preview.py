@@ -16,7 +16,7 @@ from malipo.ledger.wallet import Wallet
 from malipo.networks.connector import Channel
 from malipo.payments.batches import duplicate_warnings
 from malipo.payments.batches.batch import BatchItem, BatchWarning
-from malipo.payments.batches.spreadsheet.draft import Draft, number_of
+from malipo.payments.batches.spreadsheet.draft import BatchDraft, number_of
 from malipo.payments.batches.spreadsheet.spreadsheet_line import SpreadsheetLine
 from malipo.payments.fees import fee_of
 from malipo.payments.store import tariffs
@@ -33,7 +33,7 @@ class Tab(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DraftPreview:
-    draft: Draft
+    draft: BatchDraft
     lines: Sequence[SpreadsheetLine]
     left_out: Sequence[SpreadsheetLine]
     warnings: Mapping[int, Sequence[BatchWarning]]  # by row
@@ -98,11 +98,11 @@ class DraftPreview:
         )
 
     def name_found(self, line: SpreadsheetLine) -> str | None:
-        """Whom the network knows by the number, if it was asked."""
+        """The name that the network has for the number, if the network was queried."""
         return self.draft.edits.names.get(number_of(line))
 
     def is_unregistered(self, line: SpreadsheetLine) -> bool:
-        """Whether the network says that the number has no account there."""
+        """Whether the network reported that the number has no account."""
         return number_of(line) in self.draft.edits.unregistered
 
     def is_barred(self, line: SpreadsheetLine) -> bool:
@@ -117,7 +117,7 @@ class DraftPreview:
 
 async def look(
     connection: Conn,
-    draft: Draft,
+    draft: BatchDraft,
     lines: Sequence[SpreadsheetLine],
     left_out: Sequence[SpreadsheetLine],
     now: datetime,

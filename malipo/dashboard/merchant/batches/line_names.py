@@ -1,4 +1,5 @@
-"""Whose numbers the lines are: looked up once for each number, in a bounded time, and never in the way of anything."""
+"""Looks up the name behind each number of a draft: once for each number, within a time limit. A failed look-up never
+blocks the draft."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.db import Tx
 from malipo.networks.connector import Channel
 from malipo.payments.batches.batch import Batch, BatchItem
-from malipo.payments.batches.spreadsheet.draft import Draft, number_of, with_names
+from malipo.payments.batches.spreadsheet.draft import BatchDraft, number_of, with_names
 from malipo.payments.batches.spreadsheet.spreadsheet_line import SpreadsheetLine
 from malipo.payments.batches.store import drafts, items
 from malipo.recipients.look_up import NameCheck, Payee
@@ -19,7 +20,7 @@ _SECONDS = 8.0  # A page does not wait longer for names.
 _STAYS_TRUE = timedelta(days=1)
 
 
-async def look_up_lines(request: MerchantRequest, draft: Draft) -> None:
+async def look_up_lines(request: MerchantRequest, draft: BatchDraft) -> None:
     """Names of the numbers that were not asked for yet, kept with the draft."""
     lines = [each for each in await asyncio.to_thread(draft.lines, request.parts.payments.terms) if not each.problems]
     asked = {number_of(each): each for each in lines if number_of(each) not in draft.edits.names}
@@ -45,8 +46,8 @@ def _channel(line: SpreadsheetLine) -> Channel:
 
 
 class NamesOfItems(NamedTuple):
-    other_names: list[tuple[BatchItem, str]]  # whose number the network has under another name
-    unregistered: list[BatchItem]  # whose number has no account there
+    other_names: list[tuple[BatchItem, str]]  # their numbers belong to another name at the network
+    unregistered: list[BatchItem]  # their numbers have no account at the network
 
 
 async def look_up_items(request: MerchantRequest, batch: Batch, all_items: Sequence[BatchItem]) -> NamesOfItems:

@@ -1,7 +1,7 @@
-"""The failed payouts of a batch become a draft, which is looked at, submitted and approved like any other.
+"""Makes a draft of the failed payouts of a batch. A person reviews, submits and approves it like any other draft.
 
-The form brings the draft's id, so that pressing twice makes one draft. Several people may submit several
-such drafts: only one batch is made, because its idempotency key names the batch whose payouts have failed.
+The form contains the draft's id, so pressing twice makes one draft. If several people submit such drafts, only one
+batch is made, because its idempotency key names the batch whose payouts have failed.
 """
 
 import re
@@ -16,7 +16,7 @@ from malipo.dashboard.urls import id_in
 from malipo.db import Conn
 from malipo.payments.batches.batch import Batch, NoSuchBatch
 from malipo.payments.batches.retry_failed_items import BatchRetry, FailedPayout, find_attempt, find_failed
-from malipo.payments.batches.spreadsheet.draft import Draft, Edits, sheet_of
+from malipo.payments.batches.spreadsheet.draft import BatchDraft, Edits, sheet_of
 from malipo.payments.batches.store import batches, drafts
 
 _DRAFT_ID = re.compile(r"drf_[0-9A-Za-z]{1,60}")
@@ -47,7 +47,7 @@ async def pay_again(request: MerchantRequest) -> Response:
         return request.go(f"{PATH}/{attempt.made.id}", "batch-again")
     if not failed:
         return request.go(f"{PATH}/{batch.id}", "nothing-failed")
-    draft = Draft(
+    draft = BatchDraft(
         id=draft_id,
         merchant_id=request.merchant_id,
         person=request.person.email,

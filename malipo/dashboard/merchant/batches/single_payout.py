@@ -30,9 +30,9 @@ class Allowance:
 
 
 async def find_allowance(connection: Conn, merchant_id: str, person: str, *, now: datetime) -> Allowance:
-    """Find what a person may pay out alone, by the merchant's rule. Somebody who is no second person yet has none of
-    their own: else each account that an owner makes would be another amount. Nothing, without such a rule too, while an
-    operator may have the account."""
+    """Find the amount that a person may pay out alone, by the merchant's rule. It is zero for a person who does not
+    count as a second person yet; otherwise an owner could get another allowance with each new account. It is also zero
+    while an operator may have access to the account, even if the merchant has no such rule."""
     above = (await approval_rules.get(connection, merchant_id, now=now)).above
     if person in await four_eyes.find_not_paying(connection, merchant_id, now=now):
         above = 0

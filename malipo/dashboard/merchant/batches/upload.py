@@ -16,7 +16,7 @@ from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.security_headers import SECURITY_HEADERS
 from malipo.errors import Invalid
 from malipo.http.client_disconnect import while_connected
-from malipo.payments.batches.spreadsheet.draft import Draft, Edits
+from malipo.payments.batches.spreadsheet.draft import BatchDraft, Edits
 from malipo.payments.batches.spreadsheet.read_sheet import (
     MOST_FILE_BYTES,
     MOST_LINES,
@@ -107,7 +107,7 @@ async def take(request: MerchantRequest) -> Response:
     except TooManyLines:
         return _form(request, "too_many_lines", HTTPStatus.BAD_REQUEST)
     now = request.parts.clock()
-    draft = Draft(
+    draft = BatchDraft(
         id=ids.mint("drf_", now),
         merchant_id=request.merchant_id,
         person=request.person.email,
@@ -152,6 +152,6 @@ def _page(request: MerchantRequest, sentence: str | None, status: HTTPStatus) ->
 
 
 def safe_name(sent: str) -> str:
-    """The file's own name, as it can stand on a page."""
+    """The name of the uploaded file, safe to show on a page."""
     name = re.split(r"[/\\]", sent)[-1]
     return "".join(each for each in name if each.isprintable()).strip()[-_MOST_NAME:] or "payouts"

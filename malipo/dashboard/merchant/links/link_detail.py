@@ -1,4 +1,5 @@
-"""One payment link: its address to share, what came by it, every attempt, and cancelling it."""
+"""The page of one payment link: its address to share, the amount that it has collected, every attempt, and its
+cancellation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
-"""A merchant's bank accounts: an owner adds one with password and code, operators verify it, each owner can stop it.
+"""The pages of a merchant's bank accounts: an owner adds one with password and code, operators verify it, and each
+owner can stop it.
 
-Who may add where the money goes could take all of it, so a password alone is not enough: an owner without two-step
-log-in sets it up first.
+A person who can change the destination of withdrawals could take all the money, so a password alone is not enough: an
+owner without two-step log-in sets it up first.
 """
 
 from collections.abc import Mapping

@@ -50,7 +50,7 @@ class WithdrawalFacts(NamedTuple):
 
     @property
     def whole(self) -> int:
-        """What is withdrawn without an amount."""
+        """The amount that is withdrawn if the form names none."""
         return whole_amount(self.wallet, self.kept)
 
     def account(self, wanted: str | None, now: datetime) -> BankAccount | None:

@@ -1,4 +1,4 @@
-"""One settlement: how far it is, its report with the lines of the wallet that are in it, and cancelling it."""
+"""The page of one settlement: its progress, its report with the wallet lines that belong to it, and cancelling it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

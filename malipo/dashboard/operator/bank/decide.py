@@ -1,4 +1,4 @@
-"""What two operators decide about our bank accounts: approved or rejected on the page that showed it."""
+"""Approves or rejects proposals about our bank accounts, on the page that showed them."""
 
 from collections.abc import Awaitable, Callable
 
@@ -60,7 +60,7 @@ async def reject(request: OperatorRequest) -> Response:
 async def _decide(
     request: OperatorRequest, form: Form, act: Callable[[Tx, str], Awaitable[Proposal]], notice: str
 ) -> Response:
-    """The form names the proposal by its id, so nobody decides about another one than they saw."""
+    """The form contains the proposal's id, so an operator can only decide the proposal that the page showed."""
     name, found = form.text("proposal"), list[Proposal]()
 
     async def decide(tx: Tx) -> Proposal:

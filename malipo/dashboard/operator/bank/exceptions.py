@@ -8,10 +8,10 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from malipo.approvals.act_rules import BANK_LINES
-from malipo.bank import decide_exception, match_lines
+from malipo.bank import decide_exception, match_bank_lines
 from malipo.bank.decide_exception import BOOKED_TO, BankAction, Decided, LineTerms
-from malipo.bank.line_meaning import BookingFact
-from malipo.bank.match_lines import MatchingSummary
+from malipo.bank.line_decision import BookingFact
+from malipo.bank.match_bank_lines import BankMatchingSummary
 from malipo.bank.payer_account import PayerAccount
 from malipo.bank.store import lines as store
 from malipo.bank.store import payer_accounts
@@ -92,9 +92,9 @@ async def match_again(request: OperatorRequest) -> Response:
     """Such as after a top-up was booked."""
     await request.form()
 
-    async def act(tx: Tx) -> MatchingSummary:
+    async def act(tx: Tx) -> BankMatchingSummary:
         await payer_accounts.lock(tx)
-        return await match_lines.match_lines(tx, by=request.actor.name, now=request.parts.clock())
+        return await match_bank_lines.match_bank_lines(tx, by=request.actor.name, now=request.parts.clock())
 
     await write_apart(request, act)
     return request.go(PATH, "lines-matched")

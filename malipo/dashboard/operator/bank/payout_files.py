@@ -46,7 +46,7 @@ class _Page(NamedTuple):
     lines: list[FileLine]
     statuses: dict[str, SettlementStatus]
     names: dict[str, str]
-    ended_unseen: str | None  # the bank knows the file, and by our books nobody has downloaded it
+    ended_unseen: str | None  # the bank has the file, but our books record no download of it
     waiting: list[WaitingAct]
 
 
@@ -109,7 +109,7 @@ async def show(request: OperatorRequest) -> Response:
 
 
 async def download(request: OperatorRequest) -> Response:
-    """Who had the file is in the audit log, so it is a form and no link."""
+    """Download the file. This is a form and not a link, because the audit log records who downloaded it."""
     await request.form()
     id_, now = id_in(request, "file"), request.parts.clock()
     try:

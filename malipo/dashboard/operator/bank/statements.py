@@ -47,7 +47,7 @@ SENTENCES = {
 
 
 class BankFile(KeptFile, frozen=True):
-    number: str = ""  # of our account; empty: the file says it
+    number: str = ""  # of our account; empty: take it from the file
 
 
 class _Page(NamedTuple):
@@ -207,7 +207,7 @@ async def import_(request: OperatorRequest) -> Response:
     try:
         done = await write_apart(request, act)
     except NotImported as refusal:
-        is_known = refusal.code == BankImportRefusal.DOES_NOT_ADD_UP  # the page says it already
+        is_known = refusal.code == BankImportRefusal.DOES_NOT_ADD_UP  # the page shows it already
         return await _preview(request, status=HTTPStatus.BAD_REQUEST, refusal=None if is_known else refusal)
     except Refusal as refusal:
         return await _preview(request, status=form_errors.status_of(refusal), refusal=refusal)

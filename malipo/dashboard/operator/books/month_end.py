@@ -44,7 +44,7 @@ _WHERE = {
     MonthPoint.UNANSWERED: "/operator/bank",
     MonthPoint.PROPOSALS: "/operator/waiting",
 }
-_WHERE_OF_READERS = {MonthPoint.PROPOSALS: "/operator/bookings"}  # What waits for somebody is for those who decide.
+_WHERE_OF_READERS = {MonthPoint.PROPOSALS: "/operator/bookings"}  # The page of waiting acts is for deciders.
 
 
 async def show(request: OperatorRequest) -> Response:

@@ -34,7 +34,7 @@ async def read(request: OperatorRequest, query: Callable[[Conn], Awaitable[Found
 
 
 async def note_download(request: OperatorRequest, name: str) -> None:
-    """The audit log says who asked for a file that has every merchant's money in it."""
+    """Record in the audit log who downloads a file with the money of every merchant."""
     now = request.parts.clock()
     await request.parts.queries.write(
         lambda tx: audit_log.append(tx, request.actor, "books.downloaded", now=now, file=name)
@@ -42,7 +42,8 @@ async def note_download(request: OperatorRequest, name: str) -> None:
 
 
 async def download(request: OperatorRequest, pieces: Pieces, *, name: str, media_type: str) -> Response:
-    """A file that is sent while it is read. What could be refused is asked before."""
+    """Send a file while it is read from the database. Everything that could be refused is checked before the first
+    byte."""
     await note_download(request, name)
 
     async def sent() -> AsyncIterator[str | bytes]:

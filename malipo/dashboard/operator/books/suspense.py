@@ -71,7 +71,8 @@ def _mistakes(request: OperatorRequest, form: Form) -> dict[str, str]:
 
 
 def _is_releasable(item: SuspenseItem) -> bool:
-    """What a booking of the house has put there. Payments and settlements have ways of their own."""
+    """Whether operators may move this amount out of suspense: only amounts of house bookings. Payments and settlements
+    are resolved on their own pages."""
     return not item.merchant_id and item.amount > 0
 
 

@@ -64,7 +64,7 @@ def sentences() -> list[str]:
 
 
 def corrected(found: Guess, values: Mapping[str, str]) -> Guess:
-    """The mapping that the person gave; the guess, if nobody has seen it yet."""
+    """The mapping that the operator chose; the guessed one, if no operator has seen it yet."""
     if CORRECTED not in values:
         return found
     columns = {

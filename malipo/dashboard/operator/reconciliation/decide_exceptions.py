@@ -42,7 +42,7 @@ SENTENCES = [_CHOICE]
 
 
 async def propose(request: OperatorRequest) -> Response:
-    """One action for all that were chosen. Where one operator is enough, it is done at once."""
+    """Propose one action for all chosen exceptions. Where one operator is enough, it is applied at once."""
     form = await request.form()
     reason = " ".join(form.text("reason").split())
     if errors := _mistakes(request, form, reason):
@@ -172,7 +172,7 @@ async def _require_as_seen(tx: Tx, exception_id: str, seen: str) -> None:
 
 
 async def _require_code(tx: Tx, resolve: ResolveExceptions, exception_id: str, code: str) -> None:
-    """All that the page said of what is proposed, and of what it is about."""
+    """Refuse a form whose code does not match what the page showed of the proposal and its subject."""
     proposal = await resolutions.find_proposal(tx, exception_id)
     if proposal is None or await resolve.find_code(tx, proposal) != code:
         raise Conflict(form_errors.CHANGED)

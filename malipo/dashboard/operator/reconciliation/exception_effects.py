@@ -161,7 +161,7 @@ def values_of(action: Action) -> list[str]:
 
 
 def value_of(action: Action, terms: Mapping[str, str]) -> str:
-    """The value of the choice that a resolution stands for."""
+    """The form value of the choice that a resolution stands for."""
     more = terms.get("account") if action is Action.BOOK else terms.get("outcome") if action is Action.RESOLVE else None
     return f"{action}:{more}" if more else str(action)
 

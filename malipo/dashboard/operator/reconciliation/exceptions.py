@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from malipo import clock
-from malipo.casework.subject import Subject
+from malipo.casework.subject import CaseworkSubject
 from malipo.dashboard import render
 from malipo.dashboard.operator import casework
 from malipo.dashboard.operator.casework import Casework
@@ -335,12 +335,12 @@ async def add_file(request: OperatorRequest) -> Response:
     return await casework.add_file(request, _subject(request), f"{PATH}/{id_in(request)}", _again(request))
 
 
-def _subject(request: OperatorRequest) -> Callable[[Tx], Awaitable[Subject]]:
-    async def find(tx: Tx) -> Subject:
+def _subject(request: OperatorRequest) -> Callable[[Tx], Awaitable[CaseworkSubject]]:
+    async def find(tx: Tx) -> CaseworkSubject:
         exception_id = id_in(request)
         if await exceptions.get(tx, exception_id) is None:
             raise NoSuchException(exception_id)
-        return Subject(exception_id)
+        return CaseworkSubject(exception_id)
 
     return find
 

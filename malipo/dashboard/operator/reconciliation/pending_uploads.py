@@ -1,6 +1,7 @@
-"""Statements that an operator has sent and not imported yet. They lie in the data folder for an hour at most.
+"""Keeps uploaded statements that are not imported yet, in the data folder, for an hour at most.
 
-Each is kept for the operator who sent it, at this process's host: another host of several asks for the file again.
+Each is kept for the operator who uploaded it, on this process's host. Another host asks the operator to upload the file
+again.
 """
 
 import re
@@ -32,7 +33,7 @@ class NotKept(Missing):
 
 
 class KeptFile(msgspec.Struct, frozen=True):
-    """Whose it is, and how it is called."""
+    """The operator who uploaded the file, and its name."""
 
     operator_id: str
     name: str
@@ -43,7 +44,7 @@ class FileDescription(KeptFile, frozen=True):
 
     channel: Channel
     account: str = ""
-    profile: str | None = None  # None: the one that knows its columns
+    profile: str | None = None  # None: the layout that fits the columns
     begins: str = ""  # the time that it covers, as typed, if the file does not say it
     ends: str = ""
 
@@ -75,7 +76,7 @@ class KeptFiles(Generic[About]):
         (self._folder / id_ / _ABOUT).write_bytes(msgspec.json.encode(about))
 
     def find(self, id_: str, *, operator_id: str) -> tuple[Path, About]:
-        """The file, with its uploader's statements about it. Nobody sees a file that another operator has uploaded."""
+        """The file, with what its uploader stated about it. Operators see only their own uploads."""
         if not _ID.fullmatch(id_):
             raise NotKept
         folder = self._folder / id_
@@ -100,11 +101,11 @@ class KeptFiles(Generic[About]):
 
 
 def safe_name(sent: str) -> str:
-    """The file's own name, as it can stand in a folder and on a page."""
+    """The file's own name, safe as a file name and on a page."""
     name = re.split(r"[/\\]", sent)[-1]
     name = "".join(each for each in name if each.isprintable()).strip().lstrip(".")[-_MOST_NAME:]
     while (
         len(name.encode()) > _MOST_NAME_BYTES
-    ):  # A letter may take four. The end stays: it says what kind of file it is.
+    ):  # A character may take four bytes. The end is kept, because it shows the file's type.
         name = name[1:]
     return name if name and name != _ABOUT else "statement.csv"

@@ -33,7 +33,8 @@ class StatementPreview(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
-        """Read like this, it has nothing: neither a line, nor a word that could be explained."""
+        """Whether this layout finds nothing in the file: neither lines, nor status words that an operator could
+        explain."""
         return not (self.lines or self.bad or self.unknown or self.failed)
 
 

@@ -1,5 +1,4 @@
-"""What two operators decide about settlements and merchants' bank accounts: approved or rejected on the page that
-showed it."""
+"""Approves or rejects proposals about settlements and merchants' bank accounts, on the page that showed them."""
 
 from collections.abc import Awaitable, Callable
 
@@ -50,7 +49,7 @@ async def _decide(
     subject, found = form.text("subject"), list[Proposal]()
 
     async def decide(tx: Tx) -> DecidedAct:
-        """Nobody decides about another proposal than the one they saw."""
+        """Refuse a decision about another proposal than the one that the page showed."""
         proposal = await operator_acts.lock_open(tx, subject)
         if proposal.id != form.text("proposal"):
             raise Conflict(form_errors.CHANGED)

@@ -61,7 +61,7 @@ _WORDS: dict[SheetColumn, tuple[str, ...]] = {
 
 
 def folded(header: str) -> str:
-    """A header without what differs between files: case, dots, and capitals within a word (recipientPhone)."""
+    """A header without the differences between files: case, dots, and capitals within a word (recipientPhone)."""
     return _NOT_LETTERS.sub(" ", _CAMEL.sub(" ", header.strip()).casefold()).strip()
 
 

@@ -15,7 +15,7 @@ from malipo.payments.batches.batch import BatchItem
 from malipo.payments.batches.spreadsheet.columns import NEEDED, SheetColumn
 from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow, rechosen, total_of
 from malipo.payments.batches.spreadsheet.spreadsheet_line import FIELDS, SpreadsheetLine, keep_choice, lines_of
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 
 _AGAIN_KEY = re.compile(r"dashboard-again-(bat_[0-9a-z]{26})-[0-9]{1,6}")
 
@@ -46,11 +46,11 @@ class Edits(msgspec.Struct, frozen=True):
     # Names that networks have on file, by network and number; None: the network was queried and told no name.
     names: dict[str, str | None] = {}
     unregistered: frozenset[str] = frozenset()  # of these, the numbers without an account there
-    barred: frozenset[str] = frozenset()  # of these, the numbers whose account takes no money
+    barred: frozenset[str] = frozenset()  # of these, the numbers whose account cannot receive money
     again: Again | None = None
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class BatchDraft(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     merchant_id: str
     person: str
@@ -73,11 +73,11 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
         """The columns that the header does not name: a person must choose them."""
         return [each for each in NEEDED if each not in self.sheet.columns]
 
-    def lines(self, terms: Terms) -> list[SpreadsheetLine]:
+    def lines(self, terms: PaymentTerms) -> list[SpreadsheetLine]:
         """The lines to be paid."""
         return self.split_lines(terms)[0]
 
-    def split_lines(self, terms: Terms) -> tuple[list[SpreadsheetLine], list[SpreadsheetLine]]:
+    def split_lines(self, terms: PaymentTerms) -> tuple[list[SpreadsheetLine], list[SpreadsheetLine]]:
         """The lines to be paid, and the lines that are left out."""
         lines, left_out = lines_of(self.sheet, self.edits.typed, terms), self.edits.left_out
         return [each for each in lines if each.row not in left_out], [each for each in lines if each.row in left_out]
@@ -88,7 +88,7 @@ class Draft(msgspec.Struct, frozen=True, kw_only=True):
         return total_of(self.sheet.totals[-1], self.sheet.columns) if self.sheet.totals else None
 
 
-def with_fixes(draft: Draft, typed: Mapping[int, Mapping[str, str]], left_out: Collection[int]) -> Draft:
+def with_fixes(draft: BatchDraft, typed: Mapping[int, Mapping[str, str]], left_out: Collection[int]) -> BatchDraft:
     """The draft with the values typed for these rows. Rows that the file does not have are ignored."""
     rows = {each.number: each for each in draft.sheet.rows}
     after = {row: dict(fields) for row, fields in draft.edits.typed.items()}
@@ -101,12 +101,12 @@ def with_fixes(draft: Draft, typed: Mapping[int, Mapping[str, str]], left_out: C
     return replace(draft, edits=replace(draft.edits, typed=after, left_out=out))
 
 
-def brought_back(draft: Draft, row: int) -> Draft:
+def brought_back(draft: BatchDraft, row: int) -> BatchDraft:
     """The draft with a row that was left out and is to be paid after all."""
     return replace(draft, edits=replace(draft.edits, left_out=draft.edits.left_out - {row}))
 
 
-def with_columns(draft: Draft, columns: Mapping[SheetColumn, int]) -> Draft:
+def with_columns(draft: BatchDraft, columns: Mapping[SheetColumn, int]) -> BatchDraft:
     """The draft with other columns. Its edits are dropped, because they were made for the old ones."""
     return replace(
         draft, sheet=rechosen(draft.sheet, columns), edits=replace(draft.edits, typed={}, left_out=frozenset())
@@ -119,12 +119,12 @@ def number_of(line: SpreadsheetLine) -> str:
 
 
 def with_names(
-    draft: Draft,
+    draft: BatchDraft,
     names: Mapping[str, str | None],
     *,
     unregistered: Collection[str] = (),
     barred: Collection[str] = (),
-) -> Draft:
+) -> BatchDraft:
     edits = draft.edits
     return replace(
         draft,
@@ -159,6 +159,6 @@ def sheet_of(items: Sequence[BatchItem]) -> PayoutSheet:
     return PayoutSheet(list(_AGAIN_COLUMNS.values()), rows, {column: at for at, column in enumerate(_AGAIN_COLUMNS)})
 
 
-def with_batch(draft: Draft, batch_id: str) -> Draft:
+def with_batch(draft: BatchDraft, batch_id: str) -> BatchDraft:
     """The draft, submitted as this batch."""
     return replace(draft, batch_id=batch_id)

@@ -1,7 +1,9 @@
-"""Numbers, amounts and networks as they stand in spreadsheets, with what programs do to them. Pure.
+"""Reads phone numbers, amounts and networks from spreadsheet cells, and repairs what spreadsheet programs do to them.
+Pure.
 
-A spreadsheet takes a phone number for a number: it loses its zero, or is saved as 7.54E+08. What is certain is
-repaired. What may have lost digits is only proposed, and a person must look at it: it could be another's number.
+A program takes a phone number for a number: the number loses its zero, or is saved as 7.54E+08. A certain repair is
+made. If digits may be lost, the repair is only proposed, and a person must check it, because it could be another
+person's number.
 """
 
 import re

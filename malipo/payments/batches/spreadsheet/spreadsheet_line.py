@@ -18,7 +18,7 @@ from malipo.payments.batches.spreadsheet.repaired_cells import (
     clean,
     phone_cell,
 )
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 from malipo.validation.fields import Fields
 
 # The fields that can be typed on the page, by the names of its inputs, and their names in a request.
@@ -83,7 +83,7 @@ class SpreadsheetLine:
         return next((each for each in self.repairs if each.field == field), None)
 
 
-def lines_of(sheet: PayoutSheet, edits: Mapping[int, Typed], terms: Terms) -> list[SpreadsheetLine]:
+def lines_of(sheet: PayoutSheet, edits: Mapping[int, Typed], terms: PaymentTerms) -> list[SpreadsheetLine]:
     """The lines of a sheet. `edits` are the texts that a person typed instead, by row; they are not doubted."""
     return [_line(each, sheet.columns, edits.get(each.number, {}), terms) for each in sheet.rows]
 
@@ -105,7 +105,7 @@ def keep_choice(row: SheetRow, columns: Mapping[SheetColumn, int], before: Typed
     return {**typed, "channel": choice}
 
 
-def _line(row: SheetRow, columns: Mapping[SheetColumn, int], edited: Typed, terms: Terms) -> SpreadsheetLine:
+def _line(row: SheetRow, columns: Mapping[SheetColumn, int], edited: Typed, terms: PaymentTerms) -> SpreadsheetLine:
     in_file = _texts(row, columns)
     of_file = _read(in_file)
     read = _read({**in_file, **edited}) if edited else of_file
@@ -188,7 +188,7 @@ def _proposed(phone: CellValue, amount: CellValue) -> dict[str, str]:
     return {name: str(value.value) for name, value in read.items() if value.quality is not Quality.WRONG}
 
 
-def _problems(values: Mapping[str, object], terms: Terms) -> Iterator[FieldProblem]:
+def _problems(values: Mapping[str, object], terms: PaymentTerms) -> Iterator[FieldProblem]:
     """The problems of a line, by the same checks as for an item in the API."""
     fields = Fields(values)
     item_of(fields, 0, terms)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.payments.batches.spreadsheet.draft import Draft, Edits
+from malipo.payments.batches.spreadsheet.draft import BatchDraft, Edits
 from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet
 
 _LIFE = timedelta(days=7)
@@ -20,7 +20,7 @@ class DraftSummary(msgspec.Struct, frozen=True):
     created_at: datetime
 
 
-async def insert(tx: Tx, draft: Draft) -> None:
+async def insert(tx: Tx, draft: BatchDraft) -> None:
     await _delete_old(tx, draft)
     await tx.execute(
         """
@@ -38,7 +38,7 @@ async def insert(tx: Tx, draft: Draft) -> None:
     )
 
 
-async def _delete_old(tx: Tx, draft: Draft) -> None:
+async def _delete_old(tx: Tx, draft: BatchDraft) -> None:
     """Delete drafts that are older than a week, and the oldest of this person."""
     await tx.execute("DELETE FROM batch_drafts WHERE created_at < $1", draft.created_at - _LIFE)
     await tx.execute(
@@ -53,16 +53,16 @@ async def _delete_old(tx: Tx, draft: Draft) -> None:
     )
 
 
-async def get(connection: Conn, merchant_id: str, person: str, draft_id: str) -> Draft | None:
+async def get(connection: Conn, merchant_id: str, person: str, draft_id: str) -> BatchDraft | None:
     return await _get(connection, merchant_id, person, draft_id, "")
 
 
-async def lock(tx: Tx, merchant_id: str, person: str, draft_id: str) -> Draft | None:
+async def lock(tx: Tx, merchant_id: str, person: str, draft_id: str) -> BatchDraft | None:
     """Lock a draft, so that two windows that edit it come one after the other."""
     return await _get(tx, merchant_id, person, draft_id, "FOR UPDATE")
 
 
-async def _get(connection: Conn, merchant_id: str, person: str, draft_id: str, how: str) -> Draft | None:
+async def _get(connection: Conn, merchant_id: str, person: str, draft_id: str, how: str) -> BatchDraft | None:
     row = await connection.fetchrow(
         f"""
         SELECT filename, sheet, edits, created_at, batch_id FROM batch_drafts
@@ -74,7 +74,7 @@ async def _get(connection: Conn, merchant_id: str, person: str, draft_id: str, h
     )
     if row is None:
         return None
-    return Draft(
+    return BatchDraft(
         id=draft_id,
         merchant_id=merchant_id,
         person=person,
@@ -86,7 +86,7 @@ async def _get(connection: Conn, merchant_id: str, person: str, draft_id: str, h
     )
 
 
-async def update(tx: Tx, draft: Draft) -> None:
+async def update(tx: Tx, draft: BatchDraft) -> None:
     await tx.execute(
         "UPDATE batch_drafts SET sheet = $2, edits = $3 WHERE id = $1",
         draft.id,

@@ -14,7 +14,7 @@ from malipo.db import Tx
 from malipo.db.whole_sets import whole_sets_sql
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.two_columns import AccountFlow
-from malipo.reconciliation.matching.store.booked_lines import HAS_SUMMED_KIND, IS_PAYMENT, SHILLINGS
+from malipo.reconciliation.matching.store.summed_lines import HAS_SUMMED_KIND, IS_PAYMENT, SHILLINGS
 
 # A withdrawn line names the payment that it was matched with.
 _WAS_PAYMENT = f"coalesce(l.merchant_id <> '{HOUSE}' AND l.kind <> 'reversal', false)"

@@ -1,4 +1,4 @@
-"""The SQL of what is open at the end of a day: subjects whose entries do not cancel each other, and why."""
+"""The SQL of open items at the end of a day: subjects whose entries do not cancel each other, and the reasons."""
 
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
@@ -9,8 +9,8 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.reconciliation.close.signed_content import MOST_ITEMS, ItemKind, OpenItem, OpenReason, Sum
-from malipo.reconciliation.matching.store.booked_lines import HAS_SUMMED_KIND, IS_PAYMENT, SHILLINGS
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
+from malipo.reconciliation.matching.store.summed_lines import HAS_SUMMED_KIND, IS_PAYMENT, SHILLINGS
 
 _WHOSE = "coalesce(m.merchant_id, w.merchant_id, e.merchant_id)"
 _WHICH = "coalesce(m.transaction_id, w.transaction_id, e.cause_id)"
@@ -68,7 +68,7 @@ def _order_of_subjects(of: str) -> str:
     return f"""({kind}) COLLATE "C", ({of}.subject_owner || ' ' || {of}.subject_id) COLLATE "C" """
 
 
-# Operators see the exception, or have decided about it. One whose cause has gone explains nothing any more.
+# Operators see the exception, or have decided about it. An exception whose cause no longer exists explains nothing.
 _IS_KNOWN = f"(x.state <> 'resolved' OR x.resolved_by <> '{SYSTEM_NAME}')"
 _CHANGE_OF_FLOAT = "CASE 'float' WHEN b.source THEN b.amount WHEN b.target THEN -b.amount ELSE 0 END"
 

@@ -7,7 +7,7 @@ import msgspec
 
 from malipo.db import Conn
 from malipo.reconciliation.imports.store.withdrawals import DAY_OF_LINE, HEIR, UNTOLD
-from malipo.reconciliation.matching.store.booked_lines import (
+from malipo.reconciliation.matching.store.summed_lines import (
     IS_PAYMENT,
     IS_SUMMED,
     ChargeSum,

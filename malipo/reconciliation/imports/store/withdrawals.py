@@ -11,8 +11,10 @@ from malipo import clock
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.reconciliation.matching.statement_answer_ids import is_of_line
-from malipo.reconciliation.matching.store.booked_lines import HAS_SUMMED_KIND, IS_PAYMENT, IS_SUMMED, UnbookedLine
-from malipo.reconciliation.matching.store.evidence import TELLS, report_payments_again
+from malipo.reconciliation.matching.store.line_queue import UnbookedLine
+from malipo.reconciliation.matching.store.line_tellers import TELLS
+from malipo.reconciliation.matching.store.single_matches import report_payments_again
+from malipo.reconciliation.matching.store.summed_lines import HAS_SUMMED_KIND, IS_PAYMENT, IS_SUMMED
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store.statement_lines import merge_copies_of
 

@@ -8,7 +8,7 @@ from malipo.db import Conn, Tx
 from malipo.networks.connector import Channel, Type
 from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
-from malipo.reconciliation.matching.store.evidence import (
+from malipo.reconciliation.matching.store.line_tellers import (
     IS_FETCHED_OR_WHOLE,
     is_in_fetched_or_whole_file_sql,
     is_shown_sql,

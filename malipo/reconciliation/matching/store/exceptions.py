@@ -1,4 +1,4 @@
-"""The SQL of exceptions: stored when they are found, resolved when their cause has gone, and read for people."""
+"""The SQL of exceptions: malipo stores them when it finds them, and resolves them when their cause no longer exists."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -18,7 +18,7 @@ from malipo.reconciliation.matching.exception import (
     ReconciliationException,
 )
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
-from malipo.reconciliation.matching.store.evidence import is_shown_sql
+from malipo.reconciliation.matching.store.line_tellers import is_shown_sql
 from malipo.reconciliation.matching.store.told_by_network import SIGNED
 
 _encode = msgspec.json.Encoder().encode
@@ -211,7 +211,8 @@ async def find(
 
 
 async def find_of_payment(connection: Conn, merchant_id: str, transaction_id: str) -> list[ReconciliationException]:
-    """All of one payment, also those that are resolved: that name it, or whose line is its own. The oldest first."""
+    """All exceptions of one payment, also resolved ones: those that name it, and those about its line. The oldest
+    first."""
     rows = await connection.fetch(
         f"""
         SELECT {_COLUMNS} FROM {_JOINED}

@@ -18,7 +18,7 @@ from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.payments.batches.batch import Batch
 from malipo.payments.batches.spreadsheet.columns import SheetColumn
-from malipo.payments.batches.spreadsheet.draft import Draft, Edits
+from malipo.payments.batches.spreadsheet.draft import BatchDraft, Edits
 from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow
 from malipo.payments.batches.store import batches, drafts
 from malipo.payments.fees import Band
@@ -118,7 +118,7 @@ async def make_draft(database: Database, merchant_id: str, email: str) -> str:
         ["Phone", "Amount"], [SheetRow(2, ["0754000101", "1000"])], {SheetColumn.PHONE: 0, SheetColumn.AMOUNT: 1}
     )
     now = clock.now()
-    draft = Draft(
+    draft = BatchDraft(
         id=ids.mint("drf_", now),
         merchant_id=merchant_id,
         person=email,

@@ -1,4 +1,4 @@
-"""What awaits one's approval is said in the menu of every page and on the overview: to those who may, and to no others."""
+"""The menu of every page and the overview show what awaits a person's approval, only to people who may approve."""
 
 import re
 import secrets

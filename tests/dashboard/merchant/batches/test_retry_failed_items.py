@@ -1,4 +1,4 @@
-"""What failed in a batch is paid again: as a draft, once, and only what still counts as failed."""
+"""Failed payouts of a batch are paid again: as a draft, once, and only those that still count as failed."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""/dashboard/collect and /dashboard/payout: before somebody asks or pays a second time, the page says so."""
+"""/dashboard/collect and /dashboard/payout warn before a payment that looks like a repeat."""
 
 import re
 import secrets

@@ -1,4 +1,4 @@
-"""The page of a collection when it is paid: it says so in its head and its title, and to those who listen."""
+"""When a collection is paid, its page shows that in its head and its title, and tells screen readers."""
 
 import re
 

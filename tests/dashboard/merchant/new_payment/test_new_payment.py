@@ -1,4 +1,4 @@
-"""/dashboard/collect and /dashboard/payout: asked once more, made once, and only by whoever may."""
+"""/dashboard/collect and /dashboard/payout: a payment is confirmed, made once, and only by people with the right."""
 
 import re
 import secrets

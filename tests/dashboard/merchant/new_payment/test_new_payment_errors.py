@@ -1,4 +1,4 @@
-"""/dashboard/collect and /dashboard/payout: each mistake stands at its field, and doubt is said."""
+"""/dashboard/collect and /dashboard/payout show each mistake at its field, and an unknown outcome as unknown."""
 
 import re
 import secrets

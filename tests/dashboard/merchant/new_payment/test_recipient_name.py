@@ -1,4 +1,4 @@
-"""Whose number it is, on the pages of a payout: shown, compared with what was typed, and never in the way."""
+"""The pages of a payout show the name behind the number and compare it with the typed one, and never block the payment."""
 
 import asyncio
 import secrets

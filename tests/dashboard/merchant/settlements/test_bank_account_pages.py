@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from malipo import clock
-from malipo.messages.kinds import Kind
+from malipo.messages.kinds import MessageKind
 from malipo.settlement.bank_account import BankAccount, BankAccountStatus
 from malipo.settlement.store import bank_accounts
 from tests.authenticator_app import enrolled
@@ -56,7 +56,7 @@ async def test_an_owner_adds_an_account_and_everybody_concerned_is_told(secured:
     assert "CRDB …9100" in seen.words
     assert "Waits to be verified" in seen.words
     assert account.account_number not in seen.text
-    assert [row["kind"] for row in await rows(secured.database)] == [Kind.BANK_ACCOUNT_ADDED]
+    assert [row["kind"] for row in await rows(secured.database)] == [MessageKind.BANK_ACCOUNT_ADDED]
     assert "waits to be verified by the operators" in (await secured.surfer.get("/dashboard/settlements/new")).words
 
 

@@ -10,10 +10,10 @@ from openpyxl import Workbook
 from malipo.networks.connector import Channel
 from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, read_sheet
 from malipo.payments.batches.spreadsheet.spreadsheet_line import SpreadsheetLine, lines_of
-from malipo.payments.payment_request import Terms
+from malipo.payments.payment_request import PaymentTerms
 
 FILES = Path(__file__).parent / "files"
-TERMS = Terms("REF", dict.fromkeys(Channel, 5_000_000))
+TERMS = PaymentTerms("REF", dict.fromkeys(Channel, 5_000_000))
 
 # As a bookkeeper keeps them: numbers that were typed as numbers, one of them as a text, and a date that nobody needs.
 SALARIES: list[list[Any]] = [

@@ -1,4 +1,4 @@
-"""Whatever is uploaded, it is read or refused: quickly, in little memory, and never with another error."""
+"""Any uploaded file is read or refused: quickly, in little memory, and never with another error."""
 
 import random
 import zipfile

@@ -5,16 +5,16 @@ from datetime import UTC, datetime
 import pytest
 
 from malipo.payments.batches.spreadsheet.columns import SheetColumn
-from malipo.payments.batches.spreadsheet.draft import Draft, Edits, with_fixes
+from malipo.payments.batches.spreadsheet.draft import BatchDraft, Edits, with_fixes
 from malipo.payments.batches.spreadsheet.read_sheet import PayoutSheet, SheetRow
 from tests.payments.batches.spreadsheet.golden import TERMS
 
 COLUMNS = {SheetColumn.PHONE: 0, SheetColumn.CHANNEL: 1, SheetColumn.AMOUNT: 2}
 
 
-def draft_of(channel: str) -> Draft:
+def draft_of(channel: str) -> BatchDraft:
     sheet = PayoutSheet(["Phone", "Network", "Amount"], [SheetRow(2, ["0714000101", channel, "1000"])], COLUMNS)
-    return Draft(
+    return BatchDraft(
         id="drf_1",
         merchant_id="mer_1",
         person="asha@example.com",

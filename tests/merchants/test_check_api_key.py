@@ -1,4 +1,4 @@
-"""Many processes at one key: each counts for itself, and together they let in exactly as many as the limit says."""
+"""Many processes use one key: each counts for itself, and together they admit exactly as many requests as the limit."""
 
 import asyncio
 import ipaddress
@@ -6,7 +6,7 @@ import ipaddress
 from malipo import clock
 from malipo.db import Database
 from malipo.merchants.api_keys import hash_of
-from malipo.merchants.authenticate import AccessRequest, Authenticate, Caller
+from malipo.merchants.check_api_key import AccessRequest, Authenticate, Caller
 from malipo.rate_limit.refusal import RateLimited
 from malipo.rate_limit.sliding_window import RateClass
 from tests.conftest import Merchant

@@ -45,7 +45,7 @@ class BankExceptionKind(StrEnum):
     UNKNOWN_CREDIT = "unknown_credit"
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class BankLine(msgspec.Struct, frozen=True, kw_only=True):
     """A line that has no place yet."""
 
     id: int
@@ -94,15 +94,15 @@ class LineCandidates(msgspec.Struct, frozen=True):
     bookings: Sequence[BookingFact] = ()
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    line: Line
+class LineDecision(msgspec.Struct, frozen=True, kw_only=True):
+    line: BankLine
     meaning: Meaning
     settlement_ids: tuple[str, ...] = ()  # which the line ends; of an exception, which it names
     booking_id: str | None = None
     kind: BankExceptionKind | None = None
 
 
-def decide(lines: Iterable[Line], facts: LineCandidates) -> list[Decision]:
+def decide(lines: Iterable[BankLine], facts: LineCandidates) -> list[LineDecision]:
     """A decision for each line, in the order of their days: a debit comes before its return, whichever file came
     first."""
     return _Book(facts).decide(lines)
@@ -118,12 +118,12 @@ class _Book:
         self._files = {each.message_id: each for each in facts.files}
         self._bookings = {each.id: each for each in facts.bookings}
 
-    def decide(self, lines: Iterable[Line]) -> list[Decision]:
+    def decide(self, lines: Iterable[BankLine]) -> list[LineDecision]:
         # Of one day the debits come first. The id is the order of the file.
         ordered = sorted(lines, key=lambda each: (each.booked_on, each.cents > 0, each.id))
         return [self._one(each) for each in ordered]
 
-    def _one(self, line: Line) -> Decision:
+    def _one(self, line: BankLine) -> LineDecision:
         settlement = self._by_key.get(line.key)
         if settlement is not None:
             return self._debit(line, settlement) if line.cents < 0 else self._credit(line, settlement)
@@ -132,24 +132,24 @@ class _Book:
             return self._sum(line, file)
         return self._booking(line) or _exception(line, self._unknown(line))
 
-    def _debit(self, line: Line, settlement: SettlementFact) -> Decision:
+    def _debit(self, line: BankLine, settlement: SettlementFact) -> LineDecision:
         kind = _why_not_debit(line, settlement)
         if kind is not None:
             settlement.is_paid_again |= kind is BankExceptionKind.TWICE
             return _exception(line, kind, settlement.id)
         settlement.status, settlement.has_debit = SettlementStatus.COMPLETED, True
-        return Decision(line=line, meaning=Meaning.DEBIT, settlement_ids=(settlement.id,))
+        return LineDecision(line=line, meaning=Meaning.DEBIT, settlement_ids=(settlement.id,))
 
-    def _credit(self, line: Line, settlement: SettlementFact) -> Decision:
+    def _credit(self, line: BankLine, settlement: SettlementFact) -> LineDecision:
         kind = _why_not_return(line, settlement)
         if kind is None and self._bookings_of(line):
             kind = BankExceptionKind.BOOKED_TOO  # Somebody has given it back by hand: the wallet must not get it twice.
         if kind is not None:
             return _exception(line, kind, settlement.id)
         settlement.status, settlement.has_return = SettlementStatus.RETURNED, True
-        return Decision(line=line, meaning=Meaning.RETURN, settlement_ids=(settlement.id,))
+        return LineDecision(line=line, meaning=Meaning.RETURN, settlement_ids=(settlement.id,))
 
-    def _sum(self, line: Line, file: FileFact) -> Decision:
+    def _sum(self, line: BankLine, file: FileFact) -> LineDecision:
         """One sum for a file: it pays those of its settlements that are sent, if it is exactly their sum."""
         all_ = [self._by_id[each] for each in file.settlement_ids]
         open_ = [each for each in all_ if each.status is SettlementStatus.SENT and not each.has_debit]
@@ -167,21 +167,21 @@ class _Book:
             return _exception(line, BankExceptionKind.SUM_DIFFERS)
         for each in open_:
             each.status, each.has_debit = SettlementStatus.COMPLETED, True
-        return Decision(line=line, meaning=Meaning.SUM, settlement_ids=tuple(each.id for each in open_))
+        return LineDecision(line=line, meaning=Meaning.SUM, settlement_ids=tuple(each.id for each in open_))
 
-    def _booking(self, line: Line) -> Decision | None:
+    def _booking(self, line: BankLine) -> LineDecision | None:
         """The booking with the bank's reference and the exact amount. Two that fit are none: nobody could say which."""
         found = self._bookings_of(line)
         if len(found) != 1:
             return None
         del self._bookings[found[0].id]
-        return Decision(line=line, meaning=Meaning.BOOKING, booking_id=found[0].id)
+        return LineDecision(line=line, meaning=Meaning.BOOKING, booking_id=found[0].id)
 
-    def _bookings_of(self, line: Line) -> list[BookingFact]:
+    def _bookings_of(self, line: BankLine) -> list[BookingFact]:
         references = {line.reference, line.key} - {""}
         return [each for each in self._bookings.values() if each.reference in references and each.cents == line.cents]
 
-    def _unknown(self, line: Line) -> BankExceptionKind:
+    def _unknown(self, line: BankLine) -> BankExceptionKind:
         references = {line.reference, line.key} - {""}
         if any(each.reference in references for each in self._bookings.values()):
             return BankExceptionKind.OTHER_AMOUNT
@@ -192,12 +192,12 @@ class _Book:
         return BankExceptionKind.UNKNOWN_KEY if is_key else BankExceptionKind.UNKNOWN_DEBIT
 
 
-def _names_another_key(line: Line, file: FileFact) -> bool:
+def _names_another_key(line: BankLine, file: FileFact) -> bool:
     """Whether a line with the MsgId of a file is one transfer with a key that nobody knows, and not the file's sum."""
     return line.key not in ("", file.message_id) and _LIKE_A_KEY.fullmatch(line.key) is not None
 
 
-def _why_not_debit(line: Line, settlement: SettlementFact) -> BankExceptionKind | None:
+def _why_not_debit(line: BankLine, settlement: SettlementFact) -> BankExceptionKind | None:
     if settlement.has_debit:
         return BankExceptionKind.TWICE
     if settlement.status is not SettlementStatus.SENT:
@@ -209,7 +209,7 @@ def _why_not_debit(line: Line, settlement: SettlementFact) -> BankExceptionKind 
     return None
 
 
-def _why_not_return(line: Line, settlement: SettlementFact) -> BankExceptionKind | None:
+def _why_not_return(line: BankLine, settlement: SettlementFact) -> BankExceptionKind | None:
     if settlement.has_return:
         return BankExceptionKind.RETURNED_TWICE
     if not settlement.has_debit:
@@ -223,5 +223,5 @@ def _why_not_return(line: Line, settlement: SettlementFact) -> BankExceptionKind
     return None
 
 
-def _exception(line: Line, kind: BankExceptionKind, *settlement_ids: str) -> Decision:
-    return Decision(line=line, meaning=Meaning.EXCEPTION, kind=kind, settlement_ids=settlement_ids)
+def _exception(line: BankLine, kind: BankExceptionKind, *settlement_ids: str) -> LineDecision:
+    return LineDecision(line=line, meaning=Meaning.EXCEPTION, kind=kind, settlement_ids=settlement_ids)

@@ -8,7 +8,7 @@ from malipo.audit_log.actor import Actor, key_at
 from malipo.errors import Forbidden, Unauthorized
 from malipo.http.client_address import address_of
 from malipo.merchants.api_keys import Permission, hash_of
-from malipo.merchants.authenticate import AccessRequest, Caller
+from malipo.merchants.check_api_key import AccessRequest, Caller
 from malipo.merchants.roles import Right
 from malipo.merchants.sessions import SessionOver
 from malipo.merchants.store.sessions import MerchantSession

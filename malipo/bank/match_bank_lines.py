@@ -11,12 +11,12 @@ from datetime import datetime
 import msgspec
 
 from malipo import ids
-from malipo.bank.line_meaning import (
+from malipo.bank.line_decision import (
     BankExceptionKind,
-    Decision,
+    BankLine,
     FileFact,
-    Line,
     LineCandidates,
+    LineDecision,
     Meaning,
     SettlementFact,
     decide,
@@ -36,7 +36,7 @@ EXCEPTION_PREFIX = "bex_"
 _ENDS = (Meaning.DEBIT, Meaning.SUM, Meaning.RETURN)
 
 
-class MatchingSummary(msgspec.Struct, frozen=True, kw_only=True):
+class BankMatchingSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What a run has found. Amounts are of settlements, in whole shillings."""
 
     completed: int = 0
@@ -52,7 +52,7 @@ class Effect(msgspec.Struct, frozen=True):
 
     meaning: Meaning
     settlement: Settlement
-    line: Line
+    line: BankLine
 
 
 async def find_effects(connection: Conn, statement_id: str) -> list[Effect]:
@@ -66,7 +66,7 @@ async def find_effects(connection: Conn, statement_id: str) -> list[Effect]:
     ]
 
 
-async def match_lines(tx: Tx, *, by: str, now: datetime) -> MatchingSummary:
+async def match_bank_lines(tx: Tx, *, by: str, now: datetime) -> BankMatchingSummary:
     """Match all lines that count. The caller has taken the lock of `store/payer_accounts.py`."""
     await store.resolve_uncounted(tx, by=by, now=now)
     decisions, known = await _decide(tx)
@@ -81,7 +81,7 @@ async def match_lines(tx: Tx, *, by: str, now: datetime) -> MatchingSummary:
     return _summary(decisions, known)
 
 
-async def _end_settlements(tx: Tx, decisions: Sequence[Decision], *, now: datetime) -> None:
+async def _end_settlements(tx: Tx, decisions: Sequence[LineDecision], *, now: datetime) -> None:
     """Debits before returns: a line of the same statement may give back what another has paid."""
     debits = [
         Debit(id_, each.line.reference, each.line.booked_on)
@@ -96,12 +96,12 @@ async def _end_settlements(tx: Tx, decisions: Sequence[Decision], *, now: dateti
         await bank_outcomes.give_back(tx, returns, now=now)
 
 
-def return_of(settlement_id: str, line: Line) -> BankReturn:
+def return_of(settlement_id: str, line: BankLine) -> BankReturn:
     """A return with the bank's reason; if it has none, with all that the line says."""
     return BankReturn(settlement_id, line.reason or line.details, line.reference, line.booked_on)
 
 
-def _matches(decision: Decision, known: dict[str, Settlement]) -> list[Match]:
+def _matches(decision: LineDecision, known: dict[str, Settlement]) -> list[Match]:
     line = decision.line
     if decision.booking_id is not None:
         values = {"meaning": decision.meaning.value, "merchant_id": None, "amount": line.cents}
@@ -119,12 +119,12 @@ def _matches(decision: Decision, known: dict[str, Settlement]) -> list[Match]:
     ]
 
 
-def _summary(decisions: Sequence[Decision], known: dict[str, Settlement]) -> MatchingSummary:
+def _summary(decisions: Sequence[LineDecision], known: dict[str, Settlement]) -> BankMatchingSummary:
     def amounts(*meanings: Meaning) -> list[int]:
         return [known[id_].net_amount for each in decisions if each.meaning in meanings for id_ in each.settlement_ids]
 
     completed, returned = amounts(Meaning.DEBIT, Meaning.SUM), amounts(Meaning.RETURN)
-    return MatchingSummary(
+    return BankMatchingSummary(
         completed=len(completed),
         completed_amount=sum(completed),
         returned=len(returned),
@@ -134,7 +134,7 @@ def _summary(decisions: Sequence[Decision], known: dict[str, Settlement]) -> Mat
     )
 
 
-async def _decide(connection: Conn, *, statement_id: str = "") -> tuple[list[Decision], dict[str, Settlement]]:
+async def _decide(connection: Conn, *, statement_id: str = "") -> tuple[list[LineDecision], dict[str, Settlement]]:
     lines = await store.find_unmatched(connection, statement_id=statement_id)
     files = await _files(connection, lines)
     by_key = await settlements.find_by_keys(connection, {each.key for each in lines if each.key})
@@ -162,7 +162,7 @@ async def _decide(connection: Conn, *, statement_id: str = "") -> tuple[list[Dec
     return decide(lines, LineCandidates(facts, files, await store.find_bookings(connection))), known
 
 
-async def _files(connection: Conn, lines: Sequence[Line]) -> list[FileFact]:
+async def _files(connection: Conn, lines: Sequence[BankLine]) -> list[FileFact]:
     """The files whose MsgId a line has, in the field for it or in that of the key."""
     names = {name for each in lines for name in (each.message_id, each.key)}
     found = await payout_files.find_by_message(connection, names)

@@ -1,4 +1,4 @@
-"""What a line of a bank's statement means, by grids that were written by hand."""
+"""The decision about each line of a bank's statement, by grids that were written by hand."""
 
 import random
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malipo.bank.line_meaning import BookingFact, FileFact, Line, LineCandidates, SettlementFact, decide
+from malipo.bank.line_decision import BankLine, BookingFact, FileFact, LineCandidates, SettlementFact, decide
 from malipo.bank.payout_file import FileStatus
 from malipo.settlement.settlement import SettlementStatus
 from tests.bank.samples import ACCOUNT, FRIDAY, KEYS, MESSAGE, MONDAY, TUESDAY, WEDNESDAY, line
@@ -39,7 +39,7 @@ def file(status: str = "APPROVED", numbers: tuple[int, ...] = (0, 1, 2), **value
     return FileFact(**{**usual, **values})  # type: ignore[arg-type]
 
 
-def told(facts: LineCandidates, *lines: Line) -> list[str]:
+def told(facts: LineCandidates, *lines: BankLine) -> list[str]:
     """In words, in the order of the lines: what each is, or why it has no place."""
     found = {each.line.id: each for each in decide(lines, facts)}
     return [str(found[each.id].kind or found[each.id].meaning) for each in lines]
@@ -213,7 +213,7 @@ LINES = st.builds(
     statuses=st.tuples(*[st.sampled_from(["REQUESTED", "SENT", "COMPLETED", "RETURNED", "CANCELLED"])] * 3),
 )
 def test_whatever_the_bank_says_no_settlement_is_paid_or_returned_twice(
-    lines: list[Line], statuses: tuple[str, str, str]
+    lines: list[BankLine], statuses: tuple[str, str, str]
 ) -> None:
     facts = LineCandidates([settlement(number, each) for number, each in enumerate(statuses)], [file()])
     decided = decide(lines, facts)
