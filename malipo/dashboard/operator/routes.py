@@ -181,6 +181,8 @@ PAGES = [
     OperatorPage("POST", f"{bank_exceptions.PATH}/match", bank_exceptions.match_again),
     OperatorPage("GET", f"{bank_exceptions.PATH}/{{bank_exception}}", bank_exceptions.show),
     OperatorPage("POST", f"{bank_exceptions.PATH}/{{bank_exception}}/decide", bank_exceptions.decide, does=BANK_LINES),
+    OperatorPage("POST", f"{bank_exceptions.PATH}/{{bank_exception}}/assign", bank_exceptions.assign),
+    OperatorPage("POST", f"{bank_exceptions.PATH}/{{bank_exception}}/attach", bank_exceptions.add_file),
     OperatorPage("GET", statements.PATH, statements.show_all),
     OperatorPage("GET", new_statement.NEW, new_statement.show_form),
     OperatorPage("POST", new_statement.NEW, new_statement.receive_upload),
