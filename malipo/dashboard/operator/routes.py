@@ -234,6 +234,7 @@ PAGES = [
     OperatorPage("GET", safeguarding.PATH, safeguarding.show),
     OperatorPage("GET", suspense.PATH, suspense.show),
     OperatorPage("POST", f"{suspense.PATH}/release", suspense.release, does=(Act.SUSPENSE_RELEASE,)),
+    OperatorPage("POST", f"{suspense.PATH}/take-back", suspense.take_back, does=(Act.SUSPENSE_TAKE_BACK,)),
     OperatorPage("GET", "/operator/restore", restore.show),
     OperatorPage("POST", "/operator/restore/release", restore.let_go, does=(Act.RELEASE,)),
     OperatorPage("POST", "/operator/restore/reject", restore.reject),

@@ -12,6 +12,14 @@ _SAFEGUARDING = ("reconciliation/close/test_safeguarding.py",)
 
 FAULTS = (
     Fault(
+        "the page credits again what it should take back",
+        "take_back",
+        'return Booking(BookingKind.SUSPENSE_TAKE_BACK, merchant_id, amount, form.text("backReference"), booking)',
+        'return Booking(BookingKind.SUSPENSE_RELEASE, merchant_id, amount, form.text("backReference"), booking)',
+        "The wrong merchant has it twice.",
+        ("dashboard/operator/test_operator_books.py",),
+    ),
+    Fault(
         "a late move counts on its own day",
         "find_balances_before",
         'counted = f"created_at < $2 AND NOT (created_at >= $3 AND {late.is_late})"',
