@@ -123,6 +123,28 @@ async def test_it_is_the_same_to_the_byte_when_it_is_made_again_later(
     assert _hash(again) == _hash(archive)
 
 
+async def test_what_is_committed_after_two_closes_is_of_the_next_month_before_and_after_its_close(
+    archive: Path, books: Books, database_url: str, tmp_path: Path
+) -> None:
+    """A contradiction of the 29th, when the 29th and the 30th are closed: float, suspense and bank are as they were."""
+    moves = [Move(Account.FLOAT, Account.SUSPENSE, 30, "MPESA")]
+    await books.post(books.payments["LATE"], Step.CONTRADICTION, moves, at(SECOND, "10:00"))
+    waiting, counted, december = (tmp_path / f"{each}.zip" for each in ("waiting", "counted", "december"))
+    await _month(database_url, "2026-11", "--archive", str(waiting))
+    for number in range(31):
+        await books.close(
+            NEXT + timedelta(days=number), now=NOW + timedelta(days=40), **(NO_STATEMENT if number == 0 else {})
+        )
+    await _month(database_url, "2026-11", "--archive", str(counted))
+    assert _hash(waiting) == _hash(counted) == _hash(archive)
+    assert (await _month(database_url, "2026-12", "--archive", str(december))).err == ""
+    with zipfile.ZipFile(december) as opened:
+        journal = list(csv.DictReader(io.StringIO(opened.read("journal/journal.csv").decode())))
+    late = {(row["date"], row["lateOf"]) for row in journal if row["lateOf"]}
+    assert late == {(str(NEXT), str(SECOND))}
+    assert _check(december)[0] == 0
+
+
 async def test_a_settlement_that_comes_back_in_the_next_month_changes_no_byte_of_it(
     books: Books, database_url: str, tmp_path: Path
 ) -> None:
