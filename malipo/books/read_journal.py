@@ -82,11 +82,11 @@ async def _entries_of(connection: Conn, day: date, late: LateMoves, late_before:
     step: list[Row] = []
     async for row in store.moves_of(connection, day, late, late_before):
         if step and _step_of(row) != _step_of(step[0]):
-            yield _entry_of(step, day, late_before.day)
+            yield _entry_of(step, day)
             step = []
         step.append(row)
     if step:
-        yield _entry_of(step, day, late_before.day)
+        yield _entry_of(step, day)
     async for row in store.house_bookings_of(connection, day):
         yield _entry_of_house(row, day)
     # Late moves that cannot be told apart are among the moves of their own day: out of it, and into the next one.
@@ -105,7 +105,7 @@ def _moved(row: Row) -> MovedAmount:
     return MovedAmount(row["source"], row["target"], row["channel"], row["amount"])
 
 
-def _entry_of(step: list[Row], day: date, day_before: date) -> Entry:
+def _entry_of(step: list[Row], day: date) -> Entry:
     first = step[0]
     moves = [_moved(each) for each in step]
     ordinal = f" {first['ordinal']}" if first["step"] in ("contradiction", "resolution") else ""
@@ -117,7 +117,7 @@ def _entry_of(step: list[Row], day: date, day_before: date) -> Entry:
         merchant_id=first["merchant_id"],
         reference=first["reference"],
         receipt=first["receipt"],
-        late_of=day_before if first["is_late"] else None,
+        late_of=first["own_day"] if first["is_late"] else None,
         refund_of=first["refund_of"],
         is_adopted=first["is_adopted"],
         evidence=first["evidence"],

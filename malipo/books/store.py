@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from datetime import date
 
+from malipo import clock
 from malipo.books.chart import OF_MERCHANTS
 from malipo.db import Conn, Row
 from malipo.ledger.accounts import HOUSE
@@ -18,9 +19,9 @@ async def find_balances_now(connection: Conn) -> list[Row]:
 
 
 async def find_balances_before(connection: Conn, day: date, late: LateMoves) -> list[Row]:
-    """The balances at the beginning of a day. `late` are the late moves of the day before."""
-    counted = f"created_at < $2 AND NOT (created_at >= $3 AND {late.is_late})"
-    return await _balances(connection, counted, "value_date < $4", begin_of(day), begin_of(late.day), day)
+    """The balances at the beginning of a day. `late` is what counts after the day before."""
+    counted = f"created_at < $2 AND NOT (created_at >= $3 AND {late.is_later})"
+    return await _balances(connection, counted, "value_date < $4", begin_of(day), begin_of(late.since), day)
 
 
 async def _balances(connection: Conn, of_merchants: str, of_house: str, *values: object) -> list[Row]:
@@ -46,11 +47,12 @@ async def _balances(connection: Conn, of_merchants: str, of_house: str, *values:
 
 
 async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: LateMoves) -> AsyncIterator[Row]:
-    """The moves of merchants that the books count in this day, with what they are about: the late ones of the day
+    """The moves of merchants that the books count in this day, with what they are about: the late ones of the days
     before, then those of the day but for its late ones."""
     cursor = connection.cursor(
         f"""
-        SELECT m.is_late, m.merchant_id, m.cause_id, m.step, m.ordinal, m.source, m.target, m.channel, m.amount,
+        SELECT m.is_late, {clock.day_sql("m.created_at")} AS own_day,
+               m.merchant_id, m.cause_id, m.step, m.ordinal, m.source, m.target, m.channel, m.amount,
                coalesce(t.reference, s.reference, b.bank_reference, '') AS reference,
                coalesce(t.provider_reference, '') AS receipt, coalesce(t.refund_of, '') AS refund_of,
                a.transaction_id IS NOT NULL OR coalesce(s.is_adopted AND m.step = 'end', false) AS is_adopted,
@@ -60,7 +62,7 @@ async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: La
             WHERE created_at >= $1 AND created_at < $2 AND merchant_id <> '{HOUSE}' AND ({late_before.is_late})
             UNION ALL
             SELECT *, false FROM moves m
-            WHERE created_at >= $2 AND created_at < $3 AND merchant_id <> '{HOUSE}' AND NOT ({late.is_late})
+            WHERE created_at >= $2 AND created_at < $3 AND merchant_id <> '{HOUSE}' AND NOT ({late.is_later})
         ) AS m
         LEFT JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.cause_id
         LEFT JOIN settlements s ON s.merchant_id = m.merchant_id AND s.id = m.cause_id
@@ -81,7 +83,7 @@ async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: La
         ) AS n ON true
         ORDER BY m.is_late DESC, m.created_at, m.merchant_id, m.cause_id, m.step, m.ordinal, m.move_number
         """,
-        begin_of(late_before.day),
+        begin_of(late_before.since),
         begin_of(day),
         end_of(day),
         prefetch=_AT_ONCE,

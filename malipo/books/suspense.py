@@ -28,6 +28,15 @@ class SuspenseItem(msgspec.Struct, frozen=True, kw_only=True):
     evidence: str
 
 
+class ReleasedItem(msgspec.Struct, frozen=True, kw_only=True):
+    """What a merchant has of a booking that was in suspense."""
+
+    cause: str
+    merchant_id: str
+    amount: int
+    day: date  # on which it was last credited, or taken back
+
+
 class SuspenseList(msgspec.Struct, frozen=True, kw_only=True):
     items: Sequence[SuspenseItem]  # the oldest first
     balance: int  # of the account, by the moves
@@ -46,6 +55,19 @@ class SuspenseList(msgspec.Struct, frozen=True, kw_only=True):
             sums[f"{before + 1} to {last}"] = sum(each.amount for each in self.items if before < each.days <= last)
         sums[f"over {_AGES[-1]}"] = sum(each.amount for each in self.items if each.days > _AGES[-1])
         return sums
+
+
+async def find_released(connection: Conn, *, limit: int) -> list[ReleasedItem]:
+    """What can be taken back of merchants, the latest first."""
+    return [
+        ReleasedItem(
+            cause=row["cause"],
+            merchant_id=row["merchant_id"],
+            amount=row["amount"],
+            day=clock.day_of(row["credited_at"]),
+        )
+        for row in await stored.find_released_to(connection, limit=limit)
+    ]
 
 
 async def find(connection: Conn, *, now: datetime) -> SuspenseList:

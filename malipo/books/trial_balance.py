@@ -55,7 +55,7 @@ async def balances_now(connection: Conn) -> Balances:
 
 
 async def balances_before(connection: Conn, day: date, late: LateMoves | None = None) -> Balances:
-    """The balances at the beginning of a day. `late` are the late moves of the day before."""
+    """The balances at the beginning of a day. `late` is what counts after the day before."""
     late = late or await find_late(connection, day - timedelta(days=1))
     balances = _by_account(await store.find_balances_before(connection, day, late))
     for line in late_lines(late):

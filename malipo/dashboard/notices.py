@@ -22,6 +22,8 @@ NOTICES = {
     "transfer-booked": "The transfer is booked.",
     "transfer-proposed": "The transfer is proposed. Another operator must approve it.",
     "suspense-proposed": "It is proposed to credit it. Another operator must approve it, among the bookings.",
+    "suspense-take-back": "It is proposed to take it back. Another operator must approve it, among the bookings.",
+    "suspense-booked-before": "That was booked before, with this reference. Nothing was done now.",
     "day-closed": "The day is closed and signed.",
     "day-proposed": "It is proposed to close the day as it is. Another operator must approve it.",
     "day-rejected": "The proposal is rejected. The day stays open.",

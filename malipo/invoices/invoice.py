@@ -8,7 +8,7 @@ booked as fees in that month.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -77,7 +77,7 @@ class FeeSum(msgspec.Struct, frozen=True, kw_only=True):
     fee: FeeKind
     day: date
     given_back_of: date | None = None  # the day on which they were charged; None: they are charged
-    was_late: bool = False  # they were charged after the close of that day, so the books count them on the next one
+    counted_on: date | None = None  # by the books: a later day, if they were committed after the close of that one
     count: int
     amount: int
 
@@ -177,7 +177,7 @@ def drafts_of(
     for each in sums:
         merchant_id = each.merchant_id
         charged_on = each.given_back_of
-        charged_in = None if charged_on is None else month_of(charged_on + timedelta(days=each.was_late))
+        charged_in = None if charged_on is None else month_of(each.counted_on or charged_on)
         corrected = None if charged_in is None or charged_in >= month else issued.get(charged_in)
         rate = _rate(rates, each) if (has_vat if corrected is None else corrected.has_vat) else 0
         if charged_in is None or corrected is None:

@@ -40,6 +40,7 @@ from malipo.table_files.csv_export import csv_lines
 
 HEADING = b"malipo: archive of a month 1\n"  # before the list of hashes, so that its signature is for nothing else
 _PIECE = 64 * 1024  # characters that are written at once
+_ROWS = 500  # of payments that are written at once
 _JOURNALS = {"csv": "journal.csv", "beancount": "journal.beancount", "hledger": "journal.hledger"}
 
 
@@ -127,6 +128,7 @@ class _Members:
             yield member
         async for member in self._bank():
             yield member
+        yield Member("payments.csv", self._payments())
         yield Member("settlements.csv", self._settlements())
         async for member in self._invoices():
             yield member
@@ -237,6 +239,17 @@ class _Members:
         async for row in store.lines_of_bank_statement(self._connection, statement_id):
             yield csv_lines([tuple(cell(each) for each in row.values())]).encode()
 
+    async def _payments(self) -> AsyncIterator[bytes]:
+        yield csv_lines([_PAYMENT]).encode()
+        held: list[list[Cell]] = []
+        async for row in store.payments_of(self._connection, self._month):
+            cells = [cell(each) for each in row.values()]
+            held.append([*cells[:3], self._words.journal.parts.get(row["merchant_id"], ""), *cells[3:]])
+            if len(held) == _ROWS:
+                yield csv_lines(held).encode()
+                held = []
+        yield csv_lines(held).encode()
+
     async def _settlements(self) -> AsyncIterator[bytes]:
         yield csv_lines([_SETTLEMENT]).encode()
         async for row in store.settlements_of(self._connection, self._month):
@@ -257,6 +270,11 @@ _BANK_FILE = (
 _PAYOUT_FILE = (
     *("id", "messageId", "status", "lines", "total", "sha256", "paysOn", "gatheredBy", "approvedBy", "approvedAt"),
     *("whyVoided", "file"),
+)
+_PAYMENT = (
+    *("reference", "id", "merchantId", "merchant", "type", "channel", "amount", "fee", "createdAt", "status"),
+    *("endedAt", "receipt", "failureCode", "failureReason", "failureDetail", "networkCode", "orderReference"),
+    *("refundOf", "batchId"),
 )
 _SETTLEMENT = (
     *("reference", "id", "key", "merchantId", "merchant", "status", "amount", "fee", "netAmount", "createdAt"),

@@ -10,7 +10,7 @@ from malipo.ledger import house_bookings
 from malipo.ledger.accounts import HOUSE
 from malipo.month_end.month import Month
 from malipo.reconciliation.close.business_day import begin_of
-from malipo.reconciliation.close.late_moves import find_late
+from malipo.reconciliation.close.late_moves import LateMoves, find_late
 
 OpenRow = Row
 
@@ -25,7 +25,7 @@ _PLACED = """
 """
 
 
-def _movements(is_late: str) -> str:
+def _movements(is_later: str) -> str:
     """What moved the bank, and is not undone: a settlement and its return are two. Opening balances are of the time
     before the first line, and the shillings of cents have no line."""
     return f"""
@@ -40,7 +40,7 @@ def _movements(is_late: str) -> str:
             LEFT JOIN settlements s ON s.merchant_id = m.merchant_id AND s.id = m.cause_id
             LEFT JOIN bookings k ON k.id = m.cause_id
             WHERE 'bank' IN (m.source, m.target) AND m.merchant_id <> '{HOUSE}' AND m.created_at < $3
-              AND NOT (m.created_at >= $4 AND {is_late})
+              AND NOT (m.created_at >= $4 AND {is_later})
             UNION ALL
             SELECT coalesce(reverses, id), false, {_OF_BANK}, value_date, reference, '' FROM house_bookings h
             WHERE 'bank' IN (source, target) AND value_date <= $2
@@ -79,7 +79,7 @@ async def find_lines_without_movement(connection: Conn, month: Month) -> list[Ro
     return list(
         await connection.fetch(
             f"""
-            WITH {_LINES}, {_PLACED}, {_movements(late.is_late)}
+            WITH {_LINES}, {_PLACED}, {_movements(late.is_later)}
             SELECT p.number AS account, b.booked_on AS day, b.cents - coalesce(in_books.amount, 0) AS cents,
                    b.reference, '' AS subject, '' AS merchant_id
             FROM lines b JOIN payer_accounts p ON p.id = b.payer_account_id
@@ -90,7 +90,7 @@ async def find_lines_without_movement(connection: Conn, month: Month) -> list[Ro
             WHERE b.cents <> coalesce(in_books.amount, 0)
             ORDER BY b.booked_on, b.entry_reference, b.entry_cents, b.nth, b.part, b.id
             """,
-            *_until(month),
+            *_until(month, late),
         )
     )
 
@@ -101,18 +101,18 @@ async def find_movements_without_line(connection: Conn, month: Month) -> list[Ro
     return list(
         await connection.fetch(
             f"""
-            WITH {_LINES}, {_PLACED}, {_movements(late.is_late)}
+            WITH {_LINES}, {_PLACED}, {_movements(late.is_later)}
             SELECT '' AS account, v.day, v.cents, v.reference, v.subject, v.merchant_id FROM movements v
             WHERE NOT EXISTS (SELECT FROM placed p WHERE p.subject_id = v.subject AND p.is_return = v.is_return)
             ORDER BY v.day, v.subject, v.is_return
             """,
-            *_until(month),
+            *_until(month, late),
         )
     )
 
 
-def _until(month: Month) -> list[object]:
-    return ["", month.last, month.ends, begin_of(month.last)]
+def _until(month: Month, late: LateMoves) -> list[object]:
+    return ["", month.last, month.ends, begin_of(late.since)]
 
 
 async def sum_opening_balances(connection: Conn, last: date) -> int:

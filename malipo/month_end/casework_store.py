@@ -104,7 +104,7 @@ async def suspense_at(connection: Conn, month: Month) -> list[Row]:
                            {clock.day_sql("m.created_at")} AS day
                     FROM moves m LEFT JOIN bookings b ON b.id = m.cause_id
                     WHERE 'suspense' IN (m.source, m.target) AND m.merchant_id <> '{HOUSE}' AND m.created_at < $1
-                      AND NOT (m.created_at >= $2 AND {late.is_late})
+                      AND NOT (m.created_at >= $2 AND {late.is_later})
                     UNION ALL
                     SELECT '', coalesce(reverses, id), CASE 'suspense' WHEN target THEN amount ELSE -amount END,
                            value_date
@@ -119,7 +119,7 @@ async def suspense_at(connection: Conn, month: Month) -> list[Row]:
             ORDER BY c.since, c.cause
             """,
             month.ends,
-            begin_of(month.last),
+            begin_of(late.since),
             month.last,
         )
     )

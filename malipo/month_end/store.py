@@ -182,6 +182,31 @@ async def read_payout_file(connection: Conn, file_id: str) -> AsyncIterator[byte
     yield content
 
 
+async def payments_of(connection: Conn, month: Month) -> AsyncIterator[Row]:
+    """Payments that were asked for or ended in the month, and those open at its end, as they were at its end."""
+    cursor = connection.cursor(
+        """
+        SELECT t.reference, t.id, t.merchant_id, t.type, t.channel, t.amount, t.fee, t.created_at,
+               CASE WHEN e.is_over THEN t.status ELSE 'OPEN' END AS status,
+               CASE WHEN e.is_over THEN t.ended_at END AS ended_at,
+               CASE WHEN e.is_over THEN t.provider_reference END AS receipt,
+               CASE WHEN e.is_over THEN t.failure_code END AS failure_code,
+               CASE WHEN e.is_over THEN t.failure_reason END AS failure_reason,
+               CASE WHEN e.is_over THEN t.failure_detail END AS failure_detail,
+               CASE WHEN e.is_over THEN t.network_code END AS network_code,
+               t.order_reference, t.refund_of, t.batch_id
+        FROM transactions t CROSS JOIN LATERAL (SELECT coalesce(t.ended_at < $2, false) AS is_over) AS e
+        WHERE t.created_at < $2 AND (t.ended_at IS NULL OR t.ended_at >= $1)
+        ORDER BY t.merchant_id, t.id
+        """,
+        month.begins,
+        month.ends,
+        prefetch=_AT_ONCE,
+    )
+    async for row in cursor:
+        yield row
+
+
 async def settlements_of(connection: Conn, month: Month) -> AsyncIterator[Row]:
     """Settlements to which something happened in the month, and those under way at its end, as they were at its end.
 

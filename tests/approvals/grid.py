@@ -83,7 +83,9 @@ GRID: dict[str, Row] = {
         Door(("books release",), ("books approve",)),
     ),
     "suspense_take_back": Row(
-        TWO, Door((), ("/operator/bookings/approve",)), Door(("books take-back",), ("books approve",))
+        TWO,
+        Door(("/operator/books/suspense/take-back",), ("/operator/bookings/approve",)),
+        Door(("books take-back",), ("books approve",)),
     ),
     "book_at_bank": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("books book",), ("books approve",))),
     "book_equity": Row(TWO, Door((), ("/operator/bookings/approve",)), Door(("books book",), ("books approve",))),

@@ -101,6 +101,8 @@ def _page_of(form: str, case: Case) -> tuple[str, Fields, dict[str, str]]:
             return "/operator/bookings", [], {}
         case ["books", "suspense", "release"]:
             return "/operator/books/suspense", _release(case), {}
+        case ["books", "suspense", "take-back"]:
+            return "/operator/books/suspense", _take_back(case), {}
         case ["floats", "read"]:
             return "/operator/floats", [("channel", "MPESA"), ("account", ""), ("amount", "4200000")], {}
         case ["floats", act]:
@@ -157,6 +159,16 @@ def _release(case: Case) -> Fields:
         ("amount", str(booking.amount)),
         ("merchant", booking.merchant_id),
         ("reference", booking.bank_reference),
+    ]
+
+
+def _take_back(case: Case) -> Fields:
+    booking = case.booking
+    assert isinstance(booking, Booking)
+    return [
+        ("released", f"{booking.releases} {booking.merchant_id}"),
+        ("back", str(booking.amount)),
+        ("backReference", booking.bank_reference),
     ]
 
 

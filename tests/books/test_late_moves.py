@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,11 +11,14 @@ from malipo.books.entry import Entry, EntryKind
 from malipo.books.read_journal import ClosingBalances, Period, read_journal
 from malipo.books.trial_balance import find_trial_balance
 from malipo.db import Database, Tx
+from malipo.invoices.store import fees
 from malipo.ledger.accounts import Account, Move, Posting, Step
 from malipo.ledger.store import wallets
+from malipo.reconciliation.close.close_day import DayDoesNotAddUp
 from malipo.reconciliation.close.late_moves import find_late
+from malipo.reconciliation.close.verify import CloseFinding, verify
 from tests.conftest import make_merchant
-from tests.reconciliation.close.books import MONDAY, TUESDAY, WEDNESDAY, Books, at
+from tests.reconciliation.close.books import ENCRYPTION, MONDAY, THURSDAY, TUESDAY, WEDNESDAY, Books, at
 
 NO_STATEMENT = {"without": ["MPESA"], "reason": "portal away"}
 
@@ -85,6 +88,94 @@ async def test_a_move_that_is_committed_after_the_close_is_dated_the_next_day(bo
         ("Wallets", -4990),
         ("Fees", -10),
     }
+
+
+async def test_a_move_that_is_committed_after_two_closes_is_counted_once_by_the_third(books: Books) -> None:
+    """One connection holds it open while another closes its day and the next one."""
+    await books.paid("R1", 5000, at(MONDAY))
+    async with open_commit(books, "txn_late", 700, at(MONDAY, "23:59")):
+        await books.close(MONDAY, **NO_STATEMENT)
+        await books.paid("R2", 300, at(TUESDAY))
+        async with open_commit(books, "txn_of_tuesday", 40, at(TUESDAY, "23:59")):
+            await books.close(TUESDAY, **NO_STATEMENT)
+    # Committed: the books count both on the first open day, whichever period is asked for.
+    for first, closed in ((MONDAY, [MONDAY, TUESDAY]), (TUESDAY, [TUESDAY]), (WEDNESDAY, [])):
+        parts = await journal(books, first, WEDNESDAY)
+        assert told(parts, "txn_late") == [(WEDNESDAY, MONDAY)], first
+        assert told(parts, "txn_of_tuesday") == [(WEDNESDAY, TUESDAY)], first
+        require_agreement(parts, *closed)
+    await require_closes_agree(books, MONDAY, TUESDAY)
+    # The third close counts and records both.
+    wednesday = await books.close(WEDNESDAY, **NO_STATEMENT)
+    assert wednesday.late == {"float>wallet MPESA": 740}
+    assert wednesday.trial_balance == 0
+    await books.paid("R3", 50, at(THURSDAY))
+    thursday = await books.close(THURSDAY, **NO_STATEMENT)
+    assert (thursday.late, thursday.balances["float MPESA"]) == ({}, -6090), "and the fourth has nothing of it"
+    for first in (MONDAY, TUESDAY, WEDNESDAY, THURSDAY):
+        parts = await journal(books, first, THURSDAY)
+        assert told(parts, "txn_late") == ([(WEDNESDAY, MONDAY)] if first <= WEDNESDAY else []), first
+        assert told(parts, "txn_of_tuesday") == ([(WEDNESDAY, TUESDAY)] if first <= WEDNESDAY else []), first
+        require_agreement(parts, *[each for each in (MONDAY, TUESDAY, WEDNESDAY, THURSDAY) if each >= first])
+    await require_closes_agree(books, MONDAY, TUESDAY, WEDNESDAY, THURSDAY)
+
+
+async def test_a_fee_that_is_committed_after_the_next_close_is_on_one_invoice(books: Books) -> None:
+    """Of the last day of a month, counted on the second day of the next one."""
+    last, first, second = (date(2026, 8, 31) + timedelta(days=number) for number in range(3))
+    await books.paid("R1", 5000, at(last))
+    async with books.database.begin() as tx:
+        locked = await wallets.lock(tx, [books.merchant_id])
+        moves = [Move(Account.FLOAT, Account.FEES, 7, "MPESA")]
+        await wallets.post(tx, locked, [Posting(books.merchant_id, "txn_fee", Step.END, moves)], now=at(last, "23:00"))
+        await books.close(last, **NO_STATEMENT)
+        await books.close(first)
+    expected = {8: 10, 9: 7}
+    assert {month: await _fees_of(books, month) for month in expected} == expected, "it waits for the third close"
+    await books.close(second, **NO_STATEMENT)
+    for number in range(3, 31):
+        await books.close(date(2026, 9, number))
+    assert {month: await _fees_of(books, month) for month in expected} == expected
+    # What is given back of it in October corrects September's invoice.
+    await books.post("txn_fee", Step.CONTRADICTION, [Move(Account.FEES, Account.SUSPENSE, 7)], at(date(2026, 10, 1)))
+    async with books.database.snapshot() as connection:
+        [given_back] = (await fees.find(connection, date(2026, 10, 1)))[books.merchant_id]
+    assert (given_back.given_back_of, given_back.counted_on, given_back.amount) == (last, second, 7)
+
+
+async def _fees_of(books: Books, month: int) -> int:
+    async with books.database.snapshot() as connection:
+        found = await fees.find(connection, date(2026, month, 1))
+    return sum(each.amount for sums in found.values() for each in sums)
+
+
+async def require_closes_agree(books: Books, *days: date) -> None:
+    """The trial balance of each closed day, and `close verify --ledger`."""
+    async with books.database.snapshot() as connection:
+        for day in days:
+            assert (await find_trial_balance(connection, day)).differing == {}, day
+        assert (await verify(connection, ENCRYPTION, with_ledger=True)).findings == []
+
+
+async def test_after_a_loaded_dump_nothing_that_was_counted_is_taken_for_late(books: Books) -> None:
+    """Every row is of the transaction that has loaded it: no snapshot of before shows it."""
+    await books.paid("R1", 5000, at(MONDAY))
+    await books.close(MONDAY, **NO_STATEMENT)
+    await books.paid("R2", 300, at(TUESDAY))
+    await books.close(TUESDAY, **NO_STATEMENT)
+    async with books.database.begin() as tx:
+        await tx.execute("UPDATE day_close_snapshots SET snapshot = '3:3:'")
+    assert (await books.close(WEDNESDAY)).late == {}
+    await books.paid("R9", 90, at(MONDAY, "23:58"))
+    async with books.database.begin() as tx:
+        await tx.execute("UPDATE day_close_snapshots SET snapshot = '3:3:'")
+    parts = await journal(books, MONDAY, WEDNESDAY)
+    assert told(parts, books.payments["R9"]) == [(MONDAY, None)], "which one is late is not known any more"
+    with pytest.raises(DayDoesNotAddUp):
+        await books.close(THURSDAY)
+    async with books.database.snapshot() as connection:
+        found = (await verify(connection, ENCRYPTION, with_ledger=True)).findings
+    assert [each.code for each in found] == [CloseFinding.MOVES], "it says so"
 
 
 @pytest.mark.parametrize("is_closed", [False, True])

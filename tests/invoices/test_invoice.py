@@ -69,14 +69,14 @@ def test_numbers_series_and_months() -> None:
 
 
 def fee(
-    kind: FeeKind, day: int, amount: int, *, of: date | None = None, count: int = 1, was_late: bool = False
+    kind: FeeKind, day: int, amount: int, *, of: date | None = None, count: int = 1, counted_on: date | None = None
 ) -> FeeSum:
     return FeeSum(
         merchant_id="mer_1",
         fee=kind,
         day=OCTOBER.replace(day=day),
         given_back_of=of,
-        was_late=was_late,
+        counted_on=counted_on,
         count=count,
         amount=amount,
     )
@@ -187,10 +187,10 @@ def test_a_credit_note_has_vat_if_its_invoice_has_it() -> None:
 
 
 def test_a_fee_that_was_charged_after_the_close_of_its_month_comes_back_from_the_invoice_that_has_it() -> None:
-    late = fee(FeeKind.COLLECTION, 20, 118, of=date(2026, 9, 30), was_late=True)
+    late = fee(FeeKind.COLLECTION, 20, 118, of=date(2026, 9, 30), counted_on=date(2026, 10, 1))
     [invoice] = drafts(fee(FeeKind.COLLECTION, 3, 1000), late, issued={SEPTEMBER: INVOICED})
     assert table(invoice) == [("collection", False, 1800, 1, 1000), ("collection", True, 1800, 1, -118)]
-    of_august = fee(FeeKind.COLLECTION, 20, 118, of=date(2026, 8, 31), was_late=True)
+    of_august = fee(FeeKind.COLLECTION, 20, 118, of=date(2026, 8, 31), counted_on=date(2026, 9, 1))
     [note] = drafts(of_august, issued={SEPTEMBER: INVOICED, date(2026, 8, 1): Issued("A-2026-000000", has_vat=True)})
     assert note.corrects == "A-2026-000001"
 

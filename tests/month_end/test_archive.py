@@ -123,6 +123,28 @@ async def test_it_is_the_same_to_the_byte_when_it_is_made_again_later(
     assert _hash(again) == _hash(archive)
 
 
+async def test_what_is_committed_after_two_closes_is_of_the_next_month_before_and_after_its_close(
+    archive: Path, books: Books, database_url: str, tmp_path: Path
+) -> None:
+    """A contradiction of the 29th, when the 29th and the 30th are closed: float, suspense and bank are as they were."""
+    moves = [Move(Account.FLOAT, Account.SUSPENSE, 30, "MPESA")]
+    await books.post(books.payments["LATE"], Step.CONTRADICTION, moves, at(SECOND, "10:00"))
+    waiting, counted, december = (tmp_path / f"{each}.zip" for each in ("waiting", "counted", "december"))
+    await _month(database_url, "2026-11", "--archive", str(waiting))
+    for number in range(31):
+        await books.close(
+            NEXT + timedelta(days=number), now=NOW + timedelta(days=40), **(NO_STATEMENT if number == 0 else {})
+        )
+    await _month(database_url, "2026-11", "--archive", str(counted))
+    assert _hash(waiting) == _hash(counted) == _hash(archive)
+    assert (await _month(database_url, "2026-12", "--archive", str(december))).err == ""
+    with zipfile.ZipFile(december) as opened:
+        journal = list(csv.DictReader(io.StringIO(opened.read("journal/journal.csv").decode())))
+    late = {(row["date"], row["lateOf"]) for row in journal if row["lateOf"]}
+    assert late == {(str(NEXT), str(SECOND))}
+    assert _check(december)[0] == 0
+
+
 async def test_a_settlement_that_comes_back_in_the_next_month_changes_no_byte_of_it(
     books: Books, database_url: str, tmp_path: Path
 ) -> None:
@@ -272,6 +294,50 @@ async def test_an_entry_says_why_it_was_booked_and_which_are_refunds_and_adopted
     assert [row["receipt"] for row in journal if row["isAdopted"]] == ["LATE"] * 3
     assert all("Their letter of the 30th" in each for each in others)
     assert _check(file)[0] == 0
+
+
+async def test_each_payment_of_the_month_is_in_it_as_of_its_end_with_why_it_failed(
+    books: Books, database_url: str, tmp_path: Path
+) -> None:
+    """Of a collection that failed nothing moved, so the journal does not have it."""
+    await books.failed_payout("NOT-PAID", 900, at(LAST, "14:00"))
+    await books.failed_payout("IN-DECEMBER", 800, at(LAST, "14:00"))
+    await books.failed_payout("OF-DECEMBER", 700, at(NEXT, "14:00"))
+    async with books.database.begin() as tx:
+        await tx.execute("DELETE FROM moves WHERE cause_id = ANY($1)", [books.payments[each] for each in _UNMOVED])
+        await tx.execute(
+            """
+            UPDATE transactions SET failure_code = 'declined', failure_reason = '=1+1', network_code = '1032',
+                   type = 'COLLECTION', failure_detail = 'not_registered'
+            WHERE id = $1
+            """,
+            books.payments["NOT-PAID"],
+        )
+        await tx.execute("UPDATE transactions SET ended_at = $1 WHERE id = $2", NOW, books.payments["IN-DECEMBER"])
+    file = tmp_path / "november.zip"
+    assert (await _month(database_url, "2026-11", "--archive", str(file))).err == ""
+    with zipfile.ZipFile(file) as opened:
+        rows = list(csv.DictReader(io.StringIO(opened.read("payments.csv").decode())))
+        assert "payments.csv " in opened.read("README.txt").decode()
+        assert "  payments.csv\n" in opened.read("MANIFEST.sha256").decode()
+    of = {row["id"]: row for row in rows}
+    known = {name: of[id_] for name, id_ in books.payments.items() if id_ in of}
+    assert books.payments.keys() - known.keys() == {"DEC", "OF-DECEMBER"}
+    failed, waits, paid = known["NOT-PAID"], known["IN-DECEMBER"], known["R2"]
+    assert {name: failed[name] for name in ("type", "status", "amount", "failureCode", "failureDetail")} == {
+        "type": "COLLECTION",
+        "status": "FAILED",
+        "amount": "900",
+        "failureCode": "declined",
+        "failureDetail": "not_registered",
+    }
+    assert (failed["networkCode"], failed["failureReason"]) == ("1032", "'=1+1")
+    assert (waits["status"], waits["endedAt"], waits["failureCode"]) == ("OPEN", "", ""), "it failed in December"
+    assert (paid["status"], paid["receipt"], paid["failureCode"], paid["channel"]) == ("COMPLETED", "R2", "", "MPESA")
+    assert _check(file)[0] == 0
+
+
+_UNMOVED = ("NOT-PAID", "IN-DECEMBER", "OF-DECEMBER")
 
 
 async def test_it_has_what_people_decided_and_what_was_open_at_its_end(

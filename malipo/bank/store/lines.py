@@ -38,6 +38,8 @@ class BankException(msgspec.Struct, frozen=True, kw_only=True):
     resolved_at: datetime | None = None
     resolved_by: str | None = None
     how: str | None = None
+    owner: str | None = None  # the operator who looks after it
+    due_on: date | None = None
 
 
 class ShownLine(NamedTuple):
@@ -170,11 +172,16 @@ async def find_open_exceptions(connection: Conn) -> list[BankException]:
     return await _find_exceptions(connection, "e.resolved_at IS NULL")
 
 
+async def find_open_by_ids(connection: Conn, exception_ids: Sequence[str]) -> list[BankException]:
+    return await _find_exceptions(connection, "e.resolved_at IS NULL AND e.id = ANY($1)", list(exception_ids))
+
+
 async def _find_exceptions(connection: Conn, condition: str, *values: object) -> list[BankException]:
     rows = await connection.fetch(
         f"""
-        SELECT e.id AS exception_id, e.kind, e.found_at, e.resolved_at, e.resolved_by, e.how, {_LINE}
-        FROM bank_exceptions e JOIN bank_lines b ON b.id = e.line_id WHERE {condition} ORDER BY e.id
+        SELECT e.id AS exception_id, e.kind, e.found_at, e.resolved_at, e.resolved_by, e.how, a.owner, a.due_on, {_LINE}
+        FROM bank_exceptions e JOIN bank_lines b ON b.id = e.line_id LEFT JOIN assignments a ON a.subject = e.id
+        WHERE {condition} ORDER BY e.id
         """,
         *values,
     )
@@ -187,6 +194,8 @@ async def _find_exceptions(connection: Conn, condition: str, *values: object) ->
             resolved_at=row["resolved_at"],
             resolved_by=row["resolved_by"],
             how=row["how"],
+            owner=row["owner"],
+            due_on=row["due_on"],
         )
         for row in rows
     ]

@@ -16,7 +16,7 @@ from malipo.casework.store.assignments import Assignment
 from malipo.casework.subject import CaseworkSubject
 from malipo.dashboard import render
 from malipo.dashboard.operator import casework, resolution_effects
-from malipo.dashboard.operator.casework import Casework, is_overdue
+from malipo.dashboard.operator.casework import OWNERS, Casework, is_overdue
 from malipo.dashboard.operator.proposal_pages import may_be_alone, page_of
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.db import Conn, Tx
@@ -73,7 +73,7 @@ class Dossier(NamedTuple):
 
 async def show_all(request: OperatorRequest) -> Response:
     owner = request.http.query_params.get("owner", "")
-    owner = owner if owner in ("me", "none") else ""
+    owner = owner if owner in OWNERS else ""
 
     async def find(
         connection: Conn,

@@ -30,6 +30,7 @@ from malipo.operators import store as operators
 from malipo.operators.roles import Right, Role
 
 PATH = "/operator/attachments"
+OWNERS = ("me", "none")  # by which lists are filtered
 
 _DAY = "Give the day as a date, such as 2026-11-15."
 SENTENCES = [_DAY]

@@ -22,10 +22,13 @@ from malipo.approvals.act_rules import (
 )
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import operator_at
+from malipo.bank.store import lines as bank_lines
+from malipo.bank.store.lines import BankException
 from malipo.casework.store import assignments
 from malipo.casework.store.assignments import Assignment
 from malipo.dashboard import render
 from malipo.dashboard.operator import cases as case_pages
+from malipo.dashboard.operator.bank.exceptions import WHY_NO_PLACE
 from malipo.dashboard.operator.cases import CaseRow
 from malipo.dashboard.operator.casework import is_overdue
 from malipo.dashboard.operator.proposal_pages import page_of
@@ -75,6 +78,7 @@ class LookedAfter(NamedTuple):
     is_overdue: bool
     case: CaseRow | None
     exception: ReconciliationException | None
+    of_bank: BankException | None
 
 
 class Found(NamedTuple):
@@ -82,6 +86,7 @@ class Found(NamedTuple):
     assigned: Sequence[Assignment]  # to anybody, if it is due; else to this operator
     cases: Sequence[Case]
     exceptions: Sequence[ReconciliationException]
+    of_bank: Sequence[BankException]
     names: Mapping[str, str]
 
 
@@ -106,6 +111,7 @@ async def show(request: OperatorRequest) -> Response:
         waiting=waiting[:_MOST_SHOWN],
         mine=mine[:_MOST_SHOWN],
         due=due[:_MOST_SHOWN],
+        why_no_place=WHY_NO_PLACE,
         is_cut=max(len(waiting), len(mine), len(due)) > _MOST_SHOWN,
     )
 
@@ -129,11 +135,14 @@ async def _find(connection: Conn, request: OperatorRequest, me: str) -> Found:
         for each in await exceptions.find_by_ids(connection, of_exceptions)
         if each.state is not ExceptionState.RESOLVED
     ]
+    of_bank = await bank_lines.find_open_by_ids(connection, list(assigned))
     cases = []
-    if len(of_exceptions) < len(assigned):
+    if len(of_exceptions) + len(of_bank) < len(assigned):
         cases = [each for each in await case_pages.find_open(connection, request) if each.transaction.id in assigned]
     names = {each.id: each.name for each in await merchants.find_all(connection)} if cases else {}
-    return Found(sorted(waiting, key=lambda each: each.requested_at), list(assigned.values()), cases, live, names)
+    return Found(
+        sorted(waiting, key=lambda each: each.requested_at), list(assigned.values()), cases, live, of_bank, names
+    )
 
 
 def _rows(request: OperatorRequest, found: Found) -> list[LookedAfter]:
@@ -141,13 +150,14 @@ def _rows(request: OperatorRequest, found: Found) -> list[LookedAfter]:
     today = clock.day_of(request.parts.clock())
     of_cases = {each.transaction.id: each for each in found.cases}
     of_exceptions = {each.id: each for each in found.exceptions}
+    of_bank = {each.id: each for each in found.of_bank}
     rows = []
     for each in found.assigned:
         case = of_cases.get(each.subject)
-        exception = of_exceptions.get(each.subject)
-        if case is not None or exception is not None:
+        exception, line = of_exceptions.get(each.subject), of_bank.get(each.subject)
+        if case is not None or exception is not None or line is not None:
             row = None
             if case is not None:
                 row = case_pages.row_of(request, case, found.names[case.transaction.merchant_id])
-            rows.append(LookedAfter(each, is_overdue(each, today), row, exception))
+            rows.append(LookedAfter(each, is_overdue(each, today), row, exception, line))
     return sorted(rows, key=lambda each: (each.assignment.due_on is None, str(each.assignment.due_on or "")))

@@ -48,6 +48,20 @@ async def find_released(tx: Tx, booking_id: str, *, merchant_id: str | None = No
     return int(await tx.fetchval(sql, booking_id, merchant_id))
 
 
+async def find_released_to(connection: Conn, *, limit: int) -> list[Row]:
+    """What each merchant has of each house booking by now, the latest credited first."""
+    return list(
+        await connection.fetch(
+            f"""
+            SELECT releases AS cause, merchant_id, sum({_RELEASED})::bigint AS amount, max(created_at) AS credited_at
+            FROM bookings WHERE releases IS NOT NULL
+            GROUP BY 1, 2 HAVING sum({_RELEASED}) > 0 ORDER BY credited_at DESC, 1, 2 LIMIT $1
+            """,
+            limit,
+        )
+    )
+
+
 async def find_open(connection: Conn) -> list[Row]:
     """The causes that have money in suspense, or that lack some, the oldest first."""
     return list(

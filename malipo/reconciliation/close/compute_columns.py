@@ -13,6 +13,7 @@ from malipo import money
 from malipo.db import Tx
 from malipo.errors import Problem
 from malipo.networks.connector import Channel
+from malipo.reconciliation.close import late_moves
 from malipo.reconciliation.close.business_day import begin_of, end_of
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.close.signed_content import ChangeKind, ChannelClose, DayClose
@@ -24,6 +25,7 @@ from malipo.reconciliation.close.two_columns import (
     changes_of,
     late_flows,
     ledger_column,
+    route_of,
     statement_column,
     sums_of,
 )
@@ -39,7 +41,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 
     before: Mapping[str, int]  # balances
     own: Sequence[AccountFlow]  # the day's moves of merchants
-    late: Sequence[AccountFlow]  # moves of the day before that were written after its close
+    late: Sequence[AccountFlow]  # moves of the days before that were committed after their close
     house: Sequence[AccountFlow]
 
     @property
@@ -56,7 +58,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def collect_ledger_entries(tx: Tx, day: date, before: ClosedDay | None) -> Ledger:
-    """Read the moves of the day, and late moves of the day before, into the entries of the close."""
+    """Read the moves of the day, and late moves of the days before, into the entries of the close."""
     begins, ends = begin_of(day), end_of(day)
     own = await entries.add_moves(tx, day, begins, ends)
     house = await entries.add_house_bookings(tx, day)
@@ -65,7 +67,8 @@ async def collect_ledger_entries(tx: Tx, day: date, before: ClosedDay | None) ->
         return Ledger(before=opening, own=own, late=[], house=house)
     close = before.close
     now = await balances.find_flows(tx, begin_of(before.day), end_of(before.day))
-    late = late_flows(now, close.routes)
+    sums = late_moves.added(sums_of(late_flows(now, close.routes)), (await late_moves.find_pending(tx, before)).routes)
+    late = [route_of(name, amount) for name, amount in sorted(sums.items()) if amount]
     await entries.add(
         tx, "late", [(each.channel, "", -each.change) for each in late if each.channel], day=day, moment=begins
     )

@@ -11,10 +11,11 @@ from malipo.encryption import Encryption
 from malipo.errors import Code, Problem
 from malipo.reconciliation.close.business_day import begin_of, end_of
 from malipo.reconciliation.close.closed_day import ClosedDay
+from malipo.reconciliation.close.late_moves import Pending, added, find_pending
 from malipo.reconciliation.close.signature import is_signed
 from malipo.reconciliation.close.signed_content import hash_of
 from malipo.reconciliation.close.signing_key import find_keys
-from malipo.reconciliation.close.store import balances, closes, open_items, signing_keys
+from malipo.reconciliation.close.store import balances, closes, late_moves, open_items, signing_keys
 from malipo.reconciliation.close.two_columns import late_flows, sums_of
 
 _AT_ONCE = 50
@@ -45,6 +46,8 @@ async def verify(connection: Conn, encryption: Encryption, *, with_ledger: bool 
     """Verify all closed days. `with_ledger` also compares each day's moves with those at its close, which reads all
     moves."""
     keys, findings = await find_keys(connection, encryption), list[Problem]()
+    last = await closes.find_latest(connection, limit=1) if with_ledger else []
+    pending = await find_pending(connection, last[0]) if last else Pending(date.min, {})
     before: ClosedDay | None = None
     days, hashes = 0, dict[date, str]()
     while found := await closes.find_after(connection, before.day if before else None, limit=_AT_ONCE):
@@ -59,7 +62,7 @@ async def verify(connection: Conn, encryption: Encryption, *, with_ledger: bool 
             if closed.digest != await open_items.digest_of(connection, closed.day):
                 findings.append(Problem(CloseFinding.OPEN_ITEMS, day=closed.day))
             if with_ledger and before is not None:
-                findings += await _changed_moves(connection, before, closed)
+                findings += await _changed_moves(connection, before, closed, pending)
             days, before, hashes[closed.day] = days + 1, closed, closed.hash.hex()
     findings += await _not_as_noted(connection, hashes)
     findings += await _not_as_published(connection, keys)
@@ -97,11 +100,15 @@ async def _not_as_published(connection: Conn, keys: Mapping[str, Ed25519PrivateK
     ]
 
 
-async def _changed_moves(connection: Conn, closed: ClosedDay, following: ClosedDay) -> list[Problem]:
-    """Find changed moves of a closed day. Moves that were written after its close are in the following close."""
+async def _changed_moves(connection: Conn, closed: ClosedDay, following: ClosedDay, pending: Pending) -> list[Problem]:
+    """Find changed moves of a closed day. Moves that were committed after its close are in the following close; those
+    that were committed after that one too, in a later one, or they wait for the next."""
     now = await balances.find_flows(connection, begin_of(closed.day), end_of(closed.day))
-    known = closed.close.routes
-    more = sums_of(late_flows(now, known))
-    if more == following.close.late:
+    later = added(
+        await late_moves.sum_recorded_of(connection, closed.day, counted_after=closed.day),
+        pending.sums.get(closed.day, {}),
+    )
+    more = sums_of(late_flows(now, added(closed.close.routes, later)))
+    if added(more, await late_moves.sum_older_recorded(connection, closed.day)) == following.close.late:
         return []
     return [Problem(CloseFinding.MOVES, day=closed.day, more=more)]

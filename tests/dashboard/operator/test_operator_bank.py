@@ -28,6 +28,7 @@ from tests.dashboard.operator.own_database import database_url as database_url
 from tests.dashboard.operator.own_database import running as running
 from tests.dashboard.operator.own_database import service as service
 from tests.dashboard.operator.statement_pages import send
+from tests.dashboard.operator.test_operator_casework import PDF, attach
 from tests.dashboard.page_client import Seen
 from tests.settlement.settlement_steps import add_account
 
@@ -288,14 +289,57 @@ async def test_a_line_that_nothing_fits_is_decided_and_a_statement_is_withdrawn(
     assert (await pages.juma.surfer.get(gift)).status == 200
 
 
+async def test_a_line_without_a_place_has_an_owner_a_day_and_files_like_any_exception(pages: BankPages) -> None:
+    await pages.with_account()
+    for reference, cents in (("CHG1", -700), ("CHG2", -800), ("CHG3", -900)):
+        pages.desk.move(cents, reference)
+    await pages.imported()
+    listed = await pages.asha.surfer.get(EXCEPTIONS)
+    mine, due, _free = [f"{EXCEPTIONS}/{each}" for each in _ids_in(listed, "CHG1", "CHG2", "CHG3")]
+    today, bank = clock.day_of(clock.now()), pages.asha.surfer
+    for path, owner, day in ((mine, pages.asha.name, today + timedelta(days=9)), (due, pages.juma.name, today)):
+        assert (await bank.post(f"{path}/assign", {"owner": owner, "due": str(day)})).to == f"{path}#casework"
+    assert f"due {today}" in (await bank.get(EXCEPTIONS)).words
+    for query, found in (
+        ("", ["CHG1", "CHG2", "CHG3"]),
+        ("owner=me", ["CHG1"]),
+        ("owner=none", ["CHG3"]),
+        ("due=yes", ["CHG2"]),
+        ("owner=wrong&due=wrong", ["CHG1", "CHG2", "CHG3"]),
+    ):
+        text = _open_lines(await bank.get(f"{EXCEPTIONS}?{query}"))
+        assert [each for each in ("CHG1", "CHG2", "CHG3") if f"<code>{each}<" in text] == found, query
+    for operator, shown in ((pages.asha, ["CHG1", "CHG2"]), (pages.juma, ["CHG2"])):
+        waiting = (await operator.surfer.get("/operator/waiting")).text
+        assert [each for each in ("CHG1", "CHG2", "CHG3") if each in waiting] == shown, operator.name
+    async with pages.desk.database.read() as connection:
+        [deed] = await audit_log.find(connection, limit=1)
+    assert (deed.action, deed.details["subject"]) == ("assignment.changed", due.rpartition("/")[2])
+
+    assert (await attach(pages.asha, mine, "barua.pdf", PDF)).to == f"{mine}#casework"
+    assert "barua.pdf" in (await pages.juma.surfer.get(mine)).words
+    wrong = await bank.post(f"{mine}/assign", {"owner": "nobody.such", "due": ""})
+    assert (wrong.status, "is no operator who may decide" in wrong.words) == (400, True)
+    for act, fields in (("assign", {"owner": pages.asha.name}), ("attach", {})):
+        assert (await bank.post(f"{EXCEPTIONS}/bex_none/{act}", fields)).status == 404
+
+    decision = {"action": "book", "account": "bank_charges", "reason": WHY}
+    assert (await bank.post(f"{mine}/decide", decision)).to == mine
+    assert "CHG1" not in (await bank.get("/operator/waiting")).text, "what is decided waits for nobody"
+
+
+def _open_lines(seen: Seen) -> str:
+    """The list of exceptions, without the latest lines."""
+    return seen.text[: seen.text.index('id="lines"')]
+
+
 def _ids_in(seen: Seen, *references: str) -> list[str]:
-    rows = seen.text.split("<tr>")
-    return [
-        re.findall(r"exceptions/(\w+_\w+)", row)[0]
-        for reference in references
-        for row in rows
-        if f"<code>{reference}</code>" in row and "td" in row
-    ][: len(references)]
+    """Of the exceptions of these lines, in this order."""
+    of = dict.fromkeys(references, "")
+    for row in _open_lines(seen).split("<tr>"):
+        for id_ in re.findall(r"exceptions/(bex_\w+)", row):
+            of |= {each: id_ for each in references if f"<code>{each}</code>" in row}
+    return list(of.values())
 
 
 MISTAKES = [

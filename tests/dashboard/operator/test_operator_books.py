@@ -25,7 +25,7 @@ from tests.dashboard.operator.own_database import database_url as database_url
 from tests.dashboard.operator.own_database import running as running
 from tests.dashboard.operator.own_database import service as service
 from tests.invoices.sample import store_invoice
-from tests.ledger.suspense_bookings import in_suspense
+from tests.ledger.suspense_bookings import in_suspense, released
 from tests.reconciliation.close.books import Books, at
 
 FRIDAY, SATURDAY, SUNDAY = date(2026, 10, 30), date(2026, 10, 31), date(2026, 11, 1)
@@ -182,6 +182,50 @@ async def test_money_in_suspense_is_proposed_for_a_merchant_and_credited_by_anot
     [proposal] = re.findall(r'name="booking" value="([^"]+)"', waiting.text.partition(reference)[2])[:1]
     assert (await juma.surfer.post("/operator/bookings/approve", {"booking": proposal})).status == 303
     assert await _credited(books, reference) == 600
+
+
+async def test_what_a_wrong_merchant_was_credited_is_taken_back_by_two_on_the_same_page(
+    books: Books, asha: Operator, operator_pages: OperatorPages
+) -> None:
+    juma = await operator_pages.operator("juma")
+    booking = await released(books.database, books.merchant_id, 700, reference=f"OURS {books.merchant_id}")
+    page = f"{PATH}/suspense"
+    seen = await asha.surfer.get(page)
+    [value] = re.findall(rf'<option value="({booking} [^"]+)"', seen.text)
+    assert value == f"{booking} {books.merchant_id}"
+    reference = f"BACK {booking}"
+    fields = {"released": value, "back": "300", "backReference": reference}
+    for wrong in ({"back": "1.5"}, {"back": "0"}, {"backReference": ""}):
+        refused = await asha.surfer.post(f"{page}/take-back", fields | wrong)
+        assert (refused.status, refused.text.count('class="wrong"')) == (400, 1), wrong
+    for wrong in ({"back": "701"}, {"released": f"{booking} mer_none"}, {"released": "hbk_none"}, {"released": ""}):
+        refused = await asha.surfer.post(f"{page}/take-back", fields | wrong)
+        assert (refused.status, reference in refused.text) in ((404, True), (409, True)), wrong
+    done = await asha.surfer.post(f"{page}/take-back", fields)
+    assert (done.status, done.headers["Location"]) == (303, page), done.words
+    assert "It is proposed to take it back." in (await asha.surfer.get(page)).words
+    assert await _taken_back(books, reference) == 0
+    waiting = await juma.surfer.get("/operator/bookings")
+    [proposal] = re.findall(r'name="booking" value="([^"]+)"', waiting.text.partition(reference)[2])[:1]
+    own = await asha.surfer.post("/operator/bookings/approve", {"booking": proposal})
+    assert (own.status, await _taken_back(books, reference)) == (403, 0), "who proposed it does not approve it"
+    assert (await juma.surfer.post("/operator/bookings/approve", {"booking": proposal})).status == 303
+    assert await _taken_back(books, reference) == 300
+    assert "TZS 400" in (await asha.surfer.get(page)).text.partition(value)[2].partition("</option>")[0]
+    again = await asha.surfer.post(f"{page}/take-back", fields)
+    assert (again.status, await _taken_back(books, reference)) == (303, 300), "once a reference"
+    assert "That was booked before" in (await asha.surfer.get(page)).words
+
+
+async def _taken_back(books: Books, reference: str) -> int:
+    async with books.database.read() as connection:
+        return int(
+            await connection.fetchval(
+                "SELECT coalesce(sum(amount), 0) FROM bookings WHERE kind = 'suspense_take_back'"
+                " AND bank_reference = $1",
+                reference,
+            )
+        )
 
 
 async def _credited(books: Books, reference: str) -> int:

@@ -77,8 +77,8 @@ FAULTS = (
     Fault(
         "late moves of the last day are invoiced twice",
         "find",
-        "AND NOT (created_at >= $4 AND {late.is_late})",
-        "AND $4::timestamptz IS NOT NULL",
+        "AND NOT (created_at >= $4 AND {late.is_later})\n            ) AS f",
+        "AND $4::timestamptz IS NOT NULL\n            ) AS f",
         "A fee that was committed after the close is in the invoices of both months.",
         _ISSUE,
     ),
@@ -93,8 +93,8 @@ FAULTS = (
     Fault(
         "a credit note names the month of the clock, not that of the books",
         "drafts_of",
-        "timedelta(days=each.was_late)",
-        "timedelta(days=0)",
+        "each.counted_on or charged_on",
+        "charged_on",
         "A fee of the next month's invoice is given back from one that never had it.",
         (*_PURE, *_ISSUE),
     ),

@@ -253,6 +253,14 @@ FAULTS = (
         ("dashboard/operator/test_operator_casework.py",),
     ),
     Fault(
+        "a line of the bank that is due waits for nobody",
+        "_find",
+        "of_bank = await bank_lines.find_open_by_ids(connection, list(assigned))",
+        "of_bank = await bank_lines.find_open_by_ids(connection, [])",
+        "A debit that nobody knows is due, and nobody sees it.",
+        ("dashboard/operator/test_operator_bank.py",),
+    ),
+    Fault(
         "of several cases one that has changed is decided all the same",
         "_require_proposed",
         "if proposal is None or proposal.id != shown:",

@@ -1,12 +1,14 @@
 """Lines of the bank's statements: the latest with what each is, those without a place, and what operators decide about
 one."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import date
 from http import HTTPStatus
 from typing import NamedTuple
 
 from starlette.responses import Response
 
+from malipo import clock
 from malipo.approvals.act_rules import BANK_LINES
 from malipo.bank import decide_exception, match_bank_lines
 from malipo.bank.decide_exception import BOOKED_TO, BankAction, Decided, LineTerms
@@ -16,8 +18,11 @@ from malipo.bank.payer_account import PayerAccount
 from malipo.bank.store import lines as store
 from malipo.bank.store import payer_accounts
 from malipo.bank.store.lines import BankException, ShownLine
+from malipo.casework.subject import CaseworkSubject
 from malipo.dashboard import form_errors, render
+from malipo.dashboard.operator import casework
 from malipo.dashboard.operator.bank.our_accounts import PATH as BANK
+from malipo.dashboard.operator.casework import OWNERS, Casework
 from malipo.dashboard.operator.own_connection import write_apart
 from malipo.dashboard.operator.request import OperatorRequest
 from malipo.dashboard.operator.waiting_acts import WaitingAct, find_waiting
@@ -33,6 +38,7 @@ from malipo.words.books import ACCOUNTS
 PATH = f"{BANK}/exceptions"
 _MOST = 100
 _MOST_CANDIDATES = 20
+_FILTERS = {"owner": OWNERS, "due": ("yes",)}  # of the list; anything else counts as no filter
 _TYPED = ("action", "account", "settlements", "booking", "merchant", "key", "reason")
 WHY_NO_PLACE = {
     "not_sent": "It has a key of ours that was not sent",
@@ -51,6 +57,11 @@ WHY_NO_PLACE = {
 SENTENCES = (WHY_NO_PLACE, ACCOUNTS)
 
 
+class _Row(NamedTuple):
+    exception: BankException
+    is_overdue: bool
+
+
 class _List(NamedTuple):
     exceptions: list[BankException]
     lines: list[ShownLine]
@@ -65,9 +76,13 @@ class _Page(NamedTuple):
     bookings: list[BookingFact]
     merchants: list[Merchant]
     waiting: list[WaitingAct]
+    casework: Casework | None
 
 
 async def show_all(request: OperatorRequest) -> Response:
+    query, today = request.http.query_params, clock.day_of(request.parts.clock())
+    typed = {name: query[name] for name, known in _FILTERS.items() if query.get(name) in known}
+
     async def find(connection: Conn) -> _List:
         return _List(
             await store.find_open_exceptions(connection),
@@ -80,12 +95,25 @@ async def show_all(request: OperatorRequest) -> Response:
     return render.page(
         request,
         "operator/bank/exceptions.html",
-        exceptions=found.exceptions,
+        rows=[
+            _Row(each, is_overdue=each.due_on is not None and each.due_on < today)
+            for each in found.exceptions
+            if _fits(each, typed, me=request.owner.name, today=today)
+        ],
+        typed=typed,
         lines=found.lines,
         numbers={each.id: each.number for each in found.accounts},
         proposed={each.proposal.subject for each in found.waiting},
         why=WHY_NO_PLACE,
     )
+
+
+def _fits(exception: BankException, typed: Mapping[str, str], *, me: str, today: date) -> bool:
+    """Whether the exception is one of those that the filters choose."""
+    wanted = {"me": me, "none": None}
+    if "owner" in typed and exception.owner != wanted[typed["owner"]]:
+        return False
+    return "due" not in typed or (exception.due_on is not None and exception.due_on <= today)
 
 
 async def match_again(request: OperatorRequest) -> Response:
@@ -160,7 +188,7 @@ async def page(
     async def find(connection: Conn) -> _Page:
         exception = await store.get_exception(connection, exception_id)
         if exception is None:
-            raise Missing("There is no exception with this id.")
+            raise NoSuchBankException
         accounts = {each.id: each for each in await payer_accounts.find_all(connection)}
         return _Page(
             exception,
@@ -169,6 +197,7 @@ async def page(
             [each for each in await store.find_bookings(connection) if each.cents == exception.line.cents],
             await merchants.find_all(connection),
             await find_waiting(connection, request, BANK_LINES, exception.id),
+            await casework.find(connection, request, exception.id, f"{PATH}/{exception.id}"),
         )
 
     found = await request.parts.queries.read_snapshot(find)
@@ -186,8 +215,41 @@ async def page(
         names={each.id: each.name for each in found.merchants},
         house=[(str(each), request.words(ACCOUNTS[each])) for each in BOOKED_TO],
         waiting=found.waiting,
+        casework=found.casework,
         why=WHY_NO_PLACE,
     )
+
+
+class NoSuchBankException(Missing):
+    def __init__(self) -> None:
+        super().__init__("There is no exception with this id.")
+
+
+async def assign(request: OperatorRequest) -> Response:
+    path = f"{PATH}/{id_in(request, 'bank_exception')}"
+    return await casework.change_assignment(request, _subject(request), path, _again(request))
+
+
+async def add_file(request: OperatorRequest) -> Response:
+    path = f"{PATH}/{id_in(request, 'bank_exception')}"
+    return await casework.add_file(request, _subject(request), path, _again(request))
+
+
+def _subject(request: OperatorRequest) -> Callable[[Tx], Awaitable[CaseworkSubject]]:
+    async def find(tx: Tx) -> CaseworkSubject:
+        exception_id = id_in(request, "bank_exception")
+        if await store.get_exception(tx, exception_id) is None:
+            raise NoSuchBankException
+        return CaseworkSubject(exception_id)
+
+    return find
+
+
+def _again(request: OperatorRequest) -> Callable[[str, int], Awaitable[Response]]:
+    async def again(problem: str, status: int) -> Response:
+        return await page(request, id_in(request, "bank_exception"), status=HTTPStatus(status), problem=problem)
+
+    return again
 
 
 async def _find_candidates(connection: Conn, cents: int) -> list[Settlement]:

@@ -14,7 +14,7 @@ from malipo import clock
 from malipo.casework.subject import CaseworkSubject
 from malipo.dashboard import render
 from malipo.dashboard.operator import casework
-from malipo.dashboard.operator.casework import Casework
+from malipo.dashboard.operator.casework import OWNERS, Casework
 from malipo.dashboard.operator.proposal_pages import may_be_alone
 from malipo.dashboard.operator.reconciliation import exception_effects
 from malipo.dashboard.operator.reconciliation.exception_effects import ActionChoice, EffectPreview, Effects
@@ -43,7 +43,6 @@ from malipo.reconciliation.matching.store.exceptions import ExceptionFilter
 
 PATH = "/operator/exceptions"
 AGES = ("today", "week", "older")
-OWNERS = ("me", "none")
 MOST_CHOSEN = 50
 _ID = re.compile(r"exc_[0-9a-z]{1,40}")
 
