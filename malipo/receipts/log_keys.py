@@ -88,30 +88,36 @@ async def find_owed_handover(tx: Tx, encryption: Encryption, note: str | None) -
         return None
     found = await logs.find_keys(tx)
     try:
-        giver = open_checkpoint(note, [VerifierKey(head_of(note).origin, each.public_key) for each in found])
-        old, taker = giver.key, _find_taker(found, giver.key, giver.head)
-        if taker is None:
+        signed = open_checkpoint(note, [VerifierKey(head_of(note).origin, each.public_key) for each in found])
+        owed = _find_owed(found, signed.key, signed.head)
+        if owed is None:
             return None
-        [secret] = [_decrypt(encryption, each) for each in found if each.public_key == old.public_key]
-        [name] = {each.origin for each in await logs.find_all(tx) if each.number == taker.log}
-        return OwedHandover(taker.id, handover.sign(giver.head, secret, _decrypt(encryption, taker), new_name=name))
+        [secret] = [_decrypt(encryption, each) for each in found if each.public_key == owed.old.public_key]
+        [name] = {each.origin for each in await logs.find_all(tx) if each.number == owed.taker.log}
+        text = handover.sign(owed.last, secret, _decrypt(encryption, owed.taker), new_name=name)
+        return OwedHandover(owed.taker.id, text)
     except (NoteRefused, ValueError, CannotDecrypt):
         return None
 
 
-def _find_taker(found: Sequence[LogKey], old: VerifierKey, last: TreeHead) -> LogKey | None:
-    """The key that this one has handed over to at a smaller size; if it has handed over to none, the first key of the
-    next log, if that has taken over from none."""
-    for each in found:
-        handed = None if each.handover is None else handover.parse_handover(each.handover)
-        if handed is not None and handed.old == old:
-            return each if handed.last.size < last.size else None
-    number = log_number(old.name)
-    later = [each for each in found if each.log > number]
-    of_same_log = [each.public_key for each in found if each.log == number]
-    if not later or of_same_log[-1] != old.public_key:
-        return None
-    return later[0] if later[0].handover is None else None
+class _Owed(NamedTuple):
+    old: VerifierKey
+    last: TreeHead
+    taker: LogKey
+
+
+def _find_owed(found: Sequence[LogKey], old: VerifierKey, last: TreeHead) -> _Owed | None:
+    """What the key that has signed this head owes: to whom it has handed over at a smaller size. Else what the key at
+    the end of its chain owes: to the first key of a later log that has taken over from none."""
+    known = {each.public_key: each for each in found}
+    handed = {each.old: each for each in _handovers_of(found, is_verified=False)}
+    if old in handed and handed[old].last.size < last.size:
+        return _Owed(old, last, known[handed[old].new.public_key])
+    while old in handed:
+        old = handed[old].new
+        last = last if old.name == last.origin else TreeHead(old.name, 0, EMPTY_ROOT)
+    later = [each for each in found if each.log > log_number(old.name) and each.handover is None]
+    return _Owed(old, last, later[0]) if later else None
 
 
 async def restore_lost(tx: Tx, encryption: Encryption, kept: Sequence[KeptKey], *, now: datetime) -> list[KeptKey]:
@@ -182,8 +188,9 @@ def _named(keys: Sequence[LogKey], origins: Iterable[str]) -> list[VerifierKey]:
     return [VerifierKey(name, each.public_key) for name, each in zip(names, keys, strict=True) if name is not None]
 
 
-def _handovers_of(keys: Iterable[LogKey | KeptKey]) -> list[Handover]:
-    return [handover.open_handover(each.handover) for each in keys if each.handover is not None]
+def _handovers_of(keys: Iterable[LogKey | KeptKey], *, is_verified: bool = True) -> list[Handover]:
+    read = handover.open_handover if is_verified else handover.parse_handover
+    return [read(each.handover) for each in keys if each.handover is not None]
 
 
 async def reencrypt(tx: Tx, encryption: Encryption) -> tuple[int, int]:

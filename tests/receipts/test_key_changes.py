@@ -336,6 +336,24 @@ async def test_a_key_hands_over_to_the_log_after_its_own_though_that_one_is_over
         assert {verified(receipt, key, now) for key in now["keys"]} == {"true"}
 
 
+async def test_a_changed_key_that_has_signed_nothing_hands_over_to_the_log_after_its_own(stack: LogStack) -> None:
+    """The log was lost with its changed key, which only its host knows, and whose checkpoint the key before it signed."""
+    empty = await backed_up(stack)
+    last = await pay(stack)
+    await change_key(stack)
+    then = await stack.keys()
+    lost = await stack.log()
+    await restore(stack, empty)
+    await begin_later(stack, lost.number)
+    later = await pay(stack, "there")
+    await stack.sign()
+    now = await stack.keys()
+    assert [open_handover(each).last.size for each in now["handovers"]] == [2, 2]
+    assert_one_chain(then, now)
+    for receipt in (last, later):
+        assert {verified(receipt, key, now) for key in now["keys"]} == {"true"}
+
+
 async def test_a_host_that_cannot_say_that_it_had_signed_more_goes_on(stack: LogStack) -> None:
     backup, last = await signed_by_one_of_two_hosts(stack)
     await restore(stack, backup)

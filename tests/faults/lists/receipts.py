@@ -154,10 +154,18 @@ FAULTS = (
     ),
     Fault(
         "a host does not say that a key which the next log does not know had signed",
-        "_find_taker",
-        "return later[0] if later[0].handover is None else None",
+        "_find_owed",
+        "return _Owed(old, last, later[0]) if later else None",
         "return None",
         "After a restore, receipts that only this host had proven are refused with the new key: no trusted key has signed.",
+        _KEYS,
+    ),
+    Fault(
+        "a key that had signed nothing hands over to no later log",
+        "_find_owed",
+        "while old in handed:",
+        "if old in handed:\n        return None\n    while False:",
+        "After a restore to before a log whose key was changed, its receipts are refused with the key of the next one.",
         _KEYS,
     ),
     Fault(
