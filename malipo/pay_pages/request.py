@@ -13,7 +13,7 @@ from malipo.dashboard.language import Translator
 from malipo.http.accept_language import Language, preferred
 from malipo.http.client_address import address_of, is_secure
 from malipo.pay_pages import press_marker
-from malipo.pay_pages.attempt_cookie import KnownAttempt, attempt_in
+from malipo.pay_pages.attempt_cookie import attempt_in
 from malipo.pay_pages.parts import PayParts
 
 PACKAGE = "malipo.pay_pages"
@@ -48,8 +48,8 @@ class PayRequest:
     def code(self) -> str:
         return str(self.http.path_params["code"])
 
-    def known_attempt(self, code: str) -> KnownAttempt | None:
-        """The payment that this browser has begun at this link."""
+    def known_attempt(self, code: str) -> str | None:
+        """The id of the payment that this browser has begun at this link."""
         return attempt_in(self.parts.cookies, code, self.http.cookies)
 
     def has_lost_cookie(self, code: str) -> bool:

@@ -112,13 +112,15 @@ async def test_pressing_twice_and_in_two_browsers_is_one_payment(
     await other.get(at(link))
     form = {"buyerPhone": LOCAL, "channel": "MPESA"}
     done = await asyncio.gather(*(who.post(at(link), form) for who in (customer, customer, other, customer)))
-    assert [each.status for each in done] == [303] * 4
+    assert [each.status for each in done] in ([303, 303, 409, 303], [409, 409, 303, 409])
+    if done[0].status == 409:
+        customer, other = other, customer
     payment = await only_payment(steps)
     await asked(steps, payment)
     assert "Look at your phone" in (await customer.get(at(link))).words
     busy = await press(other, link, "0754 000 200")
     assert busy.status == 409
-    assert "Another person is paying this at the moment" in busy.words
+    assert "A payment of this link is under way" in busy.words
     assert len(await steps.payments()) == 1
 
 
@@ -268,7 +270,7 @@ async def test_while_the_outcome_is_unknown_another_number_pays_only_after_a_war
 
     unwarned = await press(other, link, "0754 000 200")
     assert unwarned.status == 409
-    assert "Another number was asked before" in unwarned.words
+    assert "A number was asked before" in unwarned.words
     assert "I pay twice" in unwarned.words
     assert len(await steps.payments()) == 1
     warned = await other.post(at(link), {"buyerPhone": "0754 000 200", "channel": "", "mayBeSecond": "yes"})
@@ -532,55 +534,12 @@ async def test_only_the_browser_that_has_begun_sees_the_payment(
         assert secret not in stranger.text
     assert (await other.get(at(link, "/state?of=PROCESSING"))).status == 404
 
-    # Who types the same number and another amount learns nothing of the one that was typed first.
-    wrong = await press(other, link, NUMBER, amount="1,000")
-    assert (wrong.status, wrong.cookies) == (409, {})
-    assert "This number is being asked to pay here already" in wrong.words
-    assert "7,777" not in wrong.text
-    # Nor who types the same one: whoever tries amounts does not find it.
-    same = await press(other, link, NUMBER, amount="7777")
-    assert (same.status, same.cookies) == (409, {})
-    assert same.words == wrong.words
-
-
-async def test_a_guest_sees_that_it_is_paid_and_no_more(steps: LinkSteps, customer: Customer, other: Customer) -> None:
-    link = await steps.make()
-    await press(customer, link)
-    assert (await press(other, link)).status == 303
-    payment = await only_payment(steps)
-    await asked(steps, payment)
-    await steps.expire(link)
-    await steps.hear(payment, Verdict.CONFIRMED, provider_reference="QK10183346")
-    await steps.count()
-    guest, own = await other.get(at(link)), await customer.get(at(link))
-    assert "Paid. Thank you!" in guest.words
-    for secret in ("QK10183346", "It was paid late"):
-        assert (secret in guest.words, secret in own.words) == (False, True)
-    await steps.contradict(payment, Verdict.REFUSED)
-    guest, own = await other.get(at(link)), await customer.get(at(link))
-    assert "taken back" in own.words
-    assert "taken back" not in guest.words
-    assert "Not paid" in guest.words
-
-
-async def test_a_guest_does_not_see_why_it_is_not_paid(steps: LinkSteps, customer: Customer, other: Customer) -> None:
-    link = await steps.make()
-    await press(customer, link)
-    await press(other, link)
-    payment = await only_payment(steps)
-    await asked(steps, payment)
-    await steps.hear(payment, Verdict.REFUSED, failure_code=FailureCode.INSUFFICIENT_FUNDS)
-    assert "not enough money" in (await customer.get(at(link))).words
-    guest = await other.get(at(link))
-    assert "not enough money" not in guest.words
-    assert "It was not paid. Only the browser that has begun it shows why." in guest.words
-
 
 async def test_the_cookie_of_one_link_is_none_of_another(steps: LinkSteps, customer: Customer, other: Customer) -> None:
     first, second = await steps.make(), await steps.make()
     await press(customer, first)
     value = customer.cookies[at(first), "malipo_pay"]
-    for taken in (value, value.replace("own", "guest"), value[:-1] + "0", "x.y", ""):
+    for taken in (value, value.replace(".", "-own."), value[:-1] + "0", "x.y", ""):
         other.cookies = {(at(second), "malipo_pay"): taken}
         assert "Phone number that pays" in (await other.get(at(second))).words
     other.cookies = {(at(first), "malipo_pay"): value[:-1] + ("0" if value[-1] != "0" else "1")}
