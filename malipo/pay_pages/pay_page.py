@@ -11,12 +11,13 @@ import msgspec
 from starlette.responses import Response
 
 from malipo import clock, randomness
+from malipo.clock import milliseconds
 from malipo.dashboard.forms import Form
 from malipo.db import Conn
-from malipo.errors import Conflict, Invalid, OutcomeUnknown, TooMany
+from malipo.errors import Conflict, Invalid, OutcomeUnknown, Refusal, TooMany
 from malipo.links.link import Link, NoSuchLink, return_address
-from malipo.links.press import LinkClosed
-from malipo.links.press_request import press_of
+from malipo.links.press import LinkClosed, PressResult
+from malipo.links.press_request import Press, press_of
 from malipo.links.store import customers_attempts, links
 from malipo.links.store.customers_attempts import CustomersAttempt
 from malipo.merchants.public_profile import PublicProfile
@@ -64,6 +65,8 @@ async def show(request: PayRequest) -> Response:
 
 
 async def press(request: PayRequest) -> Response:
+    now_ms = milliseconds(request.parts.clock())
+    request.parts.idle_presses.check(request.code.lower(), request.address, now_ms=now_ms)
     form, page = request.typed, await find(request)
     fields, code = _fields(request, form, page.link), page.link.code
     try:
@@ -75,7 +78,7 @@ async def press(request: PayRequest) -> Response:
             may_be_second=form.text("mayBeSecond") == "yes",
             begun=request.known_attempt(code),
         )
-        result = await request.parts.links.press(wanted)
+        result = await _press(request, wanted)
     except Invalid:
         problems = _problems(request, fields, page)
         return answer(request, page, form, problems=problems, status=HTTPStatus.BAD_REQUEST)
@@ -98,6 +101,21 @@ async def press(request: PayRequest) -> Response:
     response = request.go(f"/pay/{code}", **{press_marker.NAME: mark})
     set_attempt(response, request.parts.cookies, code, result.transaction.id, is_secure=request.is_over_tls)
     return response
+
+
+async def _press(request: PayRequest, wanted: Press) -> PressResult:
+    """Press, and count the press if it makes no payment."""
+    parts, is_idle = request.parts, False
+    try:
+        result = await parts.links.press(wanted)
+        is_idle = not result.is_new
+    except Refusal:
+        is_idle = True
+        raise
+    finally:
+        if is_idle:
+            parts.idle_presses.note(wanted.code, request.address, now_ms=milliseconds(parts.clock()))
+    return result
 
 
 async def withdraw(request: PayRequest) -> Response:

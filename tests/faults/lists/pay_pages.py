@@ -192,4 +192,20 @@ FAULTS = (
         "Payments wait for a connection behind pages.",
         _LIMITS_OF_PAGES,
     ),
+    Fault(
+        "presses that make no payment have no limit",
+        "press",
+        "request.parts.idle_presses.check(request.code.lower(), request.address, now_ms=now_ms)",
+        "pass",
+        "A program that presses without end keeps the lock of a link from its customers.",
+        _LIMITS_OF_PAGES,
+    ),
+    Fault(
+        "the same press again counts for no limit",
+        "_press",
+        "is_idle = not result.is_new",
+        "is_idle = False",
+        "A program that sends one form without end keeps the lock of a link from its customers.",
+        _LIMITS_OF_PAGES,
+    ),
 )
