@@ -53,6 +53,7 @@ class PressReply:
 class Browser:
     def __init__(self, number: int, chance: random.Random) -> None:
         self._turn = number  # Requests go to the API processes by turns.
+        self._address = f"10.7.{number // 250}.{number % 250 + 1}"
         self._chance = chance
         self.cookies: dict[str, str] = {}  # by the link's code
 
@@ -90,7 +91,7 @@ class Browser:
     async def _send(
         self, method: str, path: str, code: str, form: Mapping[str, str] | None = None
     ) -> tuple[int, str | None, str]:
-        headers = {"Accept-Language": "en"}
+        headers = {"Accept-Language": "en", "X-Forwarded-For": self._address}
         if code in self.cookies:
             headers["Cookie"] = f"malipo_pay={self.cookies[code]}"
         if form is not None:
