@@ -57,7 +57,7 @@ def page_for(request: PayRequest, error: Exception) -> Response:
     response = render.page(
         request,
         "error.html",
-        merchant=None,
+        merchant=request.remembered_merchant(),
         status=status,
         title=words(title),
         sentence=words(sentence),

@@ -13,6 +13,7 @@ from malipo.links.links import Links
 from malipo.metrics.process_metrics import Metrics
 from malipo.networks.routing import Networks
 from malipo.pay_pages.idle_presses import IdlePresses
+from malipo.pay_pages.shown_merchants import ShownMerchants
 from malipo.payments.payments import Payments
 from malipo.payments.store.transactions import Key
 from malipo.payments.transaction import Status
@@ -32,6 +33,7 @@ class PayParts:
     statuses: LongPoll[Key, Status]
     cookies: Cookies
     idle_presses: IdlePresses = field(default_factory=IdlePresses)
+    shown_merchants: ShownMerchants = field(default_factory=ShownMerchants)
 
     @classmethod
     def of(cls, service: Service) -> Self:

@@ -148,7 +148,9 @@ async def find(request: PayRequest) -> Page:
             None if attempt is None else await _receipt(connection, attempt),
         )
 
-    return await request.parts.queries.read(read)
+    page = await request.parts.queries.read(read)
+    request.remember_merchant(page.merchant)
+    return page
 
 
 async def _receipt(connection: Conn, attempt: CustomersAttempt) -> str | None:

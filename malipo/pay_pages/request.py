@@ -12,6 +12,7 @@ from malipo.dashboard.forms import Form
 from malipo.dashboard.language import Translator
 from malipo.http.accept_language import Language, preferred
 from malipo.http.client_address import address_of, is_secure
+from malipo.merchants.public_profile import PublicProfile
 from malipo.pay_pages import press_marker
 from malipo.pay_pages.attempt_cookie import attempt_in
 from malipo.pay_pages.parts import PayParts
@@ -47,6 +48,19 @@ class PayRequest:
     @property
     def code(self) -> str:
         return str(self.http.path_params["code"])
+
+    @property
+    def place(self) -> str:
+        """The address of the link or the receipt, whichever of its pages is asked for."""
+        _, kind, which, *_ = [*self.http.url.path.split("/"), "", ""]
+        return f"/{kind}/{which.lower() if kind == 'pay' else which}"
+
+    def remember_merchant(self, merchant: PublicProfile) -> None:
+        """For an error page at the same address."""
+        self.parts.shown_merchants.remember(self.place, merchant, now=self.parts.clock())
+
+    def remembered_merchant(self) -> PublicProfile | None:
+        return self.parts.shown_merchants.find(self.place, now=self.parts.clock())
 
     def known_attempt(self, code: str) -> str | None:
         """The id of the payment that this browser has begun at this link."""

@@ -208,4 +208,12 @@ FAULTS = (
         "A program that sends one form without end keeps the lock of a link from its customers.",
         _LIMITS_OF_PAGES,
     ),
+    Fault(
+        "a page that cannot be shown says not whom to ask",
+        "page_for",
+        "merchant=request.remembered_merchant(),",
+        "merchant=None,",
+        "A customer who does not know whether they have paid finds nobody to ask.",
+        ("pay_pages/test_error_page.py",),
+    ),
 )
