@@ -682,6 +682,15 @@ async def test_the_qr_code_and_the_poster_are_of_the_links_address(steps: LinkSt
     for words in ("Duka", "TZS 25,000", "Maziwa", "Elekeza kamera", "Point your phone", "M-Pesa"):
         assert words in poster.words
     assert "TANQR" not in poster.text
+    for contact, said in (
+        (Contact("+255754000999", "+255754000888", "a@example.com"), "☎ 0754 000 999"),
+        (Contact(None, "+255754000888", "a@example.com"), "WhatsApp 0754 000 888"),
+        (Contact(None, None, "a@example.com"), "a@example.com"),
+    ):
+        async with steps.database.begin() as tx:
+            profile = PublicProfile("Duka", "Duka", contact)
+            await public_profiles.save(tx, steps.merchant_id, profile, now=steps.service.clock())
+        assert said in (await customer.get(at(link, "/poster"))).words
     assert (await customer.get("/pay/0000000000000000/qr.svg")).status == 404
 
 

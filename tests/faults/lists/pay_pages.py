@@ -216,4 +216,12 @@ FAULTS = (
         "A customer who does not know whether they have paid finds nobody to ask.",
         ("pay_pages/test_error_page.py",),
     ),
+    Fault(
+        "a merchant without a contact is not asked for one",
+        "Contact.is_empty",
+        "return not (self.phone or self.whatsapp or self.email)",
+        "return False",
+        "A page says whom to ask, with nothing behind it, and the merchant is never told.",
+        ("dashboard/merchant/links/test_link_pages.py",),
+    ),
 )
