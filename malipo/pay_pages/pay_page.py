@@ -2,6 +2,7 @@
 the same address."""
 
 import dataclasses
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -53,7 +54,7 @@ class Page(NamedTuple):
     merchant: PublicProfile
     is_merchant_active: bool
     attempt: CustomersAttempt | None  # that this browser has begun
-    down: frozenset[str]  # connectors that do not answer
+    down: Mapping[str, datetime]  # connectors that do not answer, and since when
     receipt: str | None  # its address
 
 
@@ -144,7 +145,7 @@ async def find(request: PayRequest) -> Page:
             await public_profiles.find(connection, link.merchant_id),
             found.is_merchant_active,
             attempt,
-            frozenset(await circuit_store.find_down(connection)),
+            {name: outage.since for name, outage in (await circuit_store.find_down(connection)).items()},
             None if attempt is None else await _receipt(connection, attempt),
         )
 
@@ -230,6 +231,7 @@ def _about(request: PayRequest, page: Page, scene: Scene) -> dict[str, Any]:
         "live_status": attempt.status,
         "prompt_ends": _time(ends),
         "seconds_left": max(round(left), 1) if scene is Scene.ASKED else None,
+        "down_since": _since(request, page.down.get(_carrier(request, payment.channel) or "")),
         "lapses_at": _time(payment.created_at + timedelta(seconds=settings.lapse_seconds)),
         "why": words.why_not_paid(translate, payment, NETWORKS[payment.channel]) if payment.status.is_final else None,
         "paid_at": payment.ended_at if is_completed else attempt.reported_at,
@@ -249,6 +251,14 @@ def _may_be_late(link: Link, attempt: CustomersAttempt) -> bool:
 
 def _time(at: datetime) -> str:
     return f"{at.astimezone(clock.ZONE):%H:%M:%S}"
+
+
+def _since(request: PayRequest, at: datetime | None) -> str | None:
+    """The time of day, with the day if that is not today."""
+    if at is None:
+        return None
+    is_today = at.astimezone(clock.ZONE).date() == request.parts.clock().astimezone(clock.ZONE).date()
+    return _time(at) if is_today else request.words.moment(at)
 
 
 def offered(request: PayRequest) -> list[Channel]:

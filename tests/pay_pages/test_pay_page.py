@@ -10,6 +10,7 @@ from datetime import timedelta
 import pytest
 import segno
 
+from malipo import clock
 from malipo.app.assemble import Service, assemble
 from malipo.db import Database
 from malipo.links.link import Link
@@ -330,15 +331,17 @@ async def test_only_who_has_begun_a_payment_can_stop_it(steps: LinkSteps, custom
     assert (await only_payment(steps)).status is Status.CANCELLED
 
 
-async def test_a_network_that_is_down_is_said_with_the_time_until_which_it_is_tried(
+async def test_a_network_that_is_down_is_said_with_the_times_since_and_until_which_it_is_tried(
     steps: LinkSteps, service: Service
 ) -> None:
+    """And no wait is made up."""
     networks = replace(service.networks, routes={(Channel.MPESA, Type.COLLECTION): "mpesa"})
     customer = Customer(PayPages(replace(service, networks=networks)))
     async with steps.database.begin() as tx:
         await tx.execute(
             "INSERT INTO open_circuits (connector, since, reason, next_probe_at) "
-            "VALUES ('mpesa', now(), 'no answer', now())"
+            "VALUES ('airtel', $1::timestamptz - interval '2 hours', 'no answer', now()), ('mpesa', $1, 'no answer', now())",
+            since := service.clock() - timedelta(microseconds=1),
         )
     link = await steps.make()
     form = (await customer.get(at(link))).words
@@ -346,8 +349,26 @@ async def test_a_network_that_is_down_is_said_with_the_time_until_which_it_is_tr
     assert "HaloPesa" not in form, "it is not connected"
     await press(customer, link)
     seen = await customer.get(at(link))
-    assert re.search(r"M-Pesa does not answer at the moment. We go on trying until \d\d:\d\d:\d\d", seen.words)
+    down = (
+        f"M-Pesa does not answer at the moment: it has not answered us since {since.astimezone(clock.ZONE):%H:%M:%S}."
+    )
+    assert down in seen.words
+    lapses = (await only_payment(steps)).created_at + timedelta(seconds=service.settings.lapse_seconds)
+    assert f"We go on trying until {lapses.astimezone(clock.ZONE):%H:%M:%S}. If it does not" in seen.words
     assert "nothing is charged" in seen.words
+
+    await asked(steps, await only_payment(steps))
+    await steps.end_prompts()
+    async with steps.database.begin() as tx:
+        await tx.execute("UPDATE open_circuits SET since = since - interval '1 day'")
+    seen = await customer.get(at(link))
+    day = f"{since.astimezone(clock.ZONE) - timedelta(days=1):%H:%M}"
+    assert "We do not know yet whether it is paid" in seen.words
+    assert re.search(rf"it has not answered us since \d+ \w+.*{day}\S*\. We go on asking it until it does", seen.words)
+    assert "haijatujibu tangu" in (await customer.get(at(link, "?lang=sw"))).words
+    async with steps.database.begin() as tx:
+        await tx.execute("DELETE FROM open_circuits")
+    assert "does not answer" not in (await customer.get(at(link))).words
 
 
 async def test_a_network_that_is_not_connected_is_refused_at_its_field_and_keeps_nobody_out(

@@ -224,4 +224,12 @@ FAULTS = (
         "A page says whom to ask, with nothing behind it, and the merchant is never told.",
         ("dashboard/merchant/links/test_link_pages.py",),
     ),
+    Fault(
+        "a page says that another network does not answer",
+        "_about",
+        'page.down.get(_carrier(request, payment.channel) or "")',
+        "next(iter(page.down.values()), None)",
+        "The customer waits for a network that answers, or believes that one answers which does not.",
+        _PAGES,
+    ),
 )
