@@ -128,7 +128,7 @@ async def test_a_stranger_with_the_number_that_is_asked_is_answered_as_with_anot
         await steps.expire(link)
 
     with pytest.raises(Refusal, check=lambda error: error.code == code):
-        await steps.press(link, **({"amount": 5_000, "press_id": "page-9"} | how))
+        await steps.press(link, ASHA, **({"amount": 5_000, "press_id": "page-9"} | how))
 
     assert len(await steps.payments()) == 1
 

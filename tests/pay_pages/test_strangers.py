@@ -3,6 +3,7 @@ browser gets to its payment, and who presses again without a cookie is not charg
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def learned(seen: Seen, typed: str) -> tuple[int, str, Mapping[str, str], Mappin
     return seen.status, re.sub(r"about \d+ seconds", "", text), headers, seen.cookies
 
 
-async def begun(steps: LinkSteps, customer: Customer, state: str, **fields: object) -> tuple[Link, dict[str, str]]:
+async def begun(steps: LinkSteps, customer: Customer, state: str, **fields: Any) -> tuple[Link, dict[str, str]]:
     """A link whose payment a customer has begun, and what else is typed at it."""
     link = await steps.make(**fields)
     typed = {"amount": "7,777"} if link.amount is None else {}
