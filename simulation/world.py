@@ -1,6 +1,7 @@
 """The simulated world of one run: the networks, API processes, and workers with hosts of their own."""
 
 import asyncio
+import ipaddress
 import os
 import random
 from collections.abc import Callable
@@ -66,7 +67,12 @@ HURRY = {
 }
 
 # In runs with customers. A prompt can be answered for 7.5 s, and is doubtful before: another number may then be tried.
-_WITH_CUSTOMERS: dict[str, Any] = {"link_prompt_seconds": 4, "receipt_log": "private"}
+# Each customer has an address, as behind a proxy.
+_WITH_CUSTOMERS: dict[str, Any] = {
+    "link_prompt_seconds": 4,
+    "receipt_log": "private",
+    "trusted_proxies": (ipaddress.ip_network(HOST),),
+}
 _CHECKPOINT_SECONDS = 4.0
 
 # Shorter than the settings allow. A call may take five seconds more, and may begin until half of the lease is over.

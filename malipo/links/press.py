@@ -3,6 +3,10 @@
 The table in `press_decision.py` decides, with the link's row locked. The attempt and its payment are written in one
 commit, so a crash leaves both or neither. The payment is an ordinary collection, created by `payments/initiate.py`.
 
+Only the browser that has begun a payment is led to it. Any other that types its number is a stranger, who must not
+learn whether a number is being asked: it gets the refusal that another number would get. Where another number would be
+asked, it gets the refusal of numbers that were asked too often. Nobody is asked twice either way.
+
 From what its network key is derived, so that a repeat after a restore is refused as a duplicate: `attempt_key.py`.
 """
 
@@ -47,7 +51,7 @@ class LinkClosed(Conflict):
 
 
 class LinkBusy(Conflict):
-    """Another number is being asked to pay this link."""
+    """A number is being asked to pay this link, and this browser has not begun that."""
 
     code = PressDecision.BUSY.value
 
@@ -56,7 +60,7 @@ class LinkBusy(Conflict):
 
 
 class SecondNumberDoubt(Conflict):
-    """Another number was asked, and may still turn out to have paid."""
+    """A number was asked, and may still turn out to have paid."""
 
     code = PressDecision.DOUBT.value
 
@@ -179,11 +183,19 @@ class PressLinks:
         grants = _Grants()
         for (place, each, key), number in zip(turn, numbers, strict=True):
             link, own = found[key], _own_open(each, number, opened.get(key, ()))
-            decision = decision_on(link, each.press, opened.get(key, ()), is_own_open=own is not None)
+            is_theirs = own is not None and own in (number.of_press, each.press.begun)
+            decision = decision_on(
+                link,
+                each.press,
+                opened.get(key, ()),
+                is_own_open=is_theirs,
+                is_stranger=own is not None and not is_theirs,
+            )
             if own is None and (own := _adopted_one(link, each.press, number)) is not None:
                 # A restore has lost this number's payment, and its page does not know of it.
-                await lost_attempts.note_press(tx, key, own, each.press.press_id)
-            if own is not None:
+                is_theirs = await _has_lost(tx, key, each.press)
+                await lost_attempts.note_press(tx, key, own, each.press.press_id if is_theirs else None)
+            if own is not None and is_theirs:
                 payment = await attempts.find(tx, key, own)
                 assert payment is not None, "an attempt has its payment"
                 answers[place] = PressResult(link, payment, is_new=payment.id == each.transaction_id)
@@ -199,6 +211,8 @@ class PressLinks:
                 )
                 if request.problem is not None:
                     answers[place] = request.problem
+                elif own is not None:
+                    answers[place] = refuse_prompts.refuse_asked(link.id, each.press.phone)
                 elif grants.take(link, each.press.phone, len(opened.get(key, ()))):
                     new.append(_NewPayment(place, link, each, number.last_ordinal + 1, request))
         return answers | await self._make(tx, new, again=again)
@@ -248,14 +262,22 @@ class PressLinks:
         if not is_theirs or adopted is None or adopted.is_undone or found.link_id is not None:
             log.error("payment.adopted_wrongly", transaction=found.id, wanted_by=new.link.merchant_id, link=new.link.id)
             return NotTheAdoptedPayment()
-        await attempts.insert(tx, [new.new_attempt(found.id)])
+        is_theirs = await _has_lost(tx, new.key, new.press_attempt.press)
+        attempt = new.new_attempt(found.id)
+        await attempts.insert(tx, [attempt if is_theirs else attempt._replace(press_id=None)])
         await attempts.name_link(tx, new.key, found.id)
-        named = replace(found, link_id=new.link.id)
-        return PressResult(new.link, named, is_new=False) if found.amount == new.draft.amount else None
+        if found.amount != new.draft.amount:
+            return None
+        if not is_theirs:
+            return refuse_prompts.refuse_asked(new.link.id, new.draft.phone)
+        return PressResult(new.link, replace(found, link_id=new.link.id), is_new=False)
 
 
-def decision_on(link: Link, press: Press, opened: Sequence[OpenAttempt], *, is_own_open: bool) -> PressDecision:
-    others = [each for each in opened if each.phone != press.phone]
+def decision_on(
+    link: Link, press: Press, opened: Sequence[OpenAttempt], *, is_own_open: bool, is_stranger: bool = False
+) -> PressDecision:
+    """`is_stranger`: another browser has begun the payment of this number, which counts like that of another number."""
+    others = [each for each in opened if is_stranger or each.phone != press.phone]
     if not others:
         standing = Others.NONE
     else:
@@ -275,6 +297,11 @@ def _own_open(attempt: PressAttempt, number: NumbersAttempts, opened: Sequence[O
     if number.of_press is not None:
         return number.of_press
     return next((each.transaction_id for each in opened if each.phone == attempt.press.phone), None)
+
+
+async def _has_lost(tx: Tx, key: Key, press: Press) -> bool:
+    """Whether a restore has lost the payment that this browser has begun at the link."""
+    return press.begun is not None and await attempts.find(tx, key, press.begun) is None
 
 
 def _adopted_one(link: Link, press: Press, number: NumbersAttempts) -> str | None:

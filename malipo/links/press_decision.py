@@ -10,7 +10,7 @@ from malipo.links.link import LinkStatus
 
 
 class Others(StrEnum):
-    """The open attempts of other numbers at a link that is paid once."""
+    """The open attempts of other numbers, or of other browsers, at a link that is paid once."""
 
     NONE = "none"
     ASKED = "asked"  # the prompt of one may still be answered
@@ -24,8 +24,8 @@ class PressDecision(StrEnum):
     EXPIRED = "link_expired"
     PAID = "link_paid"
     FULL = "link_full"  # every payment that it takes is paid or under way
-    BUSY = "link_busy"  # another number is being asked
-    DOUBT = "second_number_doubt"  # another number may have paid: the customer must confirm the risk
+    BUSY = "link_busy"  # a number is being asked by another browser
+    DOUBT = "second_number_doubt"  # a number may have paid: the customer must confirm the risk
 
 
 _CLOSED = {
@@ -39,7 +39,7 @@ def decide(
     status: LinkStatus,
     *,
     is_reusable: bool,
-    is_own_open: bool,  # this number has an open attempt, or an earlier try of this press has made one
+    is_own_open: bool,  # this browser has begun the open attempt of this number, or an earlier try of this press has
     others: Others,
     is_full: bool,  # of a reusable link: its open and paid attempts have reached `maxPayments`
     may_be_second: bool,  # the customer was warned that another number may have paid

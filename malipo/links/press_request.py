@@ -22,10 +22,17 @@ class Press(msgspec.Struct, frozen=True, kw_only=True):
     press_id: str | None = None  # generated with the page: a page that is sent twice is one press
     address: str | None = None  # of the client
     may_be_second: bool = False  # the customer was warned that another number may have paid
+    begun: str | None = None  # the payment that this browser has begun at the link, by its cookie
 
 
 def press_of(
-    fields: Fields, code: str, *, press_id: str | None = None, address: str | None = None, may_be_second: bool = False
+    fields: Fields,
+    code: str,
+    *,
+    press_id: str | None = None,
+    address: str | None = None,
+    may_be_second: bool = False,
+    begun: str | None = None,
 ) -> Press:
     """Read `amount`, `channel`, `buyerPhone` and `buyerName`. Raises Invalid with all mistakes. `Links.press` compares
     the amount with the link's bounds."""
@@ -46,4 +53,5 @@ def press_of(
         press_id=press_id,
         address=address,
         may_be_second=may_be_second,
+        begun=begun,
     )

@@ -58,6 +58,12 @@ async def refusals(tx: Tx, new_prompts: Sequence[NewPrompt], *, now: datetime) -
     return [_refusal(each, tally, is_blocked=each.phone in blocked) for each in new_prompts]
 
 
+def refuse_asked(link_id: str, phone: str) -> Refusal:
+    """The refusal of a number whose payment another browser has begun here: the same as of all that are not asked."""
+    log.info("prompt.refused", phone=phones.mask(phone), link=link_id, why="asked already")
+    return TooManyPrompts()
+
+
 def _refusal(prompt: NewPrompt, tally: Tally, *, is_blocked: bool) -> Refusal | None:
     """A prompt that may be sent counts for the prompts after it."""
     subjects = {

@@ -26,6 +26,10 @@ class Contact(msgspec.Struct, frozen=True):
     whatsapp: str | None = None
     email: str | None = None
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.phone or self.whatsapp or self.email)
+
 
 class PublicProfile(msgspec.Struct, frozen=True):
     registered_name: str  # of the account

@@ -54,9 +54,9 @@ _STATE = "/pay/{code}/state"
 
 
 class PayPages:
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, turns: PageTurns | None = None) -> None:
         self._parts = PayParts.of(service)
-        self._turns = PageTurns()
+        self._turns = turns or PageTurns()
         self._misses = Misses()
         by_path = http_methods.by_path(ROUTES)
         routes = [

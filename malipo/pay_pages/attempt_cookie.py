@@ -1,13 +1,10 @@
 """The cookie by which a browser sees the payment that it has begun at a link. Pure.
 
 It holds the payment's id, signed together with the link's code. It is sent to the pages of that link only, and no
-script can read it. A browser with the link and without the cookie sees nothing about a customer. A browser that pressed
-with a number for which another browser had begun the payment is a guest: it sees whether the payment is paid, and
-otherwise only what was typed in it.
+script can read it. A browser with the link and without the cookie sees nothing about a customer.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from starlette.responses import Response
 
@@ -17,30 +14,18 @@ NAME = "malipo_pay"
 _SECONDS = 30 * 86_400
 
 
-class KnownAttempt(NamedTuple):
-    transaction_id: str
-    is_guest: bool = False
+def attempt_in(signed: Cookies, code: str, cookies: Mapping[str, str]) -> str | None:
+    """The id of the payment in the cookie; None if there is none, or if it is another link's or not signed by us.
 
-    @property
-    def text(self) -> str:
-        return f"{self.transaction_id}-{'guest' if self.is_guest else 'own'}"
-
-    @classmethod
-    def of(cls, text: str) -> "KnownAttempt":
-        transaction_id, _, whose = text.partition("-")
-        return cls(transaction_id, whose == "guest")
+    Cookies of earlier versions say whose payment it is: that of another browser is not shown any more."""
+    transaction_id, _, whose = (signed.attempt_of(code, cookies.get(NAME, "")) or "").partition("-")
+    return None if whose == "guest" else transaction_id or None
 
 
-def attempt_in(signed: Cookies, code: str, cookies: Mapping[str, str]) -> KnownAttempt | None:
-    """The attempt in the cookie; None if there is none, or if it is another link's or not signed by us."""
-    text = signed.attempt_of(code, cookies.get(NAME, ""))
-    return None if text is None else KnownAttempt.of(text)
-
-
-def set_attempt(response: Response, signed: Cookies, code: str, attempt: KnownAttempt, *, is_secure: bool) -> None:
+def set_attempt(response: Response, signed: Cookies, code: str, transaction_id: str, *, is_secure: bool) -> None:
     response.set_cookie(
         NAME,
-        signed.make_attempt(code, attempt.text),
+        signed.make_attempt(code, transaction_id),
         max_age=_SECONDS,
         path=f"/pay/{code}",
         httponly=True,

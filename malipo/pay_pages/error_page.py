@@ -10,6 +10,7 @@ from malipo.dashboard.csrf import ForgedForm
 from malipo.db import ConnectionLost, Contention
 from malipo.errors import BodyTooSlow, Missing, Refusal, TooMany, Unavailable
 from malipo.pay_pages import render
+from malipo.pay_pages.idle_presses import TooManyPresses
 from malipo.pay_pages.request import PayRequest
 
 _TITLES = {
@@ -35,7 +36,11 @@ _SENTENCES = {
 }
 _NO_RECEIPT = "There is no such receipt"
 _ASK_FOR_RECEIPT = "Compare the address with the message that you got, or ask the shop for the receipt again."
-SENTENCES = (_TITLES, _SENTENCES, {_NO_RECEIPT: _NO_RECEIPT, _ASK_FOR_RECEIPT: _ASK_FOR_RECEIPT})
+_TOO_MANY_PRESSES = (
+    "Too many presses came from your network or at this link in a short time. This one did nothing. If your phone asks "
+    "for the PIN, type it there. If not, press again in a minute."
+)
+SENTENCES = (_TITLES, _SENTENCES, {each: each for each in (_NO_RECEIPT, _ASK_FOR_RECEIPT, _TOO_MANY_PRESSES)})
 
 
 def page_for(request: PayRequest, error: Exception) -> Response:
@@ -46,11 +51,13 @@ def page_for(request: PayRequest, error: Exception) -> Response:
     title, sentence = _TITLES[status], _SENTENCES[status]
     if status == HTTPStatus.NOT_FOUND and request.http.url.path.startswith("/receipt/"):
         title, sentence = _NO_RECEIPT, _ASK_FOR_RECEIPT
+    if isinstance(error, TooManyPresses):
+        sentence = _TOO_MANY_PRESSES
     is_read = request.http.method in ("GET", "HEAD")
     response = render.page(
         request,
         "error.html",
-        merchant=None,
+        merchant=request.remembered_merchant(),
         status=status,
         title=words(title),
         sentence=words(sentence),

@@ -33,7 +33,7 @@ async def find(request: PayRequest) -> tuple[Key, Status]:
         if (own_attempt := request.known_attempt(request.code)) is None:
             raise NothingBegun
         key = (found.link.merchant_id, found.link.id)
-        attempt = await customers_attempts.find(connection, key, own_attempt.transaction_id)
+        attempt = await customers_attempts.find(connection, key, own_attempt)
         if attempt is None:
             raise NothingBegun
         return (attempt.payment.merchant_id, attempt.payment.id), attempt.status

@@ -1,6 +1,6 @@
 """The parts that pages of customers use. Their queries have connections of their own: see docs/pay-pages.md."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from malipo.accounts.signed_cookies import Cookies
@@ -12,6 +12,8 @@ from malipo.db.queries import Queries
 from malipo.links.links import Links
 from malipo.metrics.process_metrics import Metrics
 from malipo.networks.routing import Networks
+from malipo.pay_pages.idle_presses import IdlePresses
+from malipo.pay_pages.shown_merchants import ShownMerchants
 from malipo.payments.payments import Payments
 from malipo.payments.store.transactions import Key
 from malipo.payments.transaction import Status
@@ -30,6 +32,8 @@ class PayParts:
     networks: Networks
     statuses: LongPoll[Key, Status]
     cookies: Cookies
+    idle_presses: IdlePresses = field(default_factory=IdlePresses)
+    shown_merchants: ShownMerchants = field(default_factory=ShownMerchants)
 
     @classmethod
     def of(cls, service: Service) -> Self:

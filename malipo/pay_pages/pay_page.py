@@ -2,6 +2,7 @@
 the same address."""
 
 import dataclasses
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -11,12 +12,13 @@ import msgspec
 from starlette.responses import Response
 
 from malipo import clock, randomness
+from malipo.clock import milliseconds
 from malipo.dashboard.forms import Form
 from malipo.db import Conn
-from malipo.errors import Conflict, Invalid, OutcomeUnknown, TooMany
+from malipo.errors import Conflict, Invalid, OutcomeUnknown, Refusal, TooMany
 from malipo.links.link import Link, NoSuchLink, return_address
 from malipo.links.press import LinkClosed, PressResult
-from malipo.links.press_request import press_of
+from malipo.links.press_request import Press, press_of
 from malipo.links.store import customers_attempts, links
 from malipo.links.store.customers_attempts import CustomersAttempt
 from malipo.merchants.public_profile import PublicProfile
@@ -26,11 +28,11 @@ from malipo.networks import circuit_store
 from malipo.networks.channel_names_and_prefixes import PROFILES, channel_of
 from malipo.networks.connector import Channel, Type
 from malipo.pay_pages import press_marker, render, words
-from malipo.pay_pages.attempt_cookie import KnownAttempt, set_attempt
+from malipo.pay_pages.attempt_cookie import set_attempt
 from malipo.pay_pages.request import PayRequest
 from malipo.pay_pages.scene import Scene, prompt_ends, shown
 from malipo.payments.cancel import Cancellation
-from malipo.payments.transaction import Status, Transaction
+from malipo.payments.transaction import Status
 from malipo.phone import local
 from malipo.receipts.receipt_link import token_of
 from malipo.restore.installation import IntakeClosed
@@ -51,10 +53,9 @@ class Page(NamedTuple):
     link: Link
     merchant: PublicProfile
     is_merchant_active: bool
-    attempt: CustomersAttempt | None
-    is_guest: bool  # another browser has begun it
-    down: frozenset[str]  # connectors that do not answer
-    receipt: str | None  # the receipt's address, for the browser that has begun the payment
+    attempt: CustomersAttempt | None  # that this browser has begun
+    down: Mapping[str, datetime]  # connectors that do not answer, and since when
+    receipt: str | None  # its address
 
 
 async def show(request: PayRequest) -> Response:
@@ -65,6 +66,8 @@ async def show(request: PayRequest) -> Response:
 
 
 async def press(request: PayRequest) -> Response:
+    now_ms = milliseconds(request.parts.clock())
+    request.parts.idle_presses.check(request.code.lower(), request.address, now_ms=now_ms)
     form, page = request.typed, await find(request)
     fields, code = _fields(request, form, page.link), page.link.code
     try:
@@ -74,8 +77,9 @@ async def press(request: PayRequest) -> Response:
             press_id=_press_id(form),
             address=request.address,
             may_be_second=form.text("mayBeSecond") == "yes",
+            begun=request.known_attempt(code),
         )
-        result = await request.parts.links.press(wanted)
+        result = await _press(request, wanted)
     except Invalid:
         problems = _problems(request, fields, page)
         return answer(request, page, form, problems=problems, status=HTTPStatus.BAD_REQUEST)
@@ -94,36 +98,32 @@ async def press(request: PayRequest) -> Response:
         response = answer(request, page, form, notice=sentence, status=HTTPStatus.SERVICE_UNAVAILABLE)
         response.headers["Retry-After"] = str(unavailable.retry_after_seconds)
         return response
-    is_guest = not result.is_new and not await _has_begun(request, result, wanted.press_id)
-    if is_guest and result.link.amount is None:
-        # The other browser's fields are not shown, nor whether the amounts are equal: nobody can find the amount by
-        # trying.
-        sentence = request.words(words.REFUSED_SENTENCES["already_asked"])
-        return answer(request, page, form, notice=sentence, status=HTTPStatus.CONFLICT)
     mark = press_marker.mark_of(request.parts.cookies, code, now=request.parts.clock())
     response = request.go(f"/pay/{code}", **{press_marker.NAME: mark})
-    attempt = KnownAttempt(result.transaction.id, is_guest)
-    set_attempt(response, request.parts.cookies, code, attempt, is_secure=request.is_over_tls)
+    set_attempt(response, request.parts.cookies, code, result.transaction.id, is_secure=request.is_over_tls)
     return response
 
 
-async def _has_begun(request: PayRequest, result: PressResult, press_id: str | None) -> bool:
-    """Whether this browser has begun the payment, by an earlier press of the same page or by its cookie."""
-    own_attempt = request.known_attempt(result.link.code)
-    if own_attempt is not None and own_attempt.transaction_id == result.transaction.id:
-        return not own_attempt.is_guest
-    key = (result.link.merchant_id, result.link.id)
-    found = await request.parts.queries.read(
-        lambda connection: customers_attempts.find(connection, key, result.transaction.id)
-    )
-    return found is not None and press_id is not None and found.press_id == press_id
+async def _press(request: PayRequest, wanted: Press) -> PressResult:
+    """Press, and count the press if it makes no payment."""
+    parts, is_idle = request.parts, False
+    try:
+        result = await parts.links.press(wanted)
+        is_idle = not result.is_new
+    except Refusal:
+        is_idle = True
+        raise
+    finally:
+        if is_idle:
+            parts.idle_presses.note(wanted.code, request.address, now_ms=milliseconds(parts.clock()))
+    return result
 
 
 async def withdraw(request: PayRequest) -> Response:
     """Cancel a payment that was not sent yet and that this browser has begun. If it was sent meanwhile, the page shows
     that."""
     page = await find(request)
-    if page.attempt is not None and not page.is_guest:
+    if page.attempt is not None:
         payment = page.attempt.payment
         with suppress(Conflict):
             await request.parts.payments.cancel(Cancellation(payment.merchant_id, payment.id))
@@ -139,22 +139,19 @@ async def find(request: PayRequest) -> Page:
             raise NoSuchLink
         link = found.link
         own_attempt, key = request.known_attempt(link.code), (link.merchant_id, link.id)
-        attempt = (
-            None if own_attempt is None else await customers_attempts.find(connection, key, own_attempt.transaction_id)
-        )
+        attempt = None if own_attempt is None else await customers_attempts.find(connection, key, own_attempt)
         return Page(
             link,
             await public_profiles.find(connection, link.merchant_id),
             found.is_merchant_active,
             attempt,
-            own_attempt is not None and own_attempt.is_guest,
-            frozenset(await circuit_store.find_down(connection)),
-            None
-            if attempt is None or own_attempt is None or own_attempt.is_guest
-            else await _receipt(connection, attempt),
+            {name: outage.since for name, outage in (await circuit_store.find_down(connection)).items()},
+            None if attempt is None else await _receipt(connection, attempt),
         )
 
-    return await request.parts.queries.read(read)
+    page = await request.parts.queries.read(read)
+    request.remember_merchant(page.merchant)
+    return page
 
 
 async def _receipt(connection: Conn, attempt: CustomersAttempt) -> str | None:
@@ -189,8 +186,6 @@ def answer(
     )
     if is_warned:
         scene = dataclasses.replace(scene, is_warned=True)
-    if page.is_guest and scene.scene is Scene.TAKEN_BACK:
-        scene = dataclasses.replace(scene, scene=Scene.NOT_PAID)
     least, most = _bounds(request, link)
     return render.page(
         request,
@@ -236,15 +231,15 @@ def _about(request: PayRequest, page: Page, scene: Scene) -> dict[str, Any]:
         "live_status": attempt.status,
         "prompt_ends": _time(ends),
         "seconds_left": max(round(left), 1) if scene is Scene.ASKED else None,
+        "down_since": _since(request, page.down.get(_carrier(request, payment.channel) or "")),
         "lapses_at": _time(payment.created_at + timedelta(seconds=settings.lapse_seconds)),
-        "why": _why(request, page, payment),
+        "why": words.why_not_paid(translate, payment, NETWORKS[payment.channel]) if payment.status.is_final else None,
         "paid_at": payment.ended_at if is_completed else attempt.reported_at,
         "late": words.why_late(translate, attempt.late, page.merchant.shown_name)
-        if not page.is_guest and (attempt.late is not None or not is_completed)
+        if attempt.late is not None or not is_completed
         else None,
-        "awaits_count": not page.is_guest and scene is Scene.PAID and _may_be_late(page.link, attempt),
-        "refunded": 0 if page.is_guest else attempt.refunded,
-        "is_guest": page.is_guest,
+        "awaits_count": scene is Scene.PAID and _may_be_late(page.link, attempt),
+        "refunded": attempt.refunded,
     }
 
 
@@ -254,17 +249,16 @@ def _may_be_late(link: Link, attempt: CustomersAttempt) -> bool:
     return not attempt.is_counted and (is_over or (link.places is not None and link.paid_count > link.places))
 
 
-def _why(request: PayRequest, page: Page, payment: Transaction) -> str | None:
-    """Why the payment failed. A guest gets no reason, because the number may be another person's."""
-    if page.is_guest:
-        return request.words(words.GUEST_SENTENCE)
-    if not payment.status.is_final:
-        return None
-    return words.why_not_paid(request.words, payment, NETWORKS[payment.channel])
-
-
 def _time(at: datetime) -> str:
     return f"{at.astimezone(clock.ZONE):%H:%M:%S}"
+
+
+def _since(request: PayRequest, at: datetime | None) -> str | None:
+    """The time of day, with the day if that is not today."""
+    if at is None:
+        return None
+    is_today = at.astimezone(clock.ZONE).date() == request.parts.clock().astimezone(clock.ZONE).date()
+    return _time(at) if is_today else request.words.moment(at)
 
 
 def offered(request: PayRequest) -> list[Channel]:

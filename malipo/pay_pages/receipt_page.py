@@ -77,6 +77,7 @@ async def _find(request: PayRequest) -> tuple[Receipt, PublicProfile]:
     found = await request.parts.queries.read_snapshot(read)
     if found is None:
         raise NoSuchReceipt
+    request.remember_merchant(_as_paid(*found))
     return found
 
 

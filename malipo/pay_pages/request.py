@@ -12,8 +12,9 @@ from malipo.dashboard.forms import Form
 from malipo.dashboard.language import Translator
 from malipo.http.accept_language import Language, preferred
 from malipo.http.client_address import address_of, is_secure
+from malipo.merchants.public_profile import PublicProfile
 from malipo.pay_pages import press_marker
-from malipo.pay_pages.attempt_cookie import KnownAttempt, attempt_in
+from malipo.pay_pages.attempt_cookie import attempt_in
 from malipo.pay_pages.parts import PayParts
 
 PACKAGE = "malipo.pay_pages"
@@ -48,8 +49,21 @@ class PayRequest:
     def code(self) -> str:
         return str(self.http.path_params["code"])
 
-    def known_attempt(self, code: str) -> KnownAttempt | None:
-        """The payment that this browser has begun at this link."""
+    @property
+    def place(self) -> str:
+        """The address of the link or the receipt, whichever of its pages is asked for."""
+        _, kind, which, *_ = [*self.http.url.path.split("/"), "", ""]
+        return f"/{kind}/{which.lower() if kind == 'pay' else which}"
+
+    def remember_merchant(self, merchant: PublicProfile) -> None:
+        """For an error page at the same address."""
+        self.parts.shown_merchants.remember(self.place, merchant, now=self.parts.clock())
+
+    def remembered_merchant(self) -> PublicProfile | None:
+        return self.parts.shown_merchants.find(self.place, now=self.parts.clock())
+
+    def known_attempt(self, code: str) -> str | None:
+        """The id of the payment that this browser has begun at this link."""
         return attempt_in(self.parts.cookies, code, self.http.cookies)
 
     def has_lost_cookie(self, code: str) -> bool:

@@ -24,7 +24,6 @@ FAILED_SENTENCES = {
     FailureCode.REJECTED: _REFUSED,
 }
 CANCELLED_SENTENCE = "It was stopped before the phone was asked. Nothing was charged."
-GUEST_SENTENCE = "It was not paid. Only the browser that has begun it shows why."
 
 # Why money came too late for the link; None: the payment had counted as failed.
 LATE_SENTENCES = {
@@ -47,14 +46,18 @@ CLOSED_SENTENCES = {
 
 # Why a press is refused, by code.
 REFUSED_SENTENCES = {
-    "link_busy": "Another person is paying this at the moment. Wait until that has ended.",
-    "link_busy_for": "Another person is paying this at the moment. Wait until that has ended: about {seconds} seconds.",
-    "already_asked": "This number is being asked to pay here already. Look at that phone.",
-    "second_number_doubt": "Another number was asked before, and it is not known yet whether it has paid. Look for an "
-    "SMS on that phone first.",
+    # These three are read by who has typed the number that is asked and by who has typed another one: each has to be
+    # true for both, and the page never tells which it is.
+    "link_busy": "A payment of this link is under way. If it is yours, look at your phone. If not, wait until it has "
+    "ended.",
+    "link_busy_for": "A payment of this link is under way. If it is yours, look at your phone. If not, wait until it "
+    "has ended: about {seconds} seconds.",
+    "second_number_doubt": "A number was asked before, and it is not known yet whether it has paid. Look for an SMS on "
+    "that phone first: if it has paid, do not pay again.",
     "too_many_prompts": "This number cannot be asked at the moment. To protect people from questions that they do not "
-    "want, a number is asked only a few times. Nothing was charged. Try again in an hour, or ask {name} for another "
-    "way to pay.",
+    "want, a number is asked only a few times, and only once at a time. This press charged nothing. Look at that "
+    "phone: if it asks for the PIN, or has an SMS that it has paid, do not press again. If not, try again in an hour, "
+    "or ask {name} for another way to pay.",
     "restored": "Payments are not taken at the moment. Nothing was charged. Try again later.",
     "on_hold": "Payments are not taken at the moment. Nothing was charged. Try again later.",
     "outcome_unknown": "We do not know whether your phone is asked now. Look at it first. Pressing once more with the "
@@ -77,7 +80,6 @@ _BEYOND_NETWORK = "{network} takes at most TZS {most} in one payment. Use a numb
 SENTENCES = (
     FAILED_SENTENCES,
     CANCELLED_SENTENCE,
-    GUEST_SENTENCE,
     LATE_SENTENCES,
     CLOSED_SENTENCES,
     REFUSED_SENTENCES,

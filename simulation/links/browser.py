@@ -11,7 +11,7 @@ from simulation.http_exchange import exchange
 from simulation.world import API_PORTS
 
 _COOKIE = re.compile(r"malipo_pay=([^;]*)")
-_ATTEMPT = re.compile(r"(txn_[0-9a-z]+)-(own|guest)\.")
+_ATTEMPT = re.compile(r"(txn_[0-9a-z]+)\.")
 _PRESS = re.compile(r'name="press" value="([0-9a-zA-Z]+)"')
 _LIVE = re.compile(r'data-state="([^"]+)"')
 _HEADLINE = re.compile(r"<h1[^>]*>(.*?)</h1>", re.DOTALL)
@@ -53,13 +53,14 @@ class PressReply:
 class Browser:
     def __init__(self, number: int, chance: random.Random) -> None:
         self._turn = number  # Requests go to the API processes by turns.
+        self._address = f"10.7.{number // 250}.{number % 250 + 1}"
         self._chance = chance
         self.cookies: dict[str, str] = {}  # by the link's code
 
-    def attempt_at(self, code: str) -> tuple[str, bool] | None:
-        """The payment that this browser knows of, and whether it is a guest there."""
+    def attempt_at(self, code: str) -> str | None:
+        """The payment that this browser has begun."""
         found = _ATTEMPT.match(self.cookies.get(code, ""))
-        return None if found is None else (found[1], found[2] == "guest")
+        return None if found is None else found[1]
 
     async def open(self, code: str) -> ShownPage:
         """OSError or TimeoutError if no answer came."""
@@ -74,7 +75,7 @@ class Browser:
         self.cookies[code] = cookie
         attempt = self.attempt_at(code)
         assert attempt is not None
-        return PressReply(status, attempt[0], None)
+        return PressReply(status, attempt, None)
 
     async def withdraw(self, code: str) -> int:
         status, _, _ = await self._send("POST", f"/pay/{code}/withdraw?lang=en", code, {})
@@ -90,7 +91,7 @@ class Browser:
     async def _send(
         self, method: str, path: str, code: str, form: Mapping[str, str] | None = None
     ) -> tuple[int, str | None, str]:
-        headers = {"Accept-Language": "en"}
+        headers = {"Accept-Language": "en", "X-Forwarded-For": self._address}
         if code in self.cookies:
             headers["Cookie"] = f"malipo_pay={self.cookies[code]}"
         if form is not None:

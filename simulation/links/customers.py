@@ -42,7 +42,6 @@ class SeenPage:
     link: int
     phone: str
     attempt: str
-    is_guest: bool
     scene: str
     at: float
 
@@ -77,7 +76,7 @@ class Customers:
                 continue
             page = await self._open(customer, browser, code)
             if page is not None:
-                seen = SeenPage(link.number, customer.phone, *known, page.scene, self._world.loop.time())
+                seen = SeenPage(link.number, customer.phone, known, page.scene, self._world.loop.time())
                 self.last_seen.append(seen)
 
     # What they do.
@@ -196,7 +195,7 @@ class Customers:
             known = browser.attempt_at(code)
             if page is not None and known is not None:
                 scene = page.scene
-                self.seen.append(SeenPage(link.number, customer.phone, *known, scene, self._world.loop.time()))
+                self.seen.append(SeenPage(link.number, customer.phone, known, scene, self._world.loop.time()))
                 if scene == "paid":
                     self._has_paid.add((link.number, customer.phone))
                 if scene == "in_doubt" and page.has_form and customer.habit == "another-number":

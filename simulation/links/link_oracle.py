@@ -14,7 +14,7 @@ from math import inf
 from malipo_simulator.behaviour import PaymentKind
 from simulation.database import SimulatedDatabase
 from simulation.links import link_rows
-from simulation.links.customers import Customers, SeenPage
+from simulation.links.customers import Customers
 from simulation.links.link_rows import AttemptRow, LinkEventRow, LinkRow
 from simulation.links.merchant_links import LinkReplies, MerchantLinks
 from simulation.links.planned import PlannedLink
@@ -251,7 +251,7 @@ class LinkOracle:
             if seen.scene == "paid" and not self._is_in_lost_time(seen.at) and not (row and row.was_ever_paid):
                 self._find("page", f"{seen.phone} was told that {seen.attempt} is paid", seen.attempt)
         for seen in self._customers.last_seen:
-            expected = scenes_of(attempts.get(seen.attempt), seen)
+            expected = scenes_of(attempts.get(seen.attempt))
             if seen.scene not in expected:
                 self._find(
                     "page", f"{seen.phone} is shown {seen.scene!r} of {seen.attempt}, not {expected}", seen.attempt
@@ -381,7 +381,7 @@ def status_of(one: OneLink, in_time: int, shown: str) -> str:
     return shown if shown in ("ACTIVE", "EXPIRED") else "EXPIRED"  # It may expire while it is read.
 
 
-def scenes_of(attempt: AttemptRow | None, seen: SeenPage) -> tuple[str, ...]:
+def scenes_of(attempt: AttemptRow | None) -> tuple[str, ...]:
     """What a page may show of a payment, by the ledger and the status."""
     if attempt is None:  # A restore has lost it.
         return ("form", "closed")
@@ -391,4 +391,4 @@ def scenes_of(attempt: AttemptRow | None, seen: SeenPage) -> tuple[str, ...]:
         return ("asked", "in_doubt")
     if attempt.is_paid:
         return ("paid",)
-    return ("taken_back",) if attempt.status == "COMPLETED" and not seen.is_guest else ("not_paid",)
+    return ("taken_back",) if attempt.status == "COMPLETED" else ("not_paid",)

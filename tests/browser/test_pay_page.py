@@ -124,7 +124,7 @@ async def test_two_browsers_at_once_make_one_payment(story: Story, phone: str) -
         waiting = [each for each in (page, other) if await _is_asked(each)]
         assert len(waiting) == 1, "one is asked, and the other is told"
         [told] = [each for each in (page, other) if each is not waiting[0]]
-        await expect(told.get_by_role("alert")).to_contain_text("Another person is paying this at the moment")
+        await expect(told.get_by_role("alert")).to_contain_text("A payment of this link is under way")
         await approve(story.demo, phone if waiting[0] is page else second)
         await until(waiting[0], "Paid. Thank you!")
         await told.goto(link["url"])

@@ -75,7 +75,7 @@ async def test_nobody_is_kept_out_of_any_scene(browser: Browser, service: Servic
         await asked(steps, payment)
         found += await screen.faults(await customer.get(at(link)), says="Look at your phone")
         busy = await press(other, link, "0754 000 200")
-        found += await screen.faults(busy, says="Another person is paying this")
+        found += await screen.faults(busy, says="A payment of this link is under way")
         await steps.end_prompts()
         found += await screen.faults(await customer.get(at(link)), says="We do not know yet")
         found += await screen.faults(await press(other, link, "0754 000 200"), says="I pay twice")

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from malipo import clock
-from malipo.errors import Conflict, Invalid, Missing, Unavailable
+from malipo.errors import Conflict, Invalid, Missing, Refusal, Unavailable
 from malipo.links.link import LinkStatus
-from malipo.links.press import PressLinks
+from malipo.links.press import PressLinks, PressResult
 from malipo.links.store import attempts, links
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments.cancel import Cancellation
@@ -45,11 +45,11 @@ async def test_pressing_twice_is_once_however_far_the_first_has_come(steps: Link
     link = await steps.make(reusable=reusable)
     first = await steps.press(link, press_id="page-1")
 
-    again = await steps.press(link, press_id="page-2")
+    again = await steps.press(link, press_id="page-2", begun=first.transaction.id)
     await steps.claim()
-    processing = await steps.press(link)
+    processing = await steps.press(link, begun=first.transaction.id)
     await steps.end_prompts()
-    unknown = await steps.press(link, may_be_second=True)
+    unknown = await steps.press(link, may_be_second=True, begun=first.transaction.id)
 
     for each in (again, processing, unknown):
         assert (each.transaction.id, each.is_new) == (first.transaction.id, False)
@@ -75,10 +75,61 @@ async def test_the_same_press_sent_again_is_the_same_payment_whatever_became_of_
 async def test_many_browsers_at_once_with_one_number_make_one_payment(steps: LinkSteps, reusable: bool) -> None:
     link = await steps.make(reusable=reusable)
 
-    pressed = await asyncio.gather(*(steps.press(link, press_id=f"page-{number}") for number in range(12)))
+    pressed = await asyncio.gather(
+        *(steps.press(link, press_id=f"page-{number}") for number in range(12)), return_exceptions=True
+    )
+
+    made = [each for each in pressed if isinstance(each, PressResult)]
+    assert [each.is_new for each in made] == [True]
+    refused = {each.code for each in pressed if isinstance(each, Refusal)}
+    assert refused == {"too_many_prompts" if reusable else "link_busy"}
+    assert len(await steps.payments()) == 1
+
+
+@pytest.mark.parametrize("reusable", [False, True])
+async def test_one_page_that_is_sent_many_times_at_once_is_one_payment(steps: LinkSteps, reusable: bool) -> None:
+    link = await steps.make(reusable=reusable)
+
+    pressed = await asyncio.gather(*(steps.press(link, press_id="page-1") for _ in range(12)))
 
     assert len({each.transaction.id for each in pressed}) == 1
     assert [each.is_new for each in pressed].count(True) == 1
+    assert len(await steps.payments()) == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "state", "how", "code"),
+    [
+        ({}, "pending", {}, "link_busy"),
+        ({}, "asked", {"may_be_second": True}, "link_busy"),
+        ({}, "doubtful", {}, "second_number_doubt"),
+        ({}, "doubtful", {"may_be_second": True}, "too_many_prompts"),
+        ({}, "doubtful", {"begun": "txn_of_somebody", "may_be_second": True}, "too_many_prompts"),
+        ({}, "expired", {}, "link_expired"),
+        ({"reusable": True}, "asked", {}, "too_many_prompts"),
+        ({"reusable": True}, "doubtful", {}, "too_many_prompts"),
+        ({"reusable": True, "maxPayments": 1}, "asked", {}, "link_full"),
+        ({"reusable": True, "maxPayments": 2}, "asked", {}, "too_many_prompts"),
+        ({"amount": None}, "asked", {"amount": 9_999_999_999}, "link_busy"),
+        ({"amount": None, "reusable": True}, "asked", {"amount": 9_999_999_999}, "amount_too_large"),
+    ],
+)
+async def test_a_stranger_with_the_number_that_is_asked_is_answered_as_with_another_one(
+    steps: LinkSteps, fields: dict[str, Any], state: str, how: dict[str, Any], code: str
+) -> None:
+    """Where another one would be asked, as with one that was asked too often."""
+    link = await steps.make(**fields)
+    await steps.press(link, amount=5_000)
+    if state != "pending":
+        await steps.claim()
+    if state == "doubtful":
+        await steps.end_prompts()
+    if state == "expired":
+        await steps.expire(link)
+
+    with pytest.raises(Refusal, check=lambda error: error.code == code):
+        await steps.press(link, ASHA, **({"amount": 5_000, "press_id": "page-9"} | how))
+
     assert len(await steps.payments()) == 1
 
 
@@ -131,7 +182,7 @@ async def test_presses_of_two_processes_on_one_link_make_one_payment(steps: Link
     link, others = await steps.make(), [steps.ago(0) for _ in range(3)]
 
     pressed = await asyncio.gather(
-        *(LinkSteps(each.service, steps.merchant_id).press(link) for each in [steps, *others])
+        *(LinkSteps(each.service, steps.merchant_id).press(link, press_id="page") for each in [steps, *others])
     )
 
     assert len({each.transaction.id for each in pressed}) == 1
@@ -260,7 +311,7 @@ async def test_an_open_attempt_is_shown_to_its_number_after_the_links_end(steps:
     payment = await steps.sent(link)
     await steps.expire(link)
 
-    assert (await steps.press(link)).transaction.id == payment.id
+    assert (await steps.press(link, begun=payment.id)).transaction.id == payment.id
 
 
 async def test_expiry_is_by_the_databases_clock(steps: LinkSteps) -> None:

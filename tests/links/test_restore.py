@@ -6,6 +6,7 @@ from malipo.errors import Conflict, OutcomeUnknown
 from malipo.links.link import Late, Link, LinkStatus
 from malipo.links.press import PressAttempt, payment_request_of
 from malipo.links.press_request import Press
+from malipo.links.refuse_prompts import TooManyPrompts
 from malipo.networks.connector import Channel
 from malipo.payments.transaction import Status, Type
 from malipo.restore.store import installation
@@ -17,6 +18,8 @@ from tests.reconciliation.lost_requests import Lost
 from tests.reconciliation.statement_days import Statements, statements
 
 __all__ = ["desk", "statements", "steps"]
+
+LOST = "txn_lost"  # in the cookie of the browser that had begun it
 
 
 @pytest.fixture
@@ -65,7 +68,7 @@ async def test_an_attempt_that_was_lost_and_adopted_is_the_links_when_its_custom
     await lost.adopt(await lost.on_statement(key=await key_of(shop, link), phone=ASHA))
     assert (await shop.look(link)).status is LinkStatus.PAID, "its network key is one of this link"
 
-    pressed = await shop.press(link, channel=lost.statements.channel)
+    pressed = await shop.press(link, channel=lost.statements.channel, begun=LOST)
 
     assert (pressed.is_new, pressed.transaction.status) == (False, Status.COMPLETED)
     assert (await shop.payment(pressed.transaction)).link_id == link.id
@@ -92,10 +95,33 @@ async def test_after_an_adopted_attempt_a_customer_can_pay_another_amount_by_a_r
     await shop.claim()
     await shop.answer(pressed.transaction)
     for _ in range(2):  # The page that does not know of it, and the same page once more.
-        again = await shop.press(link, amount=25_000, channel=lost.statements.channel, press_id="page-1")
+        again = await shop.press(link, amount=25_000, channel=lost.statements.channel, press_id="page-1", begun=LOST)
         assert (again.transaction.id, again.is_new) == (adopted.id, False)
-    third = await shop.press(link, amount=25_000, channel=lost.statements.channel, press_id="page-2")
+    third = await shop.press(link, amount=25_000, channel=lost.statements.channel, press_id="page-2", begun=LOST)
     assert third.is_new, "who has seen that it is paid wants to pay once more"
+
+
+@pytest.mark.parametrize("is_made_again", [False, True])
+async def test_a_stranger_is_not_told_of_an_adopted_payment_and_nobody_pays_twice_unwarned(
+    shop: LinkSteps, lost: Lost, is_made_again: bool
+) -> None:
+    """Nor by sending the same page again. Its customer is told to look at the phone, once."""
+    link = await shop.make(reusable=True, key="link-1")
+    key = await key_of(shop, link)
+    if is_made_again:
+        await lose(shop)
+    await lost.adopt(await lost.on_statement(key=key, phone=ASHA))
+    if is_made_again:
+        link = await shop.make(key="link-1", reusable=True)
+    of_another = await shop.press(link, JUMA, channel=lost.statements.channel)
+
+    with pytest.raises(TooManyPrompts):
+        await shop.press(link, channel=lost.statements.channel, press_id="page-1", begun=of_another.transaction.id)
+
+    again = await shop.press(link, channel=lost.statements.channel, press_id="page-1")
+    assert again.is_new
+    assert len(await shop.payments()) == 3
+    assert (await shop.look(link)).paid_count == 1
 
 
 async def test_an_adopted_attempt_takes_the_place_of_its_link(shop: LinkSteps, lost: Lost) -> None:
@@ -146,7 +172,7 @@ async def test_an_adoption_that_is_undone_frees_its_link_and_asks_nobody_again(s
     [found] = await lost.statements.open_exceptions()
     await lost.adopt(found)
     await shop.count()
-    pressed = await shop.press(link, channel=lost.statements.channel)
+    pressed = await shop.press(link, channel=lost.statements.channel, begun=LOST)
     assert (pressed.is_new, pressed.transaction.status) == (False, Status.COMPLETED)
     assert (await shop.look(link)).paid_count == 1
 
@@ -199,7 +225,7 @@ async def test_an_attempt_that_was_adopted_before_its_link_was_made_again_is_the
     await lost.adopt(await lost.on_statement(key=key, phone=ASHA))
     link = await shop.make(key="link-1")
 
-    pressed = await shop.press(link, channel=lost.statements.channel)
+    pressed = await shop.press(link, channel=lost.statements.channel, begun=LOST)
 
     assert (pressed.is_new, pressed.transaction.status) == (False, Status.COMPLETED)
     assert (await shop.look(link)).status is LinkStatus.PAID

@@ -7,7 +7,6 @@ import pytest
 
 from simulation.batches.planned import batches_of
 from simulation.links import link_oracle, planned
-from simulation.links.customers import SeenPage
 from simulation.links.link_oracle import OneLink
 from simulation.links.link_rows import AttemptRow, LinkRow
 from simulation.links.merchant_links import LinkReplies
@@ -167,14 +166,8 @@ def test_a_link_counts_neither_what_is_entered_later_nor_what_was_taken_back(
     ],
 )
 def test_a_page_shows_what_the_ledger_and_the_status_say(attempt: AttemptRow | None, scene: str) -> None:
-    seen = SeenPage(0, PAID.phone, "txn_1", is_guest=False, scene=scene, at=20.0)
     shown = {"paid", "taken_back", "not_paid", "in_doubt", "form"}
-    assert shown & set(link_oracle.scenes_of(attempt, seen)) == {scene}
-
-
-def test_a_guest_is_not_told_that_a_payment_was_taken_back() -> None:
-    seen = SeenPage(0, PAID.phone, "txn_1", is_guest=True, scene="not_paid", at=20.0)
-    assert link_oracle.scenes_of(replace(PAID, floated=0), seen) == ("not_paid",)
+    assert shown & set(link_oracle.scenes_of(attempt)) == {scene}
 
 
 def test_what_counts_against_the_limits_of_a_number_is_what_was_not_paid() -> None:

@@ -4,6 +4,7 @@ from tests.faults.fault import Fault
 
 _LIMITS = ("links/test_prompt_limits.py", "links/test_refuse_prompts.py")
 _LIMITS_OF_PAGES = ("pay_pages/test_limits.py",)
+_STRANGERS = ("pay_pages/test_strangers.py",)
 _PAGES = ("pay_pages/test_scene.py", "pay_pages/test_pay_page.py")
 
 FAULTS = (
@@ -88,12 +89,36 @@ FAULTS = (
         ("accounts/test_signed_cookies.py", *_PAGES),
     ),
     Fault(
-        "what another browser has typed is shown to whoever types the number",
-        "press",
-        "if is_guest and result.link.amount is None:",
-        "if False:",
-        "A stranger learns how much somebody pays.",
-        _PAGES,
+        "a stranger who types the number that a link asks is led to its payment",
+        "PressLinks._take_turn",
+        "is_theirs = own is not None and own in (number.of_press, each.press.begun)",
+        "is_theirs = own is not None",
+        "Whoever has a link tries numbers until the answer differs, and knows who pays, whether and how much.",
+        _STRANGERS,
+    ),
+    Fault(
+        "a number that is asked is asked again for another browser",
+        "PressLinks._take_turn",
+        "elif own is not None:",
+        "elif False:",
+        "A customer without cookies who presses again pays a reusable link twice.",
+        _STRANGERS,
+    ),
+    Fault(
+        "the payment of another browser does not keep a link busy for who types its number",
+        "decision_on",
+        "is_stranger or each.phone != press.phone",
+        "each.phone != press.phone",
+        "The number that a link asks gets another answer than all others: a stranger finds it by trying.",
+        _STRANGERS,
+    ),
+    Fault(
+        "a stranger who types the number of an adopted payment is led to it",
+        "_has_lost",
+        "return press.begun is not None and await attempts.find(tx, key, press.begun) is None",
+        "return True",
+        "After a restore whoever types numbers at a poster sees the receipts of others.",
+        ("links/test_restore.py",),
     ),
     Fault(
         "a browser without cookies gets the form again after its press",
@@ -166,5 +191,45 @@ FAULTS = (
         "queries=service.queries",
         "Payments wait for a connection behind pages.",
         _LIMITS_OF_PAGES,
+    ),
+    Fault(
+        "presses that make no payment have no limit",
+        "press",
+        "request.parts.idle_presses.check(request.code.lower(), request.address, now_ms=now_ms)",
+        "pass",
+        "A program that presses without end keeps the lock of a link from its customers.",
+        _LIMITS_OF_PAGES,
+    ),
+    Fault(
+        "the same press again counts for no limit",
+        "_press",
+        "is_idle = not result.is_new",
+        "is_idle = False",
+        "A program that sends one form without end keeps the lock of a link from its customers.",
+        _LIMITS_OF_PAGES,
+    ),
+    Fault(
+        "a page that cannot be shown says not whom to ask",
+        "page_for",
+        "merchant=request.remembered_merchant(),",
+        "merchant=None,",
+        "A customer who does not know whether they have paid finds nobody to ask.",
+        ("pay_pages/test_error_page.py",),
+    ),
+    Fault(
+        "a merchant without a contact is not asked for one",
+        "Contact.is_empty",
+        "return not (self.phone or self.whatsapp or self.email)",
+        "return False",
+        "A page says whom to ask, with nothing behind it, and the merchant is never told.",
+        ("dashboard/merchant/links/test_link_pages.py",),
+    ),
+    Fault(
+        "a page says that another network does not answer",
+        "_about",
+        'page.down.get(_carrier(request, payment.channel) or "")',
+        "next(iter(page.down.values()), None)",
+        "The customer waits for a network that answers, or believes that one answers which does not.",
+        _PAGES,
     ),
 )

@@ -18,6 +18,7 @@ from malipo.links import link_json
 from malipo.links.cancel import LinkCancellation
 from malipo.links.link import LatePayment, Link, LinkStatus, NoSuchLink
 from malipo.links.store import attempts, links
+from malipo.merchants.store import public_profiles
 from malipo.payments.transaction import Transaction
 
 _MOST_SHOWN = 100  # attempts
@@ -32,6 +33,7 @@ class LinkData:
     link: Link
     late: Sequence[LatePayment]
     attempts: Sequence[Transaction]  # the latest, the newest first
+    has_contact: bool  # whether its page says how to reach the merchant
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -69,7 +71,9 @@ async def _find(request: MerchantRequest) -> LinkData:
         if link is None:
             raise NoSuchLink
         late = (await links.find_late(connection, [key])).get(key, [])
-        return LinkData(link, late, await attempts.find_latest(connection, key, limit=_MOST_SHOWN))
+        latest = await attempts.find_latest(connection, key, limit=_MOST_SHOWN)
+        profile = await public_profiles.find(connection, request.merchant_id)
+        return LinkData(link, late, latest, not profile.contact.is_empty)
 
     return await request.parts.queries.read_snapshot(find)
 
@@ -84,6 +88,7 @@ async def _page(request: MerchantRequest, *, problem: str | None = None, status:
         link=found.link,
         late={each.id: each for each in found.late},
         attempts=found.attempts,
+        has_contact=found.has_contact,
         are_more=len(found.attempts) == _MOST_SHOWN,
         url=url,
         whatsapp=f"https://wa.me/?text={quote(_message(request, found.link, url))}",

@@ -22,6 +22,8 @@ from malipo.errors import Conflict, OutcomeUnknown
 from malipo.links.link import LatePayment, Link, LinkStatus
 from malipo.links.link_request import LinkRequest, link_request_of
 from malipo.links.store import links
+from malipo.merchants.public_profile import PublicProfile
+from malipo.merchants.store import public_profiles
 from malipo.payments import idempotency
 from malipo.restore.installation import IntakeClosed
 from malipo.validation.fields import Fields
@@ -111,16 +113,18 @@ async def _page(
 ) -> Response:
     page, chosen = number_in(request, "page", 1), _status(request)
 
-    async def find(connection: Conn) -> tuple[int, list[Link], dict[links.Key, list[LatePayment]]]:
+    async def find(connection: Conn) -> tuple[int, list[Link], dict[links.Key, list[LatePayment]], PublicProfile]:
         total, found = await links.find_page(connection, request.merchant_id, status=chosen, page=page, limit=PER_PAGE)
-        return total, found, await links.find_late(connection, [(each.merchant_id, each.id) for each in found])
+        late = await links.find_late(connection, [(each.merchant_id, each.id) for each in found])
+        return total, found, late, await public_profiles.find(connection, request.merchant_id)
 
-    total, found, late = await request.parts.queries.read_snapshot(find)
+    total, found, late, profile = await request.parts.queries.read_snapshot(find)
     return render.page(
         request,
         "merchant/links/list.html",
         status=status,
         links=[(each, late.get((each.merchant_id, each.id), [])) for each in found],
+        has_contact=not profile.contact.is_empty,
         chosen=chosen,
         typed={name: typed.get(name, "") for name in _TYPED},
         key=key,

@@ -14,7 +14,9 @@ from malipo.app.assemble import Service
 from malipo.db import Database
 from malipo.links.link import Link, LinkStatus
 from malipo.links.store import links
+from malipo.merchants.public_profile import Contact, PublicProfile
 from malipo.merchants.roles import Role
+from malipo.merchants.store import public_profiles
 from malipo.payments.transaction import Status
 from tests.conftest import Merchant, Running
 from tests.dashboard.page_client import Seen, Surfer, add_person, surfing
@@ -194,3 +196,27 @@ async def test_links_are_listed_by_status(desk: LinkPages) -> None:
 
     assert (cancelled.id in seen.text, active.id in seen.text) == (True, False)
     assert "No link has this status now." in (await desk.surfer.get(f"{PATH}?status=PAID")).words
+
+
+@pytest.mark.parametrize("role", [Role.OWNER, Role.STAFF])
+async def test_who_has_no_contact_is_asked_for_one_where_links_are_made_and_shared(
+    desk: LinkPages, database: Database, role: Role
+) -> None:
+    """It keeps nobody from making a link."""
+    email, said = f"{secrets.token_hex(6)}@example.com", "Your customers cannot reach you"
+    await add_person(database, desk.steps.merchant_id, email, role)
+    link = await desk.made()
+    pages = (PATH, f"{PATH}/{link.id}")
+    async with surfing(desk.surfer.url) as surfer:
+        await surfer.log_in(email)
+        for page in pages:
+            seen = await surfer.get(page)
+            assert said in seen.words
+            assert ('href="/dashboard/settings/profile#profile"' in seen.text) == (role is Role.OWNER)
+            assert ("An owner of your business adds them" in seen.words) == (role is Role.STAFF)
+        for contact in (Contact("+255754000999"), Contact(None, "+255754000999"), Contact(None, None, "a@b.example")):
+            async with database.begin() as tx:
+                profile = PublicProfile("Duka", "Duka", contact)
+                await public_profiles.save(tx, desk.steps.merchant_id, profile, now=clock.now())
+            for page in pages:
+                assert said not in (await surfer.get(page)).words
