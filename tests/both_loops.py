@@ -19,4 +19,5 @@ def anyio_backend(request: pytest.FixtureRequest) -> Iterator[tuple[str, dict[st
 
 def is_on(backend: tuple[str, dict[str, Any]]) -> bool:
     """Whether a test runs on the loop that it names."""
-    return type(asyncio.get_running_loop()).__module__.startswith("uvloop") == backend[1]["use_uvloop"]
+    is_uvloop = type(asyncio.get_running_loop()).__module__.startswith("uvloop")
+    return is_uvloop is backend[1]["use_uvloop"]

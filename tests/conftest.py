@@ -186,10 +186,9 @@ async def kept_database(postgres: str, template: str) -> AsyncIterator[KeptDatab
     await kept.leave()
 
 
-def leave_shared_loop(request: pytest.FixtureRequest) -> None:
+def leave_shared_loop(request: Any) -> None:
     """For a file with an event loop of another kind: the kept database holds the one that other files share."""
-    manager = request._fixturemanager  # type: ignore[attr-defined]
-    for each in manager.getfixturedefs("kept_database", request.node):
+    for each in request._fixturemanager.getfixturedefs("kept_database", request.node):
         each.finish(request)
 
 
