@@ -33,7 +33,7 @@ from malipo.merchants.api_keys import Environment, KeyTerms, Permission
 from malipo.settings import Settings
 from tests import fork_server, order, progress, side_by_side, times
 from tests.drills.summary import pytest_terminal_summary as pytest_terminal_summary
-from tests.kept_database import Contents, KeptDatabase
+from tests.kept_database import KeptDatabase
 from tests.order import pytest_collection_modifyitems as pytest_collection_modifyitems
 
 
@@ -179,21 +179,17 @@ def template(postgres: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def known_contents() -> dict[str, Contents]:
-    """What a new copy of a template contains, once the first file has looked."""
-    return {}
-
-
-@pytest.fixture(scope="module")
-async def kept_database(
-    postgres: str, template: str, known_contents: dict[str, Contents]
-) -> AsyncIterator[KeptDatabase]:
-    known = known_contents.get(template)
-    kept = KeptDatabase(lambda: create_database(postgres, template), lambda url: drop_if_idle(postgres, url), known)
+async def kept_database(postgres: str, template: str) -> AsyncIterator[KeptDatabase]:
+    """Of all files that a process runs: what its connections have planned for one file is planned for the next."""
+    kept = KeptDatabase(lambda: create_database(postgres, template), lambda url: drop_if_idle(postgres, url))
     yield kept
     await kept.leave()
-    if kept.contents is not None:
-        known_contents[template] = kept.contents
+
+
+def leave_shared_loop(request: Any) -> None:
+    """For a file with an event loop of another kind: the kept database holds the one that other files share."""
+    for each in request._fixturemanager.getfixturedefs("kept_database", request.node):
+        each.finish(request)
 
 
 @pytest.fixture

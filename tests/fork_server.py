@@ -29,9 +29,11 @@ from malipo.cli import parser
 from malipo.dashboard.language import catalogue
 from malipo.dashboard.render import templates
 from malipo.db import Database
+from malipo.db.schema import migrations
 from malipo.http.accept_language import Language
 from malipo.http.tls import client_context
 from malipo.http_server.app import WebApplication
+from malipo.network_statements.profile import built_in
 from malipo.settings import Settings
 from malipo_simulator.gateways.rsa import make_ahead
 
@@ -247,6 +249,8 @@ def _main() -> None:
     for language in Language:
         catalogue(language)
     build_id()  # asks git
+    migrations()  # Every command compares their names with the database's.
+    built_in()  # The layouts of networks' statements: their names are choices of a command.
     client_context()  # reads the machine's authorities, for a twentieth of a second
     make_ahead(3)  # of M-Pesa, Airtel Money and AzamPay: all simulators of a run have the same
     # Compiles the patterns of two hundred routes, which Python then knows.

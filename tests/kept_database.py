@@ -1,4 +1,4 @@
-"""One database for the tests of a file, emptied before each of them, and connections to it that stay open.
+"""One database for the tests of a process, emptied before each of them, and connections to it that stay open.
 
 Two thousand tests need a database. To copy the template, to connect and to plan the first statements takes a tenth of a
 second of a processor. Here a test gets the database of the test before it: its rows are deleted, and its connections have
@@ -23,6 +23,7 @@ _MOST_SPARE = 4  # connections
 _MOST_STATEMENTS = 1000
 _PLANNED = ("SELECT", "WITH", "INSERT", "UPDATE", "DELETE")
 _MOST_BYTES = 4 * 1024 * 1024  # of a table: deleted rows stay in it
+_MOST_TESTS = 300  # in one database: they stay in its indexes too, and nothing is vacuumed
 _LOOKS, _LOOK_SECONDS = 50, 0.02  # until the server has noticed that a process has ended
 _TABLES = """
     SELECT oid::regclass::text FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace ORDER BY 1
@@ -126,24 +127,24 @@ class KeptDatabase:
         self,
         create: Callable[[], Awaitable[str]],
         drop: Callable[[str], Awaitable[None]],
-        contents: Contents | None = None,
     ) -> None:
-        """`contents` are those of another copy of the template, if one was looked at: that takes a tenth of a second."""
         self._create = create
         self._drop = drop
         self._url: str | None = None
         self._spare: list[Conn] = []
         self._own: list[Conn] = []  # one that looks, and one that deletes
-        self.contents = contents
+        self._tests = 0  # in this database
+        self.contents: Contents | None = None  # of any copy of the template: to look takes a tenth of a second
 
     async def take(self) -> str:
         """The address of a database that is as a new copy."""
         if self._url is None or not await self._is_restored():
             await self.leave()
-            self._url = await self._create()
+            self._url, self._tests = await self._create(), 0
             if self.contents is None:
                 async with self.opened(self._url, size=1) as database, database.read() as connection:
                     self.contents = await Contents.of(connection)
+        self._tests += 1
         return self._url
 
     async def leave(self) -> None:
@@ -169,7 +170,7 @@ class KeptDatabase:
 
     async def _is_restored(self) -> bool:
         self._spare[:] = [each for each in self._spare if not each.is_closed()]
-        if self.contents is None or not self._spare:
+        if self.contents is None or not self._spare or self._tests >= _MOST_TESTS:
             return False
         try:
             for each in self._spare:

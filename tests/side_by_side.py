@@ -38,6 +38,9 @@ _OF_THE_PARENT = (
 )
 BASE = pytest.StashKey[Path]()  # the folder that the children of a run share
 _SHORT_SECONDS = 0.05
+# As a serving process collects cycles (`malipo/process_tuning.py`): as often as Python does by default, it took every
+# twenty-fifth second of the tests.
+_RARELY = (50_000, 20, 50)
 _NEXT, _START, _PASSED, _REPORT, _DONE = "next", "start", "passed", "report", "done"
 
 
@@ -72,6 +75,7 @@ class SideBySide:
         assert threading.active_count() == 1, "a thread would not be forked"
         gc.collect()
         gc.freeze()
+        gc.set_threshold(*_RARELY)
         gc.enable()
         children = _Children(session, files)
         try:

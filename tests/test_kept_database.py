@@ -108,18 +108,3 @@ async def test_every_copy_of_the_template_has_the_same_contents(
     other = KeptDatabase(lambda: create_database(postgres, template), lambda url: drop_if_idle(postgres, url))
     assert await contents(other, await other.take()) == kept.contents
     await other.leave()
-
-
-async def test_a_database_whose_contents_were_known_is_as_a_new_copy_too(
-    kept: KeptDatabase, postgres: str, template: str
-) -> None:
-    await kept.take()
-    other = KeptDatabase(
-        lambda: create_database(postgres, template), lambda url: drop_if_idle(postgres, url), kept.contents
-    )
-    url = await other.take()
-    async with other.opened(url, size=5) as database:
-        await make_merchant(database, wallet=5000)
-    assert await other.take() == url
-    assert await contents(other, url) == kept.contents
-    await other.leave()

@@ -1,13 +1,15 @@
 """Invoices of a closed month: numbers without gaps, once, with their VAT booked in the same commit."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
-from malipo.db import Database
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.invoices import change_invoice_data, issue_invoices
 from malipo.invoices.document_words import LABELS, InvoiceWords
@@ -18,40 +20,85 @@ from malipo.ledger import check, house_bookings
 from malipo.ledger.accounts import Account, Move, Step
 from malipo.messages.store import messages
 from malipo.restore.store import installation
-from tests.conftest import make_merchant
+from tests.conftest import PATIENCE_SECONDS, create_database, drop_if_idle, make_merchant
 from tests.db.lock_waits import are_waiting
 from tests.journeys.full_stack import until
+from tests.kept_database import PlanningDatabase
 from tests.mail.mail_steps import add_person
 from tests.reconciliation.close.books import ASHA, Books, at
 from tests.restore.reporting_worker import note_worker
 
 SEPTEMBER, OCTOBER, NOVEMBER = date(2026, 9, 1), date(2026, 10, 1), date(2026, 11, 1)
+LAST_OF_OCTOBER = date(2026, 10, 31)
 NOW = datetime(2026, 11, 3, 9, tzinfo=UTC)
+AFTERWARDS = NOW + timedelta(days=60)
 SELLER = Party(name="Malipo Ltd", address="Dar es Salaam", tin="123456789", vrn="40-320840-G")
 NO_STATEMENT: dict[str, Any] = {"without": ["MPESA"], "reason": "portal away"}
 
 
+@asynccontextmanager
+async def copied(postgres: str, template: str, books: Books) -> AsyncIterator[Books]:
+    url = await create_database(postgres, template)
+    async with PlanningDatabase.opened(url, size=4, connect_seconds=PATIENCE_SECONDS) as database:
+        yield replace(books, database=database, payments=dict(books.payments))
+    await drop_if_idle(postgres, url)
+
+
+@pytest.fixture(scope="module")
+async def september(
+    postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[str, Books]]:
+    """A database that tests get copies of, and what is in it."""
+    url = await create_database(postgres, template)
+    async with PlanningDatabase.opened(url, size=4, connect_seconds=PATIENCE_SECONDS) as database:
+        books = await Books.begin(database, tmp_path_factory.mktemp("books"))
+        await books.paid("S1", 5000, at(date(2026, 9, 30)))
+        await books.close(date(2026, 9, 30), **NO_STATEMENT)
+        for number in range(1, 119):
+            await books.paid(f"O{number}", 5000, at(date(2026, 10, 1 + number % 31)))
+        async with database.begin() as tx:
+            await change_invoice_data.set_rate(tx, 1800, date(2026, 1, 1), actor=ASHA, now=NOW)
+    yield named_in(url), books
+    await drop_if_idle(postgres, url)
+
+
+@pytest.fixture(scope="module")
+async def october(postgres: str, september: tuple[str, Books]) -> AsyncIterator[tuple[str, Books]]:
+    url = await create_database(postgres, september[0])
+    async with PlanningDatabase.opened(url, size=4, connect_seconds=PATIENCE_SECONDS) as database:
+        books = replace(september[1], database=database)
+        for each in range(1, 31):
+            await books.close(date(2026, 10, each), now=AFTERWARDS, **NO_STATEMENT)
+    yield named_in(url), books
+    await drop_if_idle(postgres, url)
+
+
+def named_in(url: str) -> str:
+    return urlsplit(url).path.removeprefix("/")
+
+
 @pytest.fixture
-async def books(database: Database, tmp_path: Path) -> Books:
+async def books_of_september(postgres: str, september: tuple[str, Books]) -> AsyncIterator[Books]:
     """Two merchants with payments in September and October, each with a fee of 10; until September all is closed."""
-    books = await Books.begin(database, tmp_path)
-    await books.paid("S1", 5000, at(date(2026, 9, 30)))
-    await books.close(date(2026, 9, 30), **NO_STATEMENT)
-    for number in range(1, 119):
-        await books.paid(f"O{number}", 5000, at(date(2026, 10, 1 + number % 31)))
-    async with database.begin() as tx:
-        await change_invoice_data.set_rate(tx, 1800, date(2026, 1, 1), actor=ASHA, now=NOW)
-    return books
+    async with copied(postgres, *september) as books:
+        yield books
+
+
+@pytest.fixture
+async def books(postgres: str, october: tuple[str, Books]) -> AsyncIterator[Books]:
+    """The same, and of October only the 31st is open: what a test does in that month, it does on that day."""
+    async with copied(postgres, *october) as books:
+        yield books
 
 
 async def close_october(books: Books) -> None:
-    await close_days(books, OCTOBER, **NO_STATEMENT)
+    await close_days(books, LAST_OF_OCTOBER, **NO_STATEMENT)
 
 
 async def close_days(books: Books, day: date, **how: Any) -> None:
     """From a day to the end of its month."""
     for each in range((last_day_of(day) - day).days + 1):
-        await books.close(day + timedelta(days=each), now=NOW + timedelta(days=60), **how)
+        await books.close(day + timedelta(days=each), now=AFTERWARDS, **how)
 
 
 async def issue(books: Books, month: date = OCTOBER, *, seller: Party = SELLER) -> list[Invoice]:
@@ -80,7 +127,7 @@ async def findings(books: Books) -> list[check.LedgerFinding]:
 async def test_each_merchant_gets_an_invoice_whose_vat_is_booked_on_the_first_open_day(books: Books) -> None:
     other = await make_merchant(books.database)
     first, books.merchant_id = books.merchant_id, other.id
-    await books.paid("X1", 5000, at(date(2026, 10, 5)))
+    await books.paid("X1", 5000, at(LAST_OF_OCTOBER))
     books.merchant_id = first
     await close_october(books)
     issued = {each.merchant_id: each for each in await issue(books)}
@@ -160,7 +207,7 @@ async def test_a_fee_that_was_given_back_later_is_a_credit_note(books: Books) ->
     [september] = await issue(books, SEPTEMBER)
     assert september.gross == 10
     back = [Move(Account.FEES, Account.SUSPENSE, 10)]
-    await books.post(books.payments["S1"], Step.CONTRADICTION, back, at(date(2026, 10, 7)))
+    await books.post(books.payments["S1"], Step.CONTRADICTION, back, at(LAST_OF_OCTOBER))
     await close_october(books)
     invoice, note = await issue(books)
     assert (invoice.gross, note.gross, note.vat) == (1180, 10, 2)
@@ -171,16 +218,20 @@ async def test_a_fee_that_was_given_back_later_is_a_credit_note(books: Books) ->
     assert total == await balance(books, "fees") + await balance(books, "vat")
 
 
-async def test_what_was_committed_after_the_close_of_the_last_day_is_of_the_next_month(books: Books) -> None:
+async def test_what_was_committed_after_the_close_of_the_last_day_is_of_the_next_month(
+    books_of_september: Books,
+) -> None:
+    books = books_of_september
     await books.paid("LATE", 5000, at(date(2026, 9, 30), "23:59"))
     [september] = await issue(books, SEPTEMBER)
     assert september.gross == 10
-    await close_october(books)
+    await close_days(books, OCTOBER, **NO_STATEMENT)
     [october] = await issue(books)
     assert october.gross == 1190
 
 
-async def test_a_late_fee_that_comes_back_is_of_the_invoice_that_has_it(books: Books) -> None:
+async def test_a_late_fee_that_comes_back_is_of_the_invoice_that_has_it(books_of_september: Books) -> None:
+    books = books_of_september
     await issue(books, SEPTEMBER)
     await books.paid("LATE", 5000, at(date(2026, 9, 30), "23:59"))
     await books.close(OCTOBER, **NO_STATEMENT)
@@ -205,7 +256,7 @@ async def fee_comes_back(books: Books, receipt: str, when: datetime) -> None:
 
 async def test_the_fee_of_a_settlement_that_the_bank_gives_back_in_another_month_is_a_credit_note(books: Books) -> None:
     """October has its fee, and November gives it back."""
-    when = at(date(2026, 10, 20))
+    when = at(LAST_OF_OCTOBER)
     begun = [Move(Account.WALLET, Account.IN_SETTLEMENT, 5000)]
     await books.post("stl_1", Step.OPEN, begun, when)
     paid = [Move(Account.IN_SETTLEMENT, Account.BANK, 3820), Move(Account.IN_SETTLEMENT, Account.FEES, 1180)]
@@ -229,7 +280,7 @@ async def test_a_company_that_registers_for_vat_gives_back_what_was_without_it(b
     async with books.database.begin() as tx:
         await tx.execute("UPDATE vat_rates SET begins_on = $1", OCTOBER)
     [september] = await issue(books, SEPTEMBER, seller=Party(name="Not registered"))
-    await fee_comes_back(books, "S1", at(date(2026, 10, 7)))
+    await fee_comes_back(books, "S1", at(LAST_OF_OCTOBER))
     await close_october(books)
     invoice, note = await issue(books)
     assert (invoice.vat, note.corrects, note.vat, note.booking_id) == (180, september.number, 0, None)
@@ -237,8 +288,11 @@ async def test_a_company_that_registers_for_vat_gives_back_what_was_without_it(b
     assert await findings(books) == []
 
 
-async def test_a_month_with_a_restore_in_it_is_invoiced_once_and_corrects_the_old_series(books: Books) -> None:
+async def test_a_month_with_a_restore_in_it_is_invoiced_once_and_corrects_the_old_series(
+    books_of_september: Books,
+) -> None:
     """October's days until the 16th are closed, a restore loses the afternoon, and finance adopts a payment of it."""
+    books = books_of_september
     [september] = await issue(books, SEPTEMBER)
     for day in range(1, 17):
         await books.close(date(2026, 10, day), **NO_STATEMENT)
@@ -266,7 +320,7 @@ async def test_a_fee_that_comes_back_at_a_higher_rate_stops_nobodys_invoices(boo
         await change_invoice_data.set_rate(tx, 0, OCTOBER, actor=ASHA, now=NOW)
         await tx.execute("UPDATE moves SET amount = 500 WHERE cause_id = $1 AND target = 'fees'", books.payments["S1"])
     back = [Move(Account.FEES, Account.SUSPENSE, 500)]
-    await books.post(books.payments["S1"], Step.CONTRADICTION, back, at(date(2026, 10, 7)))
+    await books.post(books.payments["S1"], Step.CONTRADICTION, back, at(LAST_OF_OCTOBER))
     await close_october(books)
     invoice, note = await issue(books)
     assert (invoice.gross, invoice.vat, invoice.booking_id) == (1180, 0, None)
@@ -371,7 +425,7 @@ async def test_the_vat_of_an_invoice_cannot_be_undone_and_a_wrong_one_is_found(b
 async def test_the_ledger_check_finds_a_gap_in_the_numbers(books: Books) -> None:
     for month in range(2):
         books.merchant_id = (await make_merchant(books.database)).id
-        await books.paid(f"N{month}", 5000, at(date(2026, 10, 5)))
+        await books.paid(f"N{month}", 5000, at(LAST_OF_OCTOBER))
     await close_october(books)
     assert (len(await issue(books)), await findings(books)) == (3, [])
     async with books.database.begin() as tx:  # Somebody changes the database.

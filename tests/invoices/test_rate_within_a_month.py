@@ -20,11 +20,13 @@ from tests.invoices.test_issue_invoices import (
     fee_comes_back,
     findings,
     issue,
+    october,
+    september,
 )
 from tests.invoices.test_issue_invoices import books as books_until_october
 from tests.reconciliation.close.books import ASHA, Books, at
 
-__all__ = ["books_until_october"]
+__all__ = ["books_until_october", "october", "september"]
 
 
 async def test_from_the_16th_on_fees_have_the_new_rate_also_when_they_come_back(books_until_october: Books) -> None:

@@ -4,16 +4,18 @@ import asyncio
 import gzip
 import random
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from malipo.webhooks.http_client import NoResponse, ReceiverResponse, WebhookClient
+from tests.both_loops import anyio_backend as anyio_backend
+from tests.both_loops import is_on
 from tests.conftest import free_port
 from tests.networks.scripted_server import After, Reply, ScriptedServer, http
 from tests.webhooks.dns_server import NameServer
 from tests.webhooks.webhook_posts import BODY, HALF, HOOK, SENT, connections, posting, send, status
-from tests.webhooks.webhook_posts import anyio_backend as anyio_backend
 from tests.webhooks.webhook_posts import names as names
 from tests.webhooks.webhook_posts import post as post
 from tests.webhooks.webhook_posts import server as server
@@ -237,3 +239,7 @@ async def test_a_cookie_is_not_kept(post: WebhookClient, server: ScriptedServer)
     for _ in range(2):
         await send(post, server.port)
     assert all("cookie" not in each.header_names for each in server.heard)
+
+
+async def test_it_runs_on_the_loop_that_it_names(anyio_backend: tuple[str, dict[str, Any]]) -> None:
+    assert is_on(anyio_backend)

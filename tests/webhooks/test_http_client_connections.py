@@ -6,10 +6,10 @@ import os
 import pytest
 
 from malipo.webhooks.http_client import NoResponse, WebhookClient
+from tests.both_loops import anyio_backend as anyio_backend
 from tests.networks.scripted_server import After, Reply, ScriptedServer, http
 from tests.webhooks.dns_server import NameServer
 from tests.webhooks.webhook_posts import HALF, HOOK, connections, posting, send, status
-from tests.webhooks.webhook_posts import anyio_backend as anyio_backend
 from tests.webhooks.webhook_posts import names as names
 from tests.webhooks.webhook_posts import post as post
 from tests.webhooks.webhook_posts import server as server

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from malipo.webhooks.http_client import NoResponse
+from tests.both_loops import anyio_backend as anyio_backend
 from tests.conftest import free_port
 from tests.networks.scripted_server import ScriptedServer, http
 from tests.webhooks.dns_server import NameServer
 from tests.webhooks.webhook_posts import HOOK, posting, send
-from tests.webhooks.webhook_posts import anyio_backend as anyio_backend
 from tests.webhooks.webhook_posts import names as names
 from tests.webhooks.webhook_posts import server as server
 

@@ -3,12 +3,12 @@
 import pytest
 
 from malipo.webhooks.http_client import NoResponse
+from tests.both_loops import anyio_backend as anyio_backend
 from tests.conftest import free_port
 from tests.networks.scripted_server import After, Reply, ScriptedServer, http
 from tests.webhooks.certificates import authority
 from tests.webhooks.dns_server import NameServer, Trap
 from tests.webhooks.webhook_posts import BODY, HOOK, SENT, at_home, connections, posting, send
-from tests.webhooks.webhook_posts import anyio_backend as anyio_backend
 from tests.webhooks.webhook_posts import names as names
 
 NOWHERE = "0.0.0.0"  # noqa: S104 (Linux takes it for itself, which is the point)

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from malipo.webhooks.http_client import NoResponse, WebhookClient
+from tests.both_loops import anyio_backend as anyio_backend
 from tests.networks.scripted_server import ScriptedServer, http
 from tests.webhooks.certificates import authority
 from tests.webhooks.dns_server import NameServer
 from tests.webhooks.webhook_posts import HOOK, connections, posting, send
-from tests.webhooks.webhook_posts import anyio_backend as anyio_backend
 from tests.webhooks.webhook_posts import post as post
 
 

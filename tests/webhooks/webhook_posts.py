@@ -18,12 +18,6 @@ BODY = b'{"event":"payment.completed"}'
 PLENTY = 20.0  # seconds, where the time limit is not what is tested
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["asyncio", "uvloop"])
-def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
-    """uvloop is what runs in production; it does not break in the same places."""
-    return "asyncio", {"use_uvloop": request.param}
-
-
 @pytest.fixture
 async def server() -> AsyncIterator[ScriptedServer]:
     async with ScriptedServer.opened() as server:

@@ -10,18 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from malipo.networks.http.client import HttpClient, Reply, ReplyLost, RequestUnsent, json_object, text_of
+from tests.both_loops import anyio_backend as anyio_backend
+from tests.both_loops import is_on
 from tests.conftest import free_port
 from tests.networks.scripted_server import After, ScriptedServer, http
 from tests.networks.scripted_server import Reply as Said
 
 PAY = "POST /pay"
 ASK = "GET /ask"
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["asyncio", "uvloop"])
-def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
-    """uvloop is what runs in production; it does not break in the same places."""
-    return "asyncio", {"use_uvloop": request.param}
 
 
 async def call(
@@ -233,3 +229,7 @@ def test_what_is_no_json_object_is_nothing(body: bytes) -> None:
 )
 def test_a_field_is_text_or_nothing(value: object, text: str) -> None:
     assert text_of(value) == text
+
+
+async def test_it_runs_on_the_loop_that_it_names(anyio_backend: tuple[str, dict[str, Any]]) -> None:
+    assert is_on(anyio_backend)

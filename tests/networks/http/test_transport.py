@@ -4,14 +4,16 @@ import asyncio
 import contextlib
 import gzip
 import zlib
+from typing import Any
 
 import pytest
 
 from malipo.http.tls import client_context
 from malipo.networks.http.connection import ConnectionBroken, NetworkConnection
 from malipo.networks.http.transport import NotSent, Transport, target_of, written
+from tests.both_loops import anyio_backend as anyio_backend
+from tests.both_loops import is_on
 from tests.networks.http.transports import OK, PAY, PLENTY, listening, pay
-from tests.networks.http.transports import anyio_backend as anyio_backend
 from tests.networks.http.transports import exchanges as exchanges
 from tests.networks.scripted_server import After, Reply, ScriptedServer, http
 
@@ -250,3 +252,7 @@ async def test_a_deadline_that_comes_with_the_connection_keeps_no_worker_from_en
         await paying
     async with asyncio.timeout(240):
         await transport.close()
+
+
+async def test_it_runs_on_the_loop_that_it_names(anyio_backend: tuple[str, dict[str, Any]]) -> None:
+    assert is_on(anyio_backend)

@@ -10,9 +10,9 @@ import pytest
 from malipo.networks.http.connection import ConnectionBroken, HttpResponse
 from malipo.networks.http.dns import DnsCache
 from malipo.networks.http.transport import NotSent, Transport
+from tests.both_loops import anyio_backend as anyio_backend
 from tests.conftest import free_port
 from tests.networks.http.transports import NAME, PAY, listening, opened, pay
-from tests.networks.http.transports import anyio_backend as anyio_backend
 from tests.networks.http.transports import exchanges as exchanges
 from tests.networks.scripted_server import ScriptedServer, http
 from tests.webhooks.certificates import authority

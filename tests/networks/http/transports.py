@@ -5,7 +5,6 @@ import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 
@@ -18,12 +17,6 @@ PAY = "POST /pay"
 NAME = "gateway.example.com"
 PLENTY = 20.0  # seconds, where the time limit is not what is tested
 OK = b"HTTP/1.1 200 OK\r\n"
-
-
-@pytest.fixture(scope="module", params=[False, True], ids=["asyncio", "uvloop"])
-def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
-    """uvloop is what runs in production; it does not break in the same places."""
-    return "asyncio", {"use_uvloop": request.param}
 
 
 @asynccontextmanager
