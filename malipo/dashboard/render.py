@@ -25,9 +25,14 @@ def templates() -> Environment:
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters |= {"money": money.display, "phone": spaced}
+    environment.filters |= {"money": _shillings, "phone": spaced}
     environment.globals |= {"exact": money.exact, "static": static_files.url}
     return environment
+
+
+def _shillings(amount: int) -> str:
+    """With the sign that amounts of tables have."""
+    return money.display(amount).replace("-", "−")
 
 
 # For people without a program: the page that says how money comes into the wallet and out of it.

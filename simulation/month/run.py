@@ -92,6 +92,7 @@ class MonthRun:
             data_dir=folder,
             company_name="Malipo ya Mwezi Ltd",
             company_tin="123456789",
+            company_address="Barabara ya Bagamoyo, Dar es Salaam",
             company_vrn="40-320840-G",
         )
         self.invoices: list[Invoice] = []

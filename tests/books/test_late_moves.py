@@ -121,8 +121,8 @@ async def test_a_move_that_is_committed_after_two_closes_is_counted_once_by_the_
 
 
 async def test_a_fee_that_is_committed_after_the_next_close_is_on_one_invoice(books: Books) -> None:
-    """Of the last day of a month, counted on the second day of the next one."""
-    last, first, second = (date(2026, 8, 31) + timedelta(days=number) for number in range(3))
+    """Of the last day of a month, counted on the third day of the next one."""
+    last, first, second, third = (date(2026, 8, 31) + timedelta(days=number) for number in range(4))
     await books.paid("R1", 5000, at(last))
     async with books.database.begin() as tx:
         locked = await wallets.lock(tx, [books.merchant_id])
@@ -130,17 +130,18 @@ async def test_a_fee_that_is_committed_after_the_next_close_is_on_one_invoice(bo
         await wallets.post(tx, locked, [Posting(books.merchant_id, "txn_fee", Step.END, moves)], now=at(last, "23:00"))
         await books.close(last, **NO_STATEMENT)
         await books.close(first)
+        await books.close(second)
     expected = {8: 10, 9: 7}
-    assert {month: await _fees_of(books, month) for month in expected} == expected, "it waits for the third close"
-    await books.close(second, **NO_STATEMENT)
-    for number in range(3, 31):
+    assert {month: await _fees_of(books, month) for month in expected} == expected, "it waits for the fourth close"
+    await books.close(third, **NO_STATEMENT)
+    for number in range(4, 31):
         await books.close(date(2026, 9, number))
     assert {month: await _fees_of(books, month) for month in expected} == expected
     # What is given back of it in October corrects September's invoice.
     await books.post("txn_fee", Step.CONTRADICTION, [Move(Account.FEES, Account.SUSPENSE, 7)], at(date(2026, 10, 1)))
     async with books.database.snapshot() as connection:
         [given_back] = (await fees.find(connection, date(2026, 10, 1)))[books.merchant_id]
-    assert (given_back.given_back_of, given_back.counted_on, given_back.amount) == (last, second, 7)
+    assert (given_back.given_back_of, given_back.counted_on, given_back.amount) == (last, third, 7)
 
 
 async def _fees_of(books: Books, month: int) -> int:

@@ -24,7 +24,7 @@ from malipo.settings import Settings
 from tests.browser.browser_window import NARROW, WIDE, Windows, log_in_as_operator
 from tests.browser.sample_statements import FINANCE, PASSWORD, Yesterday, at_work
 from tests.invoices.sample import store_invoice
-from tests.ledger.suspense_bookings import in_suspense
+from tests.ledger.suspense_bookings import in_suspense, released
 
 _IMAGES = Path(__file__).parents[2] / "docs" / "images"
 _LOOKS: list[tuple[str, ViewportSize, str, str]] = [
@@ -85,7 +85,7 @@ async def _walk(page: Page, yesterday: Yesterday, folder: Path | None) -> None:
     await _look(page, folder, "close-print", f"/operator/close/{yesterday.day}/print")
     await _look(page, folder, "close", "/operator/close")
     await _look(page, folder, "audit", "/operator/audit")
-    for name in ("waiting", "merchants", "bookings/history", "operators"):
+    for name in ("merchants", "bookings/history", "operators"):
         await _look(page, folder, name.replace("/", "-"), f"/operator/{name}")
     await page.goto("/operator/merchants")
     link = await page.locator("td.is-title").first.get_by_role("link").get_attribute("href")
@@ -106,7 +106,11 @@ async def _books(page: Page, database: Database, yesterday: Yesterday, folder: P
     await page.goto(f"/operator/cases/{case}")
     await page.locator("input[type=file]").set_input_files(letter)
     await page.locator("form[action$='/attach'] button").click()
+    await page.locator("#field-owner").select_option(FINANCE[0])
+    await page.get_by_label("Due on").fill(str(clock.day_of(clock.now())))
+    await page.locator("form[action$='/assign'] button").click()
     await _look(page, folder, "case-with-a-file", f"/operator/cases/{case}")
+    await _look(page, folder, "waiting", "/operator/waiting")
 
 
 async def _something_to_account_for(database: Database, yesterday: Yesterday) -> str:
@@ -119,6 +123,7 @@ async def _something_to_account_for(database: Database, yesterday: Yesterday) ->
             "WHERE status = 'COMPLETED' AND type = 'COLLECTION' AND channel = 'MPESA' ORDER BY id LIMIT 1"
         )
         assert row is not None
+        merchant_id = str(row["merchant_id"])
         month = (yesterday.day.replace(day=1) - timedelta(days=1)).replace(day=1)
         buyer = Party(name="Duka la Mwaloni Ltd", tin="987654321")
         seller = Party(name="Malipo Ltd")
@@ -135,6 +140,7 @@ async def _something_to_account_for(database: Database, yesterday: Yesterday) ->
         id_ = ids.mint("hrg_", clock.now())
         report = AnswerToApply(id=id_, channels=[Channel.MPESA], key=row["network_key"], received=said)
         await ApplyNetworkAnswers(clock=clock.now, rules=QueryRules.of(Settings()))(tx, [report], again=False)
+    await released(database, merchant_id, 45_000)
     return str(row["id"])
 
 

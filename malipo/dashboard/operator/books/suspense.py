@@ -140,14 +140,14 @@ async def _page(
         is_cut=len(found.items) > _MOST_SHOWN,
         causes=causes,
         releasable=[
-            (each.cause, f"{each.since} · {causes.get(each.kind, '')} · {money.display(each.amount)} · {each.cause}")
+            (each.cause, f"{money.display(each.amount)} · {each.since} · {causes.get(each.kind, '')} · {each.cause}")
             for each in found.items
             if _is_releasable(each)
         ][:_MOST_SHOWN],
         released=[
             (
                 f"{each.cause} {each.merchant_id}",
-                f"{each.day} · {names.get(each.merchant_id, each.merchant_id)} · {money.display(each.amount)}"
+                f"{money.display(each.amount)} · {names.get(each.merchant_id, each.merchant_id)} · {each.day}"
                 f" · {each.cause}",
             )
             for each in released
