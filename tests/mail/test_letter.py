@@ -47,6 +47,10 @@ FACTS: Facts = {
     "number": "INV-2026-000123",
     "month": "2026-10",
     "amount": 59_000,
+    "merchant": "Duka la Juma",
+    "sent_amount": 70_000,
+    "paid_amount": 80_000,
+    "files": "pfl_1, pfl_2",
 }
 EVERY = [(kind, language, count) for kind in MessageKind for language in Language for count in (1, 3)]
 
@@ -76,6 +80,14 @@ def test_text_and_html_say_the_same(kind: MessageKind, language: Language, count
             assert " ".join(part.removeprefix("-- ").split()) in shown, part
     assert not re.search(r"<(img|script|link|iframe|form)\b|url\(|@import|src=", made.html)
     assert set(re.findall(r'href="([^"]*)"', made.html)) <= set(re.findall(r"https://\S+", made.text))
+
+
+@pytest.mark.parametrize("language", Language)
+def test_labels_break_lines_so_that_values_have_room_on_a_phone(language: Language) -> None:
+    """A label on one line left the values a column as wide as a letter."""
+    html = letter(MessageKind.STOPPED_ACCOUNT_IN_FILE, language).html
+    assert "table-layout:fixed" in html
+    assert "nowrap" not in html
 
 
 @pytest.mark.parametrize("kind", MessageKind)

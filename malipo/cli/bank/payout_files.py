@@ -20,6 +20,7 @@ from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
 from malipo.errors import Conflict, Invalid
 from malipo.settings import Settings
+from malipo.settlement.settlement import Settlement
 from malipo.words.bank import FILES
 
 _OWNER_ONLY = 0o600
@@ -53,6 +54,7 @@ def add_commands(acts: Any) -> None:
         action="store_true",
         help="complete statements of its day and three later business days do not have it",
     )
+    why.add_argument("--not-downloaded", action="store_true", help="nobody has ever asked to download it")
     refusal = _of_file(
         acts, "refuse", _refuse, "note which transfers the bank has refused; another operator must approve it"
     )
@@ -110,13 +112,14 @@ def _files(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> tuple[PayoutFile, list[FileLine], str | None]:
+    async def act(database: Database) -> tuple[PayoutFile, list[FileLine], str | None, list[Settlement]]:
         async with database.snapshot() as connection:
             file = await gather_payout_file.get_file(connection, arguments.file)
             ended = await gather_payout_file.find_ended_unseen(connection, file)
-            return file, await store.find_lines(connection, file.id, all_=True), ended
+            stopped = await gather_payout_file.find_stopped(connection, file)
+            return file, await store.find_lines(connection, file.id, all_=True), ended, stopped
 
-    file, lines, ended = with_database(settings, act)
+    file, lines, ended, stopped = with_database(settings, act)
     rows = [
         {
             "settlement": each.settlement_id,
@@ -132,10 +135,18 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
         for each in lines
     ]
     if arguments.json:
-        shown = {**_row(file), "voided": file.why_voided, "handedIn": ended is not None, "lines": rows}
+        shown = {
+            **_row(file),
+            "voided": file.why_voided,
+            "handedIn": ended is not None,
+            "toStoppedAccounts": [each.id for each in stopped],
+            "lines": rows,
+        }
         return tell(arguments, shown, "")
     for name, value in _row(file).items():
         print(f"{name + ':':<20} {'-' if value is None else value}")
+    for each in stopped:
+        print(FILES[FileRefusal.ACCOUNT_STOPPED].format(file=file.id, name=each.reference))
     if ended is not None:
         print(FILES[FileRefusal.HANDED_IN].format(file=file.id, name=ended))
     return tell_table(arguments, rows, empty="Nothing is in it.", right=("amount",))
@@ -146,7 +157,7 @@ def _download(arguments: argparse.Namespace, settings: Settings) -> int:
     if not folder.is_dir():
         raise Invalid(f"There is no folder {str(folder)!r}.")
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Download:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Download | None:
         return await gather_payout_file.download(tx, arguments.file, actor=actor, now=now)
 
     found = _once_marked(lambda: write(arguments, settings, act))
@@ -158,23 +169,25 @@ def _download(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell(arguments, shown, sentence)
 
 
-def _once_marked(download: Callable[[], Download]) -> Download:
-    """A worker notes the approval in its mark about three seconds later. Whoever types one command after the other is
-    sooner."""
+def _once_marked(download: Callable[[], Download | None]) -> Download:
+    """A worker notes in its mark that somebody has asked for the file, about three seconds later."""
     for _ in range(_LOOKS):
-        try:
-            return download()
-        except Conflict as error:
-            if error.code != FileRefusal.NOT_MARKED:
-                raise
-            time.sleep(_LOOK_SECONDS)
-    return download()
+        if (found := download()) is not None:
+            return found
+        time.sleep(_LOOK_SECONDS)
+    raise Conflict(code=FileRefusal.NOT_MARKED)
 
 
 def _void(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> Proposal:
         return await void_payout_file.propose(
-            tx, arguments.file, is_refused=arguments.refused, reason=arguments.reason, actor=actor, now=now
+            tx,
+            arguments.file,
+            is_refused=arguments.refused,
+            is_unseen=arguments.not_downloaded,
+            reason=arguments.reason,
+            actor=actor,
+            now=now,
         )
 
     return _tell_proposed(arguments, write(arguments, settings, act), "to void the file")
