@@ -252,6 +252,7 @@ async def download(tx: Tx, name: str, *, actor: Actor, now: datetime) -> Downloa
         # A restore that loses the approval would not be noticed, and its settlements would go into another file.
         raise Conflict(code=FileRefusal.NOT_MARKED)
     await _require_not_handed_in(tx, file)
+    await _require_no_stopped_account(tx, file)
     content = await store.get_content(tx, file.id)
     sha256 = hashlib.sha256(content).digest()
     assert sha256 == file.sha256, "the bytes of a payout file have changed since its approval"
@@ -270,6 +271,22 @@ async def _require_not_handed_in(tx: Tx, file: PayoutFile) -> None:
         raise Conflict(code=FileRefusal.HANDED_IN, file=file.id, name=ended)
     if lost := await release.count_lost_debits(tx):
         raise Conflict(code=FileRefusal.UNKNOWN_DEBITS, count=lost)
+
+
+async def _require_no_stopped_account(tx: Tx, file: PayoutFile) -> None:
+    """Refuse a file of which a transfer goes to a bank account that was stopped since: perhaps a thief has added it.
+    Also if it was downloaded before: perhaps nobody has handed it in yet."""
+    lines = await store.find_lines(tx, file.id)
+    for each in await payout_files.sent_to_stopped(tx, [line.settlement_id for line in lines]):
+        raise Conflict(code=FileRefusal.ACCOUNT_STOPPED, file=file.id, name=each.reference)
+
+
+async def find_stopped(connection: Conn, file: PayoutFile) -> list[Settlement]:
+    """The settlements that an approved file sends to bank accounts which were stopped since."""
+    if file.status is not FileStatus.APPROVED:
+        return []
+    lines = await store.find_lines(connection, file.id)
+    return await payout_files.look_for_stopped(connection, [line.settlement_id for line in lines])
 
 
 async def find_ended_unseen(connection: Conn, file: PayoutFile) -> str | None:

@@ -190,7 +190,9 @@ def _stop_account(arguments: argparse.Namespace, settings: Settings) -> int:
         await manage_bank_accounts.stop(tx, arguments.account, reason=arguments.reason.strip(), actor=actor, now=now)
 
     write(arguments, settings, act)
-    sentence = f"{arguments.account} is stopped: nothing more is sent there, but for files that are approved already."
+    sentence = (
+        f"{arguments.account} is stopped: nothing more is sent there. If an approved file has it, operators are told."
+    )
     return tell(arguments, {"id": arguments.account, "status": "STOPPED"}, sentence)
 
 

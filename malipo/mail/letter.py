@@ -87,7 +87,9 @@ def _to(message: Message, sentence: str) -> str:
 
 
 def _why(kind: MessageKind) -> str:
-    return texts.WHY_ALWAYS if KINDS[kind].is_always else texts.WHY_CHOSEN
+    if not KINDS[kind].is_always:
+        return texts.WHY_CHOSEN
+    return texts.WHY_ALWAYS_MONEY if KINDS[kind].audience is Audience.OPERATORS else texts.WHY_ALWAYS
 
 
 def _page(message: Message, public_url: str, *, is_many: bool) -> str:

@@ -51,6 +51,10 @@ LABELS = {
     "paid_out": "Completed payouts",
     "payouts_failed": "Failed payouts",
     "until": "The link works until",
+    "merchant": "Business",
+    "sent_amount": "In files to the bank",
+    "paid_amount": "Paid in the last three days",
+    "files": "Payout files",
 }
 
 _NOT_YOU = (
@@ -175,8 +179,12 @@ KIND_WORDS: dict[MessageKind, KindWords] = {
     MessageKind.BANK_ACCOUNT_STOPPED: KindWords(
         title="A bank account was stopped",
         subject="A bank account was stopped: {bank}, {account}",
-        says=("A bank account of your business was stopped. Nothing more is sent to it.", _TELL),
-        shown=("bank", "account", "by", "happened_at"),
+        says=(
+            "A bank account of your business was stopped. Nothing new is sent to it. What was already in a file to the "
+            "bank may still arrive there: the amount stands below, and whoever runs this service was told at once.",
+            _TELL,
+        ),
+        shown=("bank", "account", "sent_amount", "by", "happened_at"),
         button="See the bank accounts",
     ),
     MessageKind.BATCH_WAITING: KindWords(
@@ -270,6 +278,18 @@ KIND_WORDS: dict[MessageKind, KindWords] = {
             "{count} acts wait for a second operator. Log in to the operators' pages to see and decide them.",
         ),
     ),
+    MessageKind.STOPPED_ACCOUNT_IN_FILE: KindWords(
+        title="A bank account was stopped, and money is on its way to it",
+        subject="Stopped bank account of {merchant}: money is on its way to it",
+        says=(
+            "{by} has stopped a bank account of {merchant}, and there is money that we have sent to it. Perhaps "
+            "somebody has added the account to steal it.",
+            "Payout files with it cannot be downloaded any more. If nobody has handed one in, void it. If the bank has "
+            "it, call the bank at once: it must not pay this transfer, or must call it back. Then call an owner of the "
+            "business on a number that you have known for long.",
+        ),
+        shown=("merchant", "bank", "account", "holder", "sent_amount", "paid_amount", "files", "by", "happened_at"),
+    ),
 }
 
 # Texts that are facts, such as a reason, and are translated too.
@@ -280,6 +300,7 @@ PLAIN_GREETING = "Hello,"
 WHY_CHOSEN = "You get this message because you have chosen it. Choose others in the settings, under Messages."
 WHY_CHOSEN_OPERATOR = "You get this message because you have chosen it. Choose others under Account."
 WHY_ALWAYS = "You always get this message, because it is about the safety of your account or of your business."
+WHY_ALWAYS_MONEY = "You always get this message, because money may go to the wrong place."
 WHY_ALWAYS_OPERATOR = "You always get this message, because it is about the safety of your account."
 
 # What operators read instead: there is no owner of a business to turn to.
@@ -302,4 +323,4 @@ def sentences() -> Iterator[str]:
     yield from LABELS.values()
     yield from TRANSLATED
     yield from TO_OPERATORS.values()
-    yield from (GREETING, PLAIN_GREETING, WHY_CHOSEN, WHY_ALWAYS, NO_ANSWER, TEST_SUBJECT, TEST_SAYS)
+    yield from (GREETING, PLAIN_GREETING, WHY_CHOSEN, WHY_ALWAYS, WHY_ALWAYS_MONEY, NO_ANSWER, TEST_SUBJECT, TEST_SAYS)

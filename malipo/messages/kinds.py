@@ -37,6 +37,7 @@ class MessageKind(StrEnum):
     DAILY_SUMMARY = "daily_summary"
     # About the service.
     PROPOSAL_WAITING = "proposal_waiting"
+    STOPPED_ACCOUNT_IN_FILE = "stopped_account_in_file"
 
 
 class Audience(StrEnum):
@@ -104,6 +105,7 @@ KINDS: dict[MessageKind, MessageKindRule] = {
     MessageKind.WALLET_LOW: MessageKindRule(Audience.PEOPLE, is_default=False, life=_A_DAY),
     MessageKind.DAILY_SUMMARY: MessageKindRule(Audience.PEOPLE, is_default=False, life=_A_DAY),
     MessageKind.PROPOSAL_WAITING: MessageKindRule(Audience.OPERATORS, gathers=_SOON, life=timedelta(days=2)),
+    MessageKind.STOPPED_ACCOUNT_IN_FILE: MessageKindRule(Audience.OPERATORS, is_always=True),
 }
 
 # Whoever holds the link of one of these can take an account.

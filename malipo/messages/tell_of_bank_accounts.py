@@ -1,9 +1,10 @@
 """Tells owners of bank accounts. The notices go to everybody who has been an owner in the last 30 days, and cannot be
 switched off: somebody who has taken over an owner's account would add a bank account, and remove the other owners. Each
 notice of a new or verified account has a single-use link that stops it without a log-in
-(`merchants/bank_account_stop_links.py`).
+(`merchants/bank_account_stop_links.py`). Operators are told of a stopped account to which money is on its way.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
@@ -54,7 +55,30 @@ async def account_verified(
 
 
 async def account_stopped(
-    tx: Tx, merchant_id: str, account: NamedBankAccount, *, by: str, path: str, now: datetime
+    tx: Tx, merchant_id: str, account: NamedBankAccount, *, by: str, path: str, sent_amount: int, now: datetime
 ) -> None:
+    """`sent_amount` is in approved files to the bank: perhaps it cannot be stopped any more."""
     facts = account.facts | {"by": by, "happened_at": now.isoformat(), "path": path}
+    if sent_amount:
+        facts["sent_amount"] = sent_amount
     await write.to_people(tx, MessageKind.BANK_ACCOUNT_STOPPED, merchant_id, facts, now=now, cause=account.id)
+
+
+async def money_to_stopped_account(
+    tx: Tx,
+    merchant: str,
+    account: NamedBankAccount,
+    *,
+    by: str,
+    sent_amount: int,
+    paid_amount: int,
+    files: Collection[str],
+    now: datetime,
+) -> None:
+    """Tell all operators, also who has stopped it, that money is on its way to an account that was stopped, or has
+    just arrived there. `files` are the approved files which send it."""
+    facts = account.facts | {"merchant": merchant, "by": by, "happened_at": now.isoformat()}
+    facts |= {"sent_amount": sent_amount} if sent_amount else {}
+    facts |= {"paid_amount": paid_amount} if paid_amount else {}
+    facts |= {"files": ", ".join(sorted(files))} if files else {}
+    await write.to_operators(tx, MessageKind.STOPPED_ACCOUNT_IN_FILE, facts, now=now, cause=account.id)

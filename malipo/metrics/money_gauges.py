@@ -50,6 +50,7 @@ _ALONE = {
     "malipo_messages_oldest_seconds": "How long ago the oldest of them was written",
     "malipo_settlements_overdue": "Settlements that no statement has, three business days after they were sent",
     "malipo_settlements_not_sent": "Settlements that no approved file has, three business days after their request",
+    "malipo_settlements_to_stopped_accounts": "Settlements in approved files whose bank account was stopped since",
     "malipo_bank_exceptions": "Lines of our bank's statements that nothing of ours fits",
     "malipo_bank_exceptions_oldest_seconds": "Seconds since the oldest of them was found",
     "malipo_messages_refused": "Messages that the mail server has refused within a day",

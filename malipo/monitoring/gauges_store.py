@@ -61,13 +61,16 @@ async def find_messages(connection: Conn) -> dict[str, float]:
 
 async def find_bank(connection: Conn) -> dict[str, float]:
     """Settlements that should be on a statement, or in an approved file, by the business days since they were sent or
-    requested; and lines of the bank without a place."""
+    requested; those in approved files whose bank account was stopped since; and lines of the bank without a place."""
     row = await connection.fetchrow(
         f"""
         SELECT (SELECT count(*) FROM settlements s
                 WHERE s.status = 'SENT' AND {BOOKED_WITHIN} < {_business_days("s.sent_at")}) AS settlements_overdue,
                (SELECT count(*) FROM settlements s WHERE s.status = 'REQUESTED'
                 AND {BOOKED_WITHIN} < {_business_days("s.created_at")}) AS settlements_not_sent,
+               (SELECT count(*) FROM settlements s
+                JOIN bank_accounts a ON (a.merchant_id, a.id) = (s.merchant_id, s.bank_account_id)
+                WHERE s.status = 'SENT' AND a.status = 'STOPPED') AS settlements_to_stopped_accounts,
                count(*) AS bank_exceptions, {_age("min(found_at)")} AS bank_exceptions_oldest_seconds
         FROM (SELECT found_at FROM bank_exceptions WHERE resolved_at IS NULL LIMIT {_MOST}) AS open
         """

@@ -1,6 +1,6 @@
 """Owners add and stop bank accounts. Each is told to everybody who has been an owner lately, in the same commit."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from malipo import ids
 from malipo.audit_log import store as audit_log
@@ -8,6 +8,7 @@ from malipo.audit_log.actor import Actor, plain_name
 from malipo.db import Tx
 from malipo.errors import Conflict
 from malipo.merchants import bank_account_stop_links, four_eyes
+from malipo.merchants.store import merchants
 from malipo.merchants.store.bank_account_stop_links import StopLink
 from malipo.messages import tell_of_bank_accounts
 from malipo.settlement.bank_account import (
@@ -19,12 +20,14 @@ from malipo.settlement.bank_account import (
     named_account,
 )
 from malipo.settlement.banks import is_bic, number_of
-from malipo.settlement.store import bank_accounts
+from malipo.settlement.settlement import SettlementStatus
+from malipo.settlement.store import bank_accounts, settlements
 from malipo.validation.fields import Fields
 
 PATH = "/dashboard/bank-accounts"
 _MOST_OPEN = 10
 _MOST_HOLDER = 70  # what files to banks have room for
+_CALLED_BACK_WITHIN = timedelta(days=3)  # What was paid longer ago is hardly ever still at the other bank.
 
 
 def bank_account_of(fields: Fields, merchant_id: str, *, by: str, now: datetime) -> BankAccount:
@@ -72,7 +75,8 @@ async def stop(
     tx: Tx, account_id: str, *, merchant_id: str | None = None, reason: str = "", actor: Actor, now: datetime
 ) -> BankAccount:
     """An owner of `merchant_id` stops it, or an operator. Stopping is safe, and takes nobody else: nothing more is sent
-    there, but for what is in an approved file. One that has ended stays so."""
+    there, and an approved file with a transfer to it is not downloaded any more. Operators are told of those. One that
+    has ended stays so."""
     account = await bank_accounts.lock(tx, account_id)
     if account is None or merchant_id not in (None, account.merchant_id):
         raise NoSuchBankAccount
@@ -80,10 +84,33 @@ async def stop(
         return account
     await bank_accounts.end(tx, account, BankAccountStatus.STOPPED, by=actor.name, reason=reason, now=now)
     await _note(tx, account, "bank_account.stopped", actor, now=now)
-    await tell_of_bank_accounts.account_stopped(
-        tx, account.merchant_id, named_account(account), by=plain_name(actor.name), path=PATH, now=now
-    )
+    await _tell_stopped(tx, account, by=plain_name(actor.name), now=now)
     return account
+
+
+async def _tell_stopped(tx: Tx, account: BankAccount, *, by: str, now: datetime) -> None:
+    """Owners of late; and operators, if money is on its way to it, or has just arrived: a bank may still call it back.
+    The account is locked, so no file with a settlement to it is approved or downloaded meanwhile."""
+    found = await settlements.find_gone_to(
+        tx, account.merchant_id, account.id, completed_since=now - _CALLED_BACK_WITHIN
+    )
+    sent = [each for each in found if each.status is SettlementStatus.SENT]
+    sent_amount = sum(each.net_amount for each in sent)
+    named = named_account(account)
+    await tell_of_bank_accounts.account_stopped(
+        tx, account.merchant_id, named, by=by, path=PATH, sent_amount=sent_amount, now=now
+    )
+    if found:
+        await tell_of_bank_accounts.money_to_stopped_account(
+            tx,
+            await merchants.name_of(tx, account.merchant_id),
+            named,
+            by=by,
+            sent_amount=sent_amount,
+            paid_amount=sum(each.net_amount for each in found) - sent_amount,
+            files={each.payout_file_id for each in sent if each.payout_file_id is not None},
+            now=now,
+        )
 
 
 async def stop_by_link(tx: Tx, link: str, *, address: str, now: datetime) -> StopLink | None:

@@ -16,7 +16,7 @@ from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
 from malipo.ledger.store import wallets
 from malipo.settlement import release
-from malipo.settlement.bank_account import BankAccount
+from malipo.settlement.bank_account import BankAccount, BankAccountStatus
 from malipo.settlement.settlement import Settlement, SettlementCause, SettlementRefusal, SettlementStatus
 from malipo.settlement.store import bank_accounts, settlements
 from malipo.settlement.write_status import SettlementChange, write_changes
@@ -58,6 +58,25 @@ async def look_for_unfit(connection: Conn, ids: Collection[str], *, now: datetim
     accounts = await bank_accounts.find(connection, _accounts_of(found))
     owing = await wallets.find_owing(connection, {each.merchant_id for each in found})
     return await _find_unfit(connection, found, accounts, owing, now=now)
+
+
+async def sent_to_stopped(tx: Tx, ids: Collection[str]) -> list[Settlement]:
+    """Those of these settlements that an approved file sends to a bank account which was stopped since. No other
+    account of them is stopped before the commit."""
+    found = [each for each in await settlements.find(tx, ids) if each.status is SettlementStatus.SENT]
+    accounts = await bank_accounts.lock_shared(tx, _accounts_of(found))
+    return _to_stopped(found, accounts)
+
+
+async def look_for_stopped(connection: Conn, ids: Collection[str]) -> list[Settlement]:
+    """The same without a lock, for a page or the terminal: it may change at once."""
+    found = [each for each in await settlements.find(connection, ids) if each.status is SettlementStatus.SENT]
+    return _to_stopped(found, await bank_accounts.find(connection, _accounts_of(found)))
+
+
+def _to_stopped(found: Collection[Settlement], accounts: Mapping[tuple[str, str], BankAccount]) -> list[Settlement]:
+    stopped = {key for key, each in accounts.items() if each.stored_status is BankAccountStatus.STOPPED}
+    return [each for each in found if (each.merchant_id, each.bank_account_id) in stopped]
 
 
 def _accounts_of(found: Collection[Settlement]) -> list[tuple[str, str]]:

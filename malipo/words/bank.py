@@ -38,6 +38,9 @@ FILES = {
     "payout_file_handed_in": "By our books nobody has downloaded the file {file}, and {name} has ended, or a statement "
     "has a debit of it: the bank has the file, or has paid it by another one. Do not hand it in. What complete "
     "statements do not have of it, note as refused.",
+    "payout_file_account_stopped": "The bank account to which the file {file} sends {name} was stopped after the "
+    "approval: perhaps somebody is stealing the money. Do not hand the file in. If nobody has, void it. If the bank "
+    "has it, ask the bank at once not to pay this transfer, or to call it back.",
     "payout_file_nothing_left": "None of its settlements can be sent now. Reject the file.",
     "payout_file_unknown_debits": "The bank shows debits with keys like ours that nobody knows: {count}. Decide "
     "about them first: they may be settlements that are paid already.",

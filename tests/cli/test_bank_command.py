@@ -74,6 +74,7 @@ async def test_a_settlement_is_paid_end_to_end(
     assert (await terminal.told("bank", "file", file["message"]))["handedIn"]
     assert "Do not hand it in" in (await terminal("bank", "file", file["message"])).out
     assert sorted(each["is"] for each in await terminal.told("bank", "lines")) == ["debit", "house"]
+    assert whole["toStoppedAccounts"] == []
     [imported] = await terminal.told("bank", "statements")
     refused = await terminal("bank", "withdraw", imported["id"], "--reason", "It was the wrong one", by="asha")
     assert "That is not undone" in refused.err

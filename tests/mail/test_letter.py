@@ -47,6 +47,10 @@ FACTS: Facts = {
     "number": "INV-2026-000123",
     "month": "2026-10",
     "amount": 59_000,
+    "merchant": "Duka la Juma",
+    "sent_amount": 70_000,
+    "paid_amount": 80_000,
+    "files": "pfl_1, pfl_2",
 }
 EVERY = [(kind, language, count) for kind in MessageKind for language in Language for count in (1, 3)]
 

@@ -147,6 +147,7 @@ class Cause(NamedTuple):
     told: str  # names, in order
     make_ready: Callable[[Office], Awaitable[Act]]
     stored: str  # SQL: what the cause changes beside the message
+    besides: MessageKind | None = None  # the same cause writes messages of this kind too, for others
 
 
 def _logged_in(office: Office, name: str) -> MerchantSession:
@@ -412,6 +413,18 @@ async def _stopped_bank_account(office: Office) -> Act:
     return act
 
 
+async def _stopped_bank_account_with_money(office: Office) -> Act:
+    steps = await SettlementSteps.of(office.service, office.database, office.merchant.id)
+    await steps.sent()
+
+    async def act(office: Office) -> None:
+        async with office.database.begin() as tx:
+            actor = Actor("neema" + _AT, "10.0.0.1")
+            await manage_bank_accounts.stop(tx, steps.account.id, actor=actor, now=clock.now())
+
+    return act
+
+
 async def _verified_bank_account(office: Office) -> Act:
     account, acts = _a_bank_account(office), SettlementActs(timedelta(hours=72))
     async with office.database.begin() as tx:
@@ -522,6 +535,13 @@ CAUSES = {
         MessageKind.SETTLEMENT_RETURNED, "asha neema", _returned_settlement, "SELECT max(status) FROM settlements"
     ),
     "an invoice": Cause(MessageKind.INVOICE_ISSUED, "asha neema", _invoice, "SELECT count(*) FROM invoices"),
+    "a stopped bank account to which money is on its way": Cause(
+        MessageKind.STOPPED_ACCOUNT_IN_FILE,
+        "oa ob",
+        _stopped_bank_account_with_money,
+        "SELECT max(status) FROM bank_accounts",
+        besides=MessageKind.BANK_ACCOUNT_STOPPED,
+    ),
     "a proposal": Cause(MessageKind.PROPOSAL_WAITING, "ob", _proposal, "SELECT count(*) FROM proposals"),
 }
 
@@ -536,7 +556,9 @@ async def test_the_right_people_get_the_message_in_their_language(
     await act(office)
 
     told = await rows(office.database)
-    assert {row["kind"] for row in told} == {cause.kind}
+    assert {row["kind"] for row in told} - {cause.besides} == {cause.kind}
+    async with office.database.begin() as tx:
+        await tx.execute("DELETE FROM messages WHERE kind = $1", cause.besides)
     server.inbox.mails.clear()
     # A summary is due at eight, which is later today if it is night.
     last = max(clock.now(), *(row["due_at"] for row in told))

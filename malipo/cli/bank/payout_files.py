@@ -20,6 +20,7 @@ from malipo.cli.output import add_subcommand, tell, tell_table
 from malipo.db import Database, Tx
 from malipo.errors import Conflict, Invalid
 from malipo.settings import Settings
+from malipo.settlement.settlement import Settlement
 from malipo.words.bank import FILES
 
 _OWNER_ONLY = 0o600
@@ -110,13 +111,14 @@ def _files(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> tuple[PayoutFile, list[FileLine], str | None]:
+    async def act(database: Database) -> tuple[PayoutFile, list[FileLine], str | None, list[Settlement]]:
         async with database.snapshot() as connection:
             file = await gather_payout_file.get_file(connection, arguments.file)
             ended = await gather_payout_file.find_ended_unseen(connection, file)
-            return file, await store.find_lines(connection, file.id, all_=True), ended
+            stopped = await gather_payout_file.find_stopped(connection, file)
+            return file, await store.find_lines(connection, file.id, all_=True), ended, stopped
 
-    file, lines, ended = with_database(settings, act)
+    file, lines, ended, stopped = with_database(settings, act)
     rows = [
         {
             "settlement": each.settlement_id,
@@ -132,10 +134,18 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
         for each in lines
     ]
     if arguments.json:
-        shown = {**_row(file), "voided": file.why_voided, "handedIn": ended is not None, "lines": rows}
+        shown = {
+            **_row(file),
+            "voided": file.why_voided,
+            "handedIn": ended is not None,
+            "toStoppedAccounts": [each.id for each in stopped],
+            "lines": rows,
+        }
         return tell(arguments, shown, "")
     for name, value in _row(file).items():
         print(f"{name + ':':<20} {'-' if value is None else value}")
+    for each in stopped:
+        print(FILES[FileRefusal.ACCOUNT_STOPPED].format(file=file.id, name=each.reference))
     if ended is not None:
         print(FILES[FileRefusal.HANDED_IN].format(file=file.id, name=ended))
     return tell_table(arguments, rows, empty="Nothing is in it.", right=("amount",))

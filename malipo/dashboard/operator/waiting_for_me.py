@@ -43,6 +43,8 @@ from malipo.reconciliation.matching.exception import (
     is_exception_id,
 )
 from malipo.reconciliation.matching.store import exceptions
+from malipo.settlement.settlement import Settlement
+from malipo.settlement.store import settlements
 
 PATH = "/operator/waiting"
 
@@ -81,7 +83,15 @@ class LookedAfter(NamedTuple):
     of_bank: BankException | None
 
 
+class ToStopped(NamedTuple):
+    """A settlement in an approved file whose bank account was stopped since."""
+
+    settlement: Settlement
+    merchant: str
+
+
 class Found(NamedTuple):
+    to_stopped: Sequence[ToStopped]
     proposals: Sequence[Proposal]
     assigned: Sequence[Assignment]  # to anybody, if it is due; else to this operator
     cases: Sequence[Case]
@@ -108,11 +118,12 @@ async def show(request: OperatorRequest) -> Response:
     return render.page(
         request,
         "operator/waiting_for_me.html",
+        to_stopped=found.to_stopped[:_MOST_SHOWN],
         waiting=waiting[:_MOST_SHOWN],
         mine=mine[:_MOST_SHOWN],
         due=due[:_MOST_SHOWN],
         why_no_place=WHY_NO_PLACE,
-        is_cut=max(len(waiting), len(mine), len(due)) > _MOST_SHOWN,
+        is_cut=max(len(found.to_stopped), len(waiting), len(mine), len(due)) > _MOST_SHOWN,
     )
 
 
@@ -139,9 +150,16 @@ async def _find(connection: Conn, request: OperatorRequest, me: str) -> Found:
     cases = []
     if len(of_exceptions) + len(of_bank) < len(assigned):
         cases = [each for each in await case_pages.find_open(connection, request) if each.transaction.id in assigned]
-    names = {each.id: each.name for each in await merchants.find_all(connection)} if cases else {}
+    to_stopped = await settlements.find_to_stopped(connection)
+    names = {each.id: each.name for each in await merchants.find_all(connection)} if cases or to_stopped else {}
     return Found(
-        sorted(waiting, key=lambda each: each.requested_at), list(assigned.values()), cases, live, of_bank, names
+        [ToStopped(each, names[each.merchant_id]) for each in to_stopped],
+        sorted(waiting, key=lambda each: each.requested_at),
+        list(assigned.values()),
+        cases,
+        live,
+        of_bank,
+        names,
     )
 
 

@@ -184,6 +184,36 @@ async def find_of_file(connection: Conn, file_id: str) -> list[Settlement]:
     return [settlement_of(row) for row in rows]
 
 
+async def find_to_stopped(connection: Conn) -> list[Settlement]:
+    """The settlements in approved files whose bank account was stopped since, the oldest first."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM settlements s
+        JOIN bank_accounts a ON (a.merchant_id, a.id) = (s.merchant_id, s.bank_account_id)
+        WHERE s.status = 'SENT' AND a.status = 'STOPPED' ORDER BY s.id
+        """
+    )
+    return [settlement_of(row) for row in rows]
+
+
+async def find_gone_to(
+    connection: Conn, merchant_id: str, bank_account_id: str, *, completed_since: datetime
+) -> list[Settlement]:
+    """The settlements to a bank account that are in approved files, and those that the bank has paid since then."""
+    rows = await connection.fetch(
+        f"""
+        SELECT {_COLUMNS} FROM settlements s
+        WHERE s.merchant_id = $1 AND s.bank_account_id = $2
+          AND (s.status = 'SENT' OR s.status = 'COMPLETED' AND s.completed_at > $3)
+        ORDER BY s.id
+        """,
+        merchant_id,
+        bank_account_id,
+        completed_since,
+    )
+    return [settlement_of(row) for row in rows]
+
+
 async def find_page(
     connection: Conn, merchant_id: str, *, status: SettlementStatus | None = None, page: int, limit: int
 ) -> tuple[int, list[Settlement]]:

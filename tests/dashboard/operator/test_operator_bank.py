@@ -120,6 +120,26 @@ async def test_a_file_that_the_bank_knows_and_nobody_has_downloaded_is_shown_as_
     assert (refused.status, "Do not hand it in." in refused.words) == (409, True)
 
 
+async def test_money_on_its_way_to_a_stopped_bank_account_is_seen_at_once(pages: BankPages) -> None:
+    await pages.with_account()
+    settlement = await pages.desk.requested(100_000)
+    page = await pages.gathered()
+    assert (await pages.approve(page)).to == page
+    assert "on its way to stopped" not in (await pages.juma.surfer.get("/operator/waiting")).words
+    account = f"/operator/bank-accounts/{pages.desk.account.id}"
+    assert (await pages.juma.surfer.post(f"{account}/stop", {"reason": "An owner has called us"})).to == account
+
+    waiting = await pages.asha.surfer.get("/operator/waiting")
+    for said in ("Money on its way to stopped bank accounts", settlement.reference, "Duka la Juma", "TZS 100,000"):
+        assert said in waiting.words
+    assert f'href="{page}"' in waiting.text
+    seen = await pages.asha.surfer.get(page)
+    assert f"sends {settlement.reference} was stopped after the approval" in seen.words
+    assert "Download the file" not in seen.words
+    refused = await pages.juma.surfer.post(f"{page}/download")
+    assert (refused.status, "Do not hand the file in." in refused.words) == (409, True)
+
+
 async def test_a_settlement_is_paid_from_the_account_to_the_statement(pages: BankPages) -> None:
     await pages.with_account()
     settlement = await pages.desk.requested(100_000)

@@ -8,8 +8,57 @@ _STATEMENT = ("bank/test_statement.py",)
 _STEPS = ("bank/test_pay_and_match.py", "bank/test_statements_and_files.py")
 _RESTORE = ("bank/test_after_a_restore.py",)
 _PAID = ("bank/test_paid_already.py",)
+_STOPPED = ("bank/test_stopped_account.py",)
 
 FAULTS = (
+    Fault(
+        "a file is downloaded of which a transfer goes to a stopped bank account",
+        "download",
+        "await _require_no_stopped_account(tx, file)",
+        "pass",
+        "An owner has said that a thief added it, and the thief is paid all the same.",
+        _STOPPED,
+    ),
+    Fault(
+        "a bank account is stopped between the look at it and the download",
+        "sent_to_stopped",
+        "await bank_accounts.lock_shared(tx, _accounts_of(found))",
+        "await bank_accounts.find(tx, _accounts_of(found))",
+        "The file leaves, and operators read that it did not.",
+        _STOPPED,
+    ),
+    Fault(
+        "a transfer that has ended holds up the download of its file",
+        "sent_to_stopped",
+        "if each.status is SettlementStatus.SENT",
+        "if each.is_in_file",
+        "The bank has refused it, and the others of the file cannot be handed in.",
+        _STOPPED,
+    ),
+    Fault(
+        "operators are not told of a stopped account to which money is on its way",
+        "_tell_stopped",
+        "if found:",
+        "if False:",
+        "Nobody calls the bank while it could still stop the transfer.",
+        _STOPPED,
+    ),
+    Fault(
+        "operators are not told of what was just paid to a stopped account",
+        "find_gone_to",
+        "AND (s.status = 'SENT' OR s.status = 'COMPLETED' AND s.completed_at > $3)",
+        "AND s.status = 'SENT' AND $3::timestamptz IS NOT NULL",
+        "Nobody asks the bank to call it back.",
+        _STOPPED,
+    ),
+    Fault(
+        "a settlement that is sent to a stopped account rings no alarm",
+        "find_bank",
+        "AND a.status = 'STOPPED'",
+        "AND a.status = 'NOBODY'",
+        "An operator without an e-mail address never hears of it.",
+        _STOPPED,
+    ),
     Fault(
         "a second debit with one key is no exception",
         "_why_not_debit",

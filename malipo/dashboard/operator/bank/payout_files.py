@@ -46,6 +46,7 @@ class _Page(NamedTuple):
     lines: list[FileLine]
     statuses: dict[str, SettlementStatus]
     names: dict[str, str]
+    stopped: list[Settlement]  # that it sends to bank accounts which were stopped since
     ended_unseen: str | None  # the bank has the file, but our books record no download of it
     waiting: list[WaitingAct]
 
@@ -176,6 +177,7 @@ async def page(
             lines,
             {each.id: each.status for each in of_lines},
             {each.id: each.name for each in await merchants.find_all(connection)},
+            await gather_payout_file.find_stopped(connection, file),
             await gather_payout_file.find_ended_unseen(connection, file),
             await find_waiting(connection, request, _ACTS, file.id),
         )
@@ -193,7 +195,8 @@ async def page(
         lines=found.lines,
         statuses=found.statuses,
         names=found.names,
-        handed_in=None if found.ended_unseen is None else _say_handed_in(request, found.file, found.ended_unseen),
+        handed_in=found.ended_unseen and _say_handed_in(request, found.file, found.ended_unseen),
+        stopped=[_say_stopped(request, found.file, each.reference) for each in found.stopped],
         waiting=found.waiting,
         open_lines=[each for each in found.lines if each.settlement_id in is_open and each.left_at is None],
     )
@@ -201,3 +204,7 @@ async def page(
 
 def _say_handed_in(request: OperatorRequest, file: PayoutFile, name: str) -> str:
     return form_errors.of_refusal(request.words, Conflict(code=FileRefusal.HANDED_IN, file=file.id, name=name))
+
+
+def _say_stopped(request: OperatorRequest, file: PayoutFile, name: str) -> str:
+    return form_errors.of_refusal(request.words, Conflict(code=FileRefusal.ACCOUNT_STOPPED, file=file.id, name=name))
