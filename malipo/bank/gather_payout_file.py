@@ -2,7 +2,8 @@
 
 Nothing of a gathered file can be paid. The approval looks at each settlement again, drops those that are not fit any
 more, fixes the bytes and the MsgId, and sends the settlements. From then on money can leave, so every download has the
-same bytes; the first is possible once the marks, by which a restored database is detected, have the approval.
+same bytes. The bytes leave only once the marks, by which a restored database is detected, have that somebody has asked
+for them: so what nobody has asked for, nobody has (`void_payout_file`).
 """
 
 import hashlib
@@ -229,7 +230,6 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
         dropped=sorted(unfit),
         proposed_by=proposal.requested_by,
     )
-    await store.note_looks(tx, file.id, await send_counts.hold_looks(tx))  # The last: workers wait for this commit.
 
 
 async def rejected(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
@@ -241,18 +241,25 @@ async def rejected(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -
     await store.void(tx, file.id, by=actor.name, why="rejected", now=now)
 
 
-async def download(tx: Tx, name: str, *, actor: Actor, now: datetime) -> Download:
-    """The bytes of an approved file, the same each time. Who had them is in the audit log."""
+async def download(tx: Tx, name: str, *, actor: Actor, now: datetime) -> Download | None:
+    """The bytes of an approved file, the same each time. Who had them is in the audit log.
+
+    None: this is noted as the first time that somebody asks for them. They leave once the mark of a worker has that,
+    about three seconds later; the caller commits, and asks again.
+    """
     # A restore may have lost that it was handed in, and a bank pays a file that is handed in twice, twice.
     await release.require_may_leave(tx)
     await payer_accounts.lock(tx)  # It is not voided meanwhile.
     file = await get_file(tx, name)
     require_allowed(file, FileAct.DOWNLOAD)
-    if not await send_counts.is_marked(tx, await store.get_looks(tx, file.id)):
-        # A restore that loses the approval would not be noticed, and its settlements would go into another file.
-        raise Conflict(code=FileRefusal.NOT_MARKED)
     await _require_not_handed_in(tx, file)
     await _require_no_stopped_account(tx, file)
+    if not await store.was_asked_for(tx, file.id):
+        await store.note_looks(tx, file.id, await send_counts.hold_looks(tx))
+    if not await send_counts.is_marked(tx, await store.get_looks(tx, file.id)):
+        # A restore that loses the approval, or that the file has left, would not be noticed, and its settlements would
+        # go into another file.
+        return None
     content = await store.get_content(tx, file.id)
     sha256 = hashlib.sha256(content).digest()
     assert sha256 == file.sha256, "the bytes of a payout file have changed since its approval"

@@ -1,8 +1,8 @@
 """What may be done with a payout file, and when. Pure.
 
 Money can leave from the approval on: whoever has downloaded the file can hand it in. So the bytes never change after
-it, and a file is voided only if the bank certainly has not paid from it. A payout file pays settlements to bank
-accounts; payouts, which go to phones, are in none.
+it, and a file is voided only if the bank certainly has not paid from it, or if nobody ever had its bytes. A payout file
+pays settlements to bank accounts; payouts, which go to phones, are in none.
 """
 
 from collections.abc import Iterable, Sequence
@@ -62,6 +62,8 @@ class FileRefusal(Code):
     NOT_MARKED = "payout_file_not_marked"
     HANDED_IN = "payout_file_handed_in"
     ACCOUNT_STOPPED = "payout_file_account_stopped"
+    ASKED_FOR = "payout_file_asked_for"
+    RESTORED_SINCE = "payout_file_restored_since"
 
 
 IS_NOW = {
@@ -155,6 +157,16 @@ def is_perhaps_paid(file: PayoutFile, lines: Iterable[FileLine], traces: Iterabl
     amounts = [each.amount for each in lines if each.left_at is None and each.refused_at is None]
     debits = {-100 * each for each in (*amounts, sum(amounts), file.total)}
     return any(each.names_file or (not each.names_settlement and each.cents in debits) for each in traces)
+
+
+def why_not_void_unseen(*, is_paid: bool, is_asked_for: bool, is_restored_since: bool) -> FileRefusal | None:
+    """Why an approved file cannot be voided now because nobody ever had its bytes; None if it can. A restore since the
+    approval may have lost that somebody had them."""
+    if is_paid:
+        return FileRefusal.IS_PAID
+    if is_asked_for:
+        return FileRefusal.ASKED_FOR
+    return FileRefusal.RESTORED_SINCE if is_restored_since else None
 
 
 def why_not_void(

@@ -1,8 +1,12 @@
 """Voids an approved file that the bank has certainly not paid, and notes which of its transfers the bank has refused.
 
-Both take two operators, and both look again at the approval: a statement may have been imported since the proposal.
+A file whose bytes nobody has ever asked for is voided at once, such as one with a transfer to a bank account that was
+stopped since: its other settlements need not wait for statements.
+
+Each takes two operators, and is looked at again at the approval: a statement may have been imported since the proposal.
 After a restore, transfers are noted as refused only once settlements are released, because the money goes back to the
-wallet. A file can be voided before that: its settlements wait, and are neither sent nor cancelled.
+wallet. A file can be voided before that, if the bank has not paid it: its settlements wait, and are neither sent nor
+cancelled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +21,15 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.bank import gather_payout_file, proposals
-from malipo.bank.payout_file import FileAct, FileLine, FileRefusal, PayoutFile, is_perhaps_paid, why_not_void
+from malipo.bank.payout_file import (
+    FileAct,
+    FileLine,
+    FileRefusal,
+    PayoutFile,
+    is_perhaps_paid,
+    why_not_void,
+    why_not_void_unseen,
+)
 from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import payer_accounts, statements
 from malipo.bank.store import payout_files as store
@@ -25,6 +37,7 @@ from malipo.bank_evidence.coverage import days_of
 from malipo.bank_evidence.store import debits
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
+from malipo.restore.store import installation
 from malipo.settlement import bank_outcomes, payout_files, release
 from malipo.settlement.bank_outcomes import BankReturn
 from malipo.settlement.settlement import Settlement, SettlementStatus
@@ -35,20 +48,23 @@ ACTS = (Act.VOID_PAYOUT_FILE, Act.REFUSE_TRANSFERS)
 
 
 class VoidTerms(msgspec.Struct, frozen=True, kw_only=True):
-    is_refused: bool  # the bank has refused the file; else statements show that it was not paid
+    is_refused: bool  # the bank has refused the file
+    is_unseen: bool = False  # nobody has ever asked for its bytes. Neither: statements show that it was not paid
 
 
 class RefusalTerms(msgspec.Struct, frozen=True, kw_only=True):
     settlement_ids: tuple[str, ...]
 
 
-async def propose(tx: Tx, name: str, *, is_refused: bool, reason: str, actor: Actor, now: datetime) -> Proposal:
+async def propose(
+    tx: Tx, name: str, *, is_refused: bool, is_unseen: bool = False, reason: str, actor: Actor, now: datetime
+) -> Proposal:
     """`reason` is the bank's refusal with the file's MsgId, or says what was looked at."""
     require_operator(actor)
     await payer_accounts.lock(tx)
     file, reason = await gather_payout_file.get_file(tx, name), proposals.require_reason(reason)
-    await _require_unpaid(tx, file, is_refused=is_refused, reason=reason)
-    terms = VoidTerms(is_refused=is_refused)
+    terms = VoidTerms(is_refused=is_refused, is_unseen=is_unseen)
+    await _require_unpaid(tx, file, terms, reason=reason)
     amount = sum(each.net_amount for each in await _open(tx, file))
     return await proposals.propose(
         tx, Act.VOID_PAYOUT_FILE, file.id, terms, amount=amount, reason=reason, actor=actor, now=now, family=ACTS
@@ -63,12 +79,18 @@ async def facts(connection: Conn, proposal: Proposal) -> ShownTerms:
         {
             "file": file.id,
             "message": file.message_id,
-            "because": "refused" if terms.is_refused else "not_on_statements",
+            "because": _because(terms),
             "wait_again": len(open_),
             "amount": sum(each.net_amount for each in open_),
         },
-        [] if terms.is_refused else await _statements_of(connection, file),
+        [] if terms.is_refused or terms.is_unseen else await _statements_of(connection, file),
     )
+
+
+def _because(terms: VoidTerms) -> str:
+    if terms.is_unseen:
+        return "not_downloaded"
+    return "refused" if terms.is_refused else "not_on_statements"
 
 
 async def _statements_of(connection: Conn, file: PayoutFile) -> list[Mapping[str, object]]:
@@ -97,7 +119,7 @@ async def _statements_of(connection: Conn, file: PayoutFile) -> list[Mapping[str
 async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
     file = await gather_payout_file.get_file(tx, proposal.subject)
     terms = proposal.terms_as(VoidTerms)
-    await _require_unpaid(tx, file, is_refused=terms.is_refused, reason=proposal.reason)
+    await _require_unpaid(tx, file, terms, reason=proposal.reason)
     open_ = await _open(tx, file)
     await payout_files.wait_again(tx, [each.id for each in open_], file.id, now=now)
     await store.void(tx, file.id, by=actor.name, why=proposal.reason, now=now)
@@ -114,7 +136,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
     )
 
 
-async def _require_unpaid(tx: Tx, file: PayoutFile, *, is_refused: bool, reason: str) -> None:
+async def _require_unpaid(tx: Tx, file: PayoutFile, terms: VoidTerms, *, reason: str) -> None:
     gather_payout_file.require_allowed(file, FileAct.VOID)
     assert file.approved_at is not None
     lines = await store.find_lines(tx, file.id)  # without those that the approval has dropped
@@ -122,10 +144,19 @@ async def _require_unpaid(tx: Tx, file: PayoutFile, *, is_refused: bool, reason:
     is_paid = any(each.completed_at is not None for each in in_it) or is_perhaps_paid(
         file, lines, await store.find_traces(tx, file)
     )
+    if terms.is_unseen:
+        await release.require_released(tx)  # Else a restore has perhaps lost that somebody had it.
+        if why := why_not_void_unseen(
+            is_paid=is_paid,
+            is_asked_for=await store.was_asked_for(tx, file.id),
+            is_restored_since=await _is_restored_since(tx, file.approved_at),
+        ):
+            raise Conflict(code=why, file=file.id)
+        return
     counting = await statements.find_counting(tx, file.payer_account_id)
     refused = why_not_void(
         file,
-        refusal=reason if is_refused else None,
+        refusal=reason if terms.is_refused else None,
         approved_on=clock.day_of(file.approved_at),
         downloaded_on=None if file.downloaded_at is None else clock.day_of(file.downloaded_at),
         covered=days_of(each.covering for each in counting if each.counts and each.covering is not None),
@@ -133,6 +164,12 @@ async def _require_unpaid(tx: Tx, file: PayoutFile, *, is_refused: bool, reason:
     )
     if refused is not None:
         raise Conflict(code=refused, file=file.id, message_id=file.message_id)
+
+
+async def _is_restored_since(connection: Conn, approved_at: datetime) -> bool:
+    """No file is approved between a restore and the release of settlements, which is days later."""
+    standing = await installation.get(connection)
+    return standing.epoch > 1 and approved_at <= standing.epoch_began_at
 
 
 async def _open(connection: Conn, file: PayoutFile) -> list[Settlement]:

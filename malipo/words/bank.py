@@ -33,14 +33,18 @@ ACCOUNTS = {
 FILES = {
     "payout_file_unknown": "There is no payout file {name!r}.",
     "payout_file_nothing_due": "No settlement waits that could be sent now. Not fit: {left_out}.",
-    "payout_file_not_marked": "The file was approved a moment ago, or no worker runs. It can be downloaded once a "
-    "worker has noted the approval outside of the database, about three seconds after it.",
+    "payout_file_not_marked": "No worker runs, or it is slow. The file can be downloaded once a worker has noted "
+    "outside of the database that you have asked for it. Try again in a moment.",
     "payout_file_handed_in": "By our books nobody has downloaded the file {file}, and {name} has ended, or a statement "
     "has a debit of it: the bank has the file, or has paid it by another one. Do not hand it in. What complete "
     "statements do not have of it, note as refused.",
     "payout_file_account_stopped": "The bank account to which the file {file} sends {name} was stopped after the "
     "approval: perhaps somebody is stealing the money. Do not hand the file in. If nobody has, void it. If the bank "
     "has it, ask the bank at once not to pay this transfer, or to call it back.",
+    "payout_file_asked_for": "Somebody has asked for the file {file}, and perhaps has it. It is void if the bank has "
+    "refused it, or if complete statements do not have it.",
+    "payout_file_restored_since": "The database was restored after the approval of the file {file}. That somebody had "
+    "it may be lost: it is void if the bank has refused it, or if complete statements do not have it.",
     "payout_file_nothing_left": "None of its settlements can be sent now. Reject the file.",
     "payout_file_unknown_debits": "The bank shows debits with keys like ours that nobody knows: {count}. Decide "
     "about them first: they may be settlements that are paid already.",

@@ -25,6 +25,7 @@ from malipo.bank import (
     withdraw_statement,
 )
 from malipo.bank.decide_exception import BankAction, LineTerms
+from malipo.bank.gather_payout_file import Download
 from malipo.bank.line_decision import BankExceptionKind
 from malipo.bank.payout_file import FileRefusal, FileStatus, PayoutFile
 from malipo.bank.read_statement import read_file
@@ -154,13 +155,18 @@ class Treasury:
         if self.acts[-1][1].endswith(FileRefusal.NOTHING_LEFT):
             await self._try(database, "rejects", lambda tx: approve.reject(tx, file_id, actor=_NEEMA, now=clock.now()))
 
-    async def _hand_in(self, database: Database, file_id: str) -> None:
-        if self.is_closed:  # On the days after the run no worker runs, and none is killed.
-            async with database.begin() as tx:
-                await tx.execute(_WORKERS_HAVE_LOOKED)
-        download = await self._try(
+    async def _download(self, database: Database, file_id: str) -> Download | None:
+        """None also if a worker's mark must first have that they have asked for it: they ask again."""
+        return await self._try(
             database, "downloads", lambda tx: gather_payout_file.download(tx, file_id, actor=_NEEMA, now=clock.now())
         )
+
+    async def _hand_in(self, database: Database, file_id: str) -> None:
+        download = await self._download(database, file_id)
+        if download is None and self.is_closed:  # On the days after the run no worker runs, and none is killed.
+            async with database.begin() as tx:
+                await tx.execute(_WORKERS_HAVE_LOOKED)
+            download = await self._download(database, file_id)
         if download is None:
             return
         in_order = list(dict.fromkeys(each.file_id for each in self.handed_in))

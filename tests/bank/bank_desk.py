@@ -27,11 +27,12 @@ from malipo.bank.gather_payout_file import GatheredFile
 from malipo.bank.import_statement import BankImport
 from malipo.bank.match_bank_lines import BankMatchingSummary
 from malipo.bank.payer_account import PayerAccount
-from malipo.bank.payout_file import PayoutFile
+from malipo.bank.payout_file import FileRefusal, PayoutFile
 from malipo.bank.read_statement import read_file
 from malipo.bank.store import checks, lines, payer_accounts
 from malipo.bank.store.lines import BankException
 from malipo.db import Database
+from malipo.errors import Conflict
 from malipo.ledger import check as ledger_check
 from malipo.payments.check import transactions as transactions_check
 from malipo.settlement.bank_account import BankAccount
@@ -116,7 +117,10 @@ class BankDesk:
 
     async def download(self, name: str, by: Actor = JUMA) -> bytes:
         async with self.database.begin() as tx:
-            return (await gather_payout_file.download(tx, name, actor=by, now=self.now)).content
+            found = await gather_payout_file.download(tx, name, actor=by, now=self.now)
+        if found is None:
+            raise Conflict(code=FileRefusal.NOT_MARKED)
+        return found.content
 
     async def hand_in(self, name: str, day: date | None = None) -> TakenFile:
         return self.bank.take(await self.download(name), day or self.today)
@@ -154,11 +158,19 @@ class BankDesk:
             await payer_accounts.lock(tx)
             return await match_bank_lines.match_bank_lines(tx, by=ASHA.name, now=self.now)
 
-    async def void(self, name: str, *, refused: str | None = None, by: Actor = ASHA) -> Proposal:
+    async def void(
+        self, name: str, *, refused: str | None = None, is_unseen: bool = False, by: Actor = ASHA
+    ) -> Proposal:
         async with self.database.begin() as tx:
             reason = refused or "We have looked through the statements"
             return await void_payout_file.propose(
-                tx, name, is_refused=refused is not None, reason=reason, actor=by, now=self.now
+                tx,
+                name,
+                is_refused=refused is not None,
+                is_unseen=is_unseen,
+                reason=reason,
+                actor=by,
+                now=self.now,
             )
 
     async def refuse(self, name: str, *keys: str, by: Actor = ASHA) -> Proposal:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from malipo.bank import add_payer_account, approve, gather_payout_file
+from malipo.bank import add_payer_account, gather_payout_file
 from malipo.bank.payer_account import FileFormat
 from malipo.errors import Conflict, Forbidden, Missing
 from malipo.restore.hold import end, hold
@@ -60,11 +60,13 @@ async def test_nothing_is_downloaded_before_the_approval_nor_after_the_file_is_v
         await desk.download("pfl_none")
 
 
-async def test_a_file_is_downloaded_once_the_mark_of_a_worker_certainly_has_its_approval(desk: BankDesk) -> None:
-    """A restore that loses the approval would not be noticed before."""
+async def test_a_file_leaves_once_the_mark_of_a_worker_certainly_has_that_somebody_has_asked_for_it(
+    desk: BankDesk,
+) -> None:
+    """A restore that loses the approval, or that the file has left, would not be noticed before."""
+    file, _ = await desk.approved(100_000)
     for _ in range(5):
         await desk.worker_looks()
-    file, _ = await desk.approved(100_000)
     for _ in range(2):  # Two loops of a worker may each have counted a look that its mark does not have yet.
         with pytest.raises(Conflict, match="payout_file_not_marked"):
             await desk.download(file.id)
@@ -75,7 +77,7 @@ async def test_a_file_is_downloaded_once_the_mark_of_a_worker_certainly_has_its_
     assert await desk.download(file.id)
 
 
-async def test_looks_of_a_worker_that_began_after_the_approval_count_too(desk: BankDesk) -> None:
+async def test_looks_of_a_worker_that_began_afterwards_count_too(desk: BankDesk) -> None:
     await desk.worker_looks("wrk_first")
     file, _ = await desk.approved(100_000)
     for _ in range(3):
@@ -85,13 +87,12 @@ async def test_looks_of_a_worker_that_began_after_the_approval_count_too(desk: B
     assert await desk.download(file.id)
 
 
-async def test_no_look_is_counted_between_the_end_of_the_approval_and_its_commit(desk: BankDesk) -> None:
-    """Such a look would pass for one that has seen the approval."""
+async def test_no_look_is_counted_between_the_end_of_the_first_download_and_its_commit(desk: BankDesk) -> None:
+    """Such a look would pass for one that has seen it."""
     await desk.worker_looks()
-    await desk.requested()
-    gathered = await desk.gather()
+    file, _ = await desk.approved(100_000)
     async with desk.database.begin() as tx:
-        await approve.approve(tx, gathered.file.id, reference_prefix="MLP", actor=JUMA, now=desk.now)
+        assert await gather_payout_file.download(tx, file.id, actor=JUMA, now=desk.now) is None
         look = asyncio.create_task(desk.worker_looks())
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not await are_waiting(desk.database, of="worker_send_counts"):  # noqa: ASYNC110
@@ -112,7 +113,9 @@ async def test_a_file_keeps_its_name_when_the_account_takes_another_format(desk:
     names = []
     for name in (file.id, gathered.file.id):
         async with desk.database.begin() as tx:
-            names.append((await gather_payout_file.download(tx, name, actor=JUMA, now=desk.now)).name)
+            found = await gather_payout_file.download(tx, name, actor=JUMA, now=desk.now)
+        assert found is not None
+        names.append(found.name)
     assert [each.rpartition(".")[2] for each in names] == ["xml", "csv"]
 
 

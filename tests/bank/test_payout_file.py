@@ -16,6 +16,7 @@ from malipo.bank.payout_file import (
     is_perhaps_paid,
     order_of,
     why_not_void,
+    why_not_void_unseen,
 )
 from tests.bank.samples import ACCOUNT
 
@@ -87,6 +88,26 @@ def test_three_business_days_count_from_the_last_download() -> None:
     how = {"refusal": None, "approved_on": FRIDAY, "covered": covered, "is_paid": False}
     assert why_not_void(file(), downloaded_on=MONDAY, **how) is None  # type: ignore[arg-type]
     assert why_not_void(file(), downloaded_on=TUESDAY, **how) == FileRefusal.NOT_COVERED  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("is_paid", "is_asked_for", "is_restored_since", "expected"),
+    [
+        (False, False, False, None),
+        (True, False, False, FileRefusal.IS_PAID),
+        (False, True, False, FileRefusal.ASKED_FOR),
+        (False, False, True, FileRefusal.RESTORED_SINCE),  # that somebody has asked for it may be lost
+        (False, True, True, FileRefusal.ASKED_FOR),
+        (True, True, True, FileRefusal.IS_PAID),
+        (True, False, True, FileRefusal.IS_PAID),
+        (True, True, False, FileRefusal.IS_PAID),
+    ],
+)
+def test_a_file_that_nobody_has_is_void_at_once(
+    is_paid: bool, is_asked_for: bool, is_restored_since: bool, expected: FileRefusal | None
+) -> None:
+    found = why_not_void_unseen(is_paid=is_paid, is_asked_for=is_asked_for, is_restored_since=is_restored_since)
+    assert found == expected
 
 
 def line(number: int, **values: object) -> FileLine:

@@ -289,3 +289,123 @@ async def test_a_file_that_left_before_a_restore_and_a_stop_ends_by_the_statemen
         with pytest.raises(Conflict, match="payout_file_handed_in"):
             await desk.download(file.id)
         await desk.balances()
+
+
+# What nobody has asked for is void at once, so that the other settlements of the file need not wait for statements.
+
+
+async def test_a_file_that_nobody_has_asked_for_is_void_at_once_and_the_others_are_paid(watched: BankDesk) -> None:
+    desk = watched
+    other = await desk.another_merchant("0150000WKYA09")
+    mine, theirs = await desk.requested(100_000), await desk.requested(20_000, merchant_id=other)
+    file = (await desk.gather()).file
+    await desk.approve(file.id)
+    await stop(desk)
+    await desk.void(file.id, is_unseen=True)
+    await desk.approve(file.id)
+    assert (await desk.statuses(mine, theirs), await alarm(desk)) == (["REQUESTED", "REQUESTED"], 0)
+    again = await desk.gather()
+    assert ([each.settlement_id for each in again.lines], again.left_out) == ([theirs.id], {mine.id: "account"})
+    await desk.approve(again.file.id)
+    with pytest.raises(Conflict, match="payout_file_voided"):
+        await desk.download(file.id)
+    await desk.hand_in(again.file.id)
+    await desk.bring(desk.today)
+    await desk.service.settlements.cancel(SettlementCancellation(desk.merchant.id, mine.id, "key_1"))
+    assert await desk.statuses(mine, theirs) == ["CANCELLED", "COMPLETED"]
+    await desk.balances()
+
+
+async def test_a_file_that_somebody_has_asked_for_is_not_void_because_nobody_has_it(desk: BankDesk) -> None:
+    """The one has asked, and gets it as soon as a worker has noted that."""
+    await desk.worker_looks()
+    file, _ = await desk.approved(100_000)
+    await desk.void(file.id, is_unseen=True)
+    with pytest.raises(Conflict, match="payout_file_not_marked"):
+        await desk.download(file.id)
+    assert (await desk.file(file.id)).downloaded_at is None
+    with pytest.raises(Conflict, match="payout_file_asked_for"):
+        await desk.approve(file.id)
+    await desk.reject(file.id)
+    with pytest.raises(Conflict, match="payout_file_asked_for"):
+        await desk.void(file.id, is_unseen=True)
+
+
+async def test_a_download_waits_for_the_voiding_of_the_file(desk: BankDesk) -> None:
+    file, [settlement] = await desk.approved(100_000)
+    await desk.void(file.id, is_unseen=True)
+    async with desk.database.begin() as tx:
+        await approve.approve(tx, file.id, reference_prefix="MLP", actor=JUMA, now=desk.now)
+        downloading = asyncio.create_task(desk.download(file.id))
+        await until_waiting(desk, "pg_advisory_xact_lock")
+    with pytest.raises(Conflict, match="payout_file_voided"):
+        await downloading
+    assert await desk.statuses(settlement) == ["REQUESTED"]
+
+
+async def test_a_file_whose_download_a_restore_has_lost_is_not_void_because_nobody_has_it(
+    restorable: RestorableDesk,
+) -> None:
+    """Neither before the release of settlements nor after it: the bank may have it."""
+    async with restorable.opened() as desk:
+        monday = desk.today
+        file, [settlement] = await desk.approved(100_000)
+    await restorable.copy()
+    async with restorable.opened() as desk:
+        desk.bank.change({"losesFiles": True})
+        await desk.hand_in(file.id)
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        await stop(desk)
+        with pytest.raises(Conflict, match="settlement_not_released"):
+            await desk.void(file.id, is_unseen=True)
+        desk.at = desk.now + 4 * DAY
+        await desk.bring(monday, monday + 3 * DAY)
+        await release_settlements(desk)
+        with pytest.raises(Conflict, match="payout_file_restored_since"):
+            await desk.void(file.id, is_unseen=True)
+        await desk.void(file.id)
+        await desk.approve(file.id)
+        assert await desk.statuses(settlement) == ["REQUESTED"]
+
+
+async def test_a_file_that_was_approved_after_a_restore_is_void_while_nobody_has_it(restorable: RestorableDesk) -> None:
+    async with restorable.opened() as desk:
+        monday = desk.today
+    await restorable.copy()
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        desk.at = desk.now + 4 * DAY
+        await desk.bring(monday, monday + 3 * DAY)
+        await release_settlements(desk)
+        file, [settlement] = await desk.approved(100_000)
+        await desk.void(file.id, is_unseen=True)
+        await desk.approve(file.id)
+        assert await desk.statuses(settlement) == ["REQUESTED"]
+
+
+async def test_a_file_that_was_void_before_a_restore_is_not_paid_beside_the_one_after_it(
+    restorable: RestorableDesk,
+) -> None:
+    """That it is void, and the file that has paid its settlement, are lost."""
+    async with restorable.opened() as desk:
+        monday = desk.today
+        file, [settlement] = await desk.approved(100_000)
+    await restorable.copy()
+    async with restorable.opened() as desk:
+        await desk.void(file.id, is_unseen=True)
+        await desk.approve(file.id)
+        again = await desk.gather()
+        await desk.approve(again.file.id)
+        await desk.hand_in(again.file.id)
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        desk.at = desk.now + 4 * DAY
+        await desk.bring(monday, monday + 3 * DAY)
+        await release_settlements(desk)
+        with pytest.raises(Conflict, match="payout_file_handed_in"):
+            await desk.download(file.id)
+        with pytest.raises(Conflict, match="payout_file_paid"):
+            await desk.void(file.id, is_unseen=True)
+        assert await desk.statuses(settlement) == ["COMPLETED"]
+        await desk.balances()

@@ -94,8 +94,17 @@ async def approve(tx: Tx, file: PayoutFile, content: bytes) -> None:
 
 
 async def note_looks(tx: Tx, file_id: str, looks: str) -> None:
-    """The looks of workers until the approval of the file (`restore.store.send_counts`)."""
+    """The looks of workers until somebody has asked for the file's bytes (`restore.store.send_counts`)."""
     await tx.execute("UPDATE payout_files SET looks = $2::jsonb WHERE id = $1", file_id, looks)
+
+
+async def was_asked_for(connection: Conn, file_id: str) -> bool:
+    """Whether somebody has asked for the file's bytes, and so perhaps has them. Files of before 20 November 2026 have
+    the looks at their approval: somebody may have them."""
+    found: bool = await connection.fetchval(
+        "SELECT looks IS NOT NULL OR downloaded_at IS NOT NULL FROM payout_files WHERE id = $1", file_id
+    )
+    return found
 
 
 async def get_looks(connection: Conn, file_id: str) -> str:

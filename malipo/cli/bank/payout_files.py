@@ -54,6 +54,7 @@ def add_commands(acts: Any) -> None:
         action="store_true",
         help="complete statements of its day and three later business days do not have it",
     )
+    why.add_argument("--not-downloaded", action="store_true", help="nobody has ever asked to download it")
     refusal = _of_file(
         acts, "refuse", _refuse, "note which transfers the bank has refused; another operator must approve it"
     )
@@ -156,7 +157,7 @@ def _download(arguments: argparse.Namespace, settings: Settings) -> int:
     if not folder.is_dir():
         raise Invalid(f"There is no folder {str(folder)!r}.")
 
-    async def act(tx: Tx, actor: Actor, now: datetime) -> Download:
+    async def act(tx: Tx, actor: Actor, now: datetime) -> Download | None:
         return await gather_payout_file.download(tx, arguments.file, actor=actor, now=now)
 
     found = _once_marked(lambda: write(arguments, settings, act))
@@ -168,23 +169,25 @@ def _download(arguments: argparse.Namespace, settings: Settings) -> int:
     return tell(arguments, shown, sentence)
 
 
-def _once_marked(download: Callable[[], Download]) -> Download:
-    """A worker notes the approval in its mark about three seconds later. Whoever types one command after the other is
-    sooner."""
+def _once_marked(download: Callable[[], Download | None]) -> Download:
+    """A worker notes in its mark that somebody has asked for the file, about three seconds later."""
     for _ in range(_LOOKS):
-        try:
-            return download()
-        except Conflict as error:
-            if error.code != FileRefusal.NOT_MARKED:
-                raise
-            time.sleep(_LOOK_SECONDS)
-    return download()
+        if (found := download()) is not None:
+            return found
+        time.sleep(_LOOK_SECONDS)
+    raise Conflict(code=FileRefusal.NOT_MARKED)
 
 
 def _void(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> Proposal:
         return await void_payout_file.propose(
-            tx, arguments.file, is_refused=arguments.refused, reason=arguments.reason, actor=actor, now=now
+            tx,
+            arguments.file,
+            is_refused=arguments.refused,
+            is_unseen=arguments.not_downloaded,
+            reason=arguments.reason,
+            actor=actor,
+            now=now,
         )
 
     return _tell_proposed(arguments, write(arguments, settings, act), "to void the file")

@@ -1,5 +1,6 @@
 """/operator/bank: settlements are paid by files that two operators agree on, and the bank's statements decide."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -21,7 +22,7 @@ from malipo_simulator.bank.bank import Bank
 from malipo_simulator.bank.statement_formats import FORMATS
 from tests.approvals.page_door import hidden_in
 from tests.bank.bank_desk import WHY, BankDesk
-from tests.conftest import Running, make_merchant
+from tests.conftest import PATIENCE_SECONDS, Running, make_merchant
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.own_database import database as database
 from tests.dashboard.operator.own_database import database_url as database_url
@@ -118,6 +119,29 @@ async def test_a_file_that_the_bank_knows_and_nobody_has_downloaded_is_shown_as_
     assert "Download the file" not in seen.words
     refused = await pages.juma.surfer.post(f"{page}/download")
     assert (refused.status, "Do not hand it in." in refused.words) == (409, True)
+
+
+async def test_a_first_download_waits_until_a_mark_has_it_and_a_file_that_nobody_has_is_void_at_once(
+    pages: BankPages,
+) -> None:
+    await pages.with_account()
+    await pages.desk.worker_looks()
+    await pages.desk.requested(100_000)
+    page = await pages.gathered()
+    assert (await pages.approve(page)).to == page
+    assert "Nobody has ever downloaded it" in (await pages.juma.surfer.get(page)).words
+    proposed = await pages.juma.surfer.post(f"{page}/void", {"why": "not-downloaded", "reason": "An owner called"})
+    assert proposed.status == 303, proposed.words
+    assert "not_downloaded" in (await pages.asha.surfer.get(page)).words
+
+    downloading = asyncio.create_task(pages.juma.surfer.post(f"{page}/download"))
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        while not await pages.desk.database_rows("SELECT 1 FROM payout_files WHERE looks IS NOT NULL"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    for _ in range(3):
+        await pages.desk.worker_looks()
+    assert (await downloading).status == 200
+    assert "perhaps has it" in (await pages.approve(page, pages.asha)).words
 
 
 async def test_money_on_its_way_to_a_stopped_bank_account_is_seen_at_once(pages: BankPages) -> None:

@@ -1,6 +1,7 @@
 """Payout files: gathered by one operator and approved by another, downloaded, voided, and which of their transfers the
 bank has refused."""
 
+import asyncio
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import NamedTuple
@@ -30,6 +31,7 @@ from malipo.validation.typed_values import amount_of
 
 PATH = f"{BANK}/files"
 _MOST = 100
+_LOOKS, _LOOK_SECONDS = 20, 0.5
 _ACTS = (Act.APPROVE_PAYOUT_FILE, Act.VOID_PAYOUT_FILE, Act.REFUSE_TRANSFERS)
 _MEDIA = {"xml": "application/xml", "csv": "text/csv; charset=utf-8"}
 
@@ -47,6 +49,7 @@ class _Page(NamedTuple):
     statuses: dict[str, SettlementStatus]
     names: dict[str, str]
     stopped: list[Settlement]  # that it sends to bank accounts which were stopped since
+    was_asked_for: bool
     ended_unseen: str | None  # the bank has the file, but our books record no download of it
     waiting: list[WaitingAct]
 
@@ -112,25 +115,42 @@ async def show(request: OperatorRequest) -> Response:
 async def download(request: OperatorRequest) -> Response:
     """Download the file. This is a form and not a link, because the audit log records who downloaded it."""
     await request.form()
-    id_, now = id_in(request, "file"), request.parts.clock()
+    id_ = id_in(request, "file")
     try:
-        found: Download = await request.parts.queries.write(
-            lambda tx: gather_payout_file.download(tx, id_, actor=request.actor, now=now)
-        )
+        found = await _once_marked(request, id_)
     except Refusal as refusal:
         return await _refused(request, id_, refusal)
     headers = SECURITY_HEADERS | {"Content-Disposition": f'attachment; filename="{found.name}"'}
     return Response(found.content, media_type=_MEDIA[found.name.rpartition(".")[2]], headers=headers)
 
 
+async def _once_marked(request: OperatorRequest, file_id: str) -> Download:
+    """A worker notes in its mark that somebody has asked for the file, about three seconds later."""
+    now = request.parts.clock()
+    for _ in range(_LOOKS):
+        found: Download | None = await request.parts.queries.write(
+            lambda tx: gather_payout_file.download(tx, file_id, actor=request.actor, now=now)
+        )
+        if found is not None:
+            return found
+        await asyncio.sleep(_LOOK_SECONDS)
+    raise Conflict(code=FileRefusal.NOT_MARKED)
+
+
 async def propose_void(request: OperatorRequest) -> Response:
     form = await request.form()
     id_, now = id_in(request, "file"), request.parts.clock()
-    is_refused, reason = form.text("why") == "refused", " ".join(form.text("reason").split())
+    why, reason = form.text("why"), " ".join(form.text("reason").split())
     try:
         await request.parts.queries.write(
             lambda tx: void_payout_file.propose(
-                tx, id_, is_refused=is_refused, reason=reason, actor=request.actor, now=now
+                tx,
+                id_,
+                is_refused=why == "refused",
+                is_unseen=why == "not-downloaded",
+                reason=reason,
+                actor=request.actor,
+                now=now,
             )
         )
     except Refusal as refusal:
@@ -178,6 +198,7 @@ async def page(
             {each.id: each.status for each in of_lines},
             {each.id: each.name for each in await merchants.find_all(connection)},
             await gather_payout_file.find_stopped(connection, file),
+            await store.was_asked_for(connection, file.id),
             await gather_payout_file.find_ended_unseen(connection, file),
             await find_waiting(connection, request, _ACTS, file.id),
         )
@@ -197,6 +218,7 @@ async def page(
         names=found.names,
         handed_in=found.ended_unseen and _say_handed_in(request, found.file, found.ended_unseen),
         stopped=[_say_stopped(request, found.file, each.reference) for each in found.stopped],
+        was_asked_for=found.was_asked_for,
         waiting=found.waiting,
         open_lines=[each for each in found.lines if each.settlement_id in is_open and each.left_at is None],
     )
