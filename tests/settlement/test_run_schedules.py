@@ -1,6 +1,8 @@
 """Schedules on a real database: at most one settlement a merchant and day, whatever happens."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from malipo import clock
 from malipo.bank_evidence.store import coverage
-from malipo.db import Conn, Tx
+from malipo.db import Conn, Database, Tx
 from malipo.restore.store import installation
 from malipo.settlement.run_schedules import RunSchedules, find_due
 from malipo.settlement.schedule import Every, RunOutcome, Schedule
@@ -165,14 +167,36 @@ async def test_an_error_about_one_merchant_does_not_end_the_look_at_those_after_
         assert await schedules.find_runs(connection, first, limit=9) == [], "it is tried again"
 
 
-async def test_the_worker_asks_the_database_which_day_it_is(steps: SettlementSteps) -> None:
-    """A host whose clock is a day ahead would settle twice."""
-    await save(steps)
-    scheduler = SettlementScheduler(steps.database, steps.service.settings)
-    async with steps.database.read() as connection:
-        day = clock.day_of(await settlements.find_now(connection))
-    await scheduler.step()
-    async with steps.database.read() as connection:
-        ran = await schedules.find_runs(connection, steps.merchant_id, limit=9)
-        ends = clock.day_of(await settlements.find_now(connection))
-    assert day <= ran[0].day <= ends
+async def test_the_worker_asks_the_database_which_day_it_is(steps: SettlementSteps, database_url: str) -> None:
+    """A host whose clock is a day ahead would settle twice. Here the database's clock is ahead of the host's, and the
+    host's day was settled."""
+    noon = NINE + timedelta(days=1, hours=3)
+    await run(steps, await save(steps))
+    async with clock_at(noon, steps.database, database_url) as ahead:
+        await SettlementScheduler(ahead, steps.service.settings).step()
+        async with ahead.read() as connection:
+            ran = await schedules.find_runs(connection, steps.merchant_id, limit=9)
+    assert {each.day: each.outcome for each in ran} == {
+        clock.day_of(NINE): RunOutcome.SETTLED,
+        clock.day_of(noon): RunOutcome.TOO_LITTLE,
+    }
+
+
+@asynccontextmanager
+async def clock_at(moment: datetime, database: Database, url: str) -> AsyncIterator[Database]:
+    """The same database, as if its server's clock said this."""
+    async with database.begin() as tx:
+        await tx.execute("CREATE SCHEMA ahead")
+        await tx.execute(
+            f"""
+            CREATE FUNCTION ahead.clock_timestamp() RETURNS timestamptz LANGUAGE sql
+                AS $$ SELECT '{moment.isoformat()}'::timestamptz $$
+            """
+        )
+    try:
+        path = "ahead,pg_catalog,public"
+        async with Database.opened(f"{url}{'&' if '?' in url else '?'}search_path={path}", size=2) as ahead:
+            yield ahead
+    finally:
+        async with database.begin() as tx:
+            await tx.execute("DROP SCHEMA ahead CASCADE")

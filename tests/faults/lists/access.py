@@ -165,7 +165,7 @@ FAULTS = (
         "return self.revoked_at is None and",
         "return",
         "A stolen key pays out after it was revoked.",
-        ("merchants/test_api_keys.py", "merchants/test_check_api_key.py"),
+        ("api/auth/test_api_keys.py",),
     ),
     Fault(
         "an API key never expires",
@@ -173,7 +173,7 @@ FAULTS = (
         "(self.expires_at is None or now < self.expires_at)",
         "True",
         "A key of a former supplier works for ever.",
-        ("merchants/test_api_keys.py", "merchants/test_check_api_key.py"),
+        ("api/auth/test_api_keys.py",),
     ),
     Fault(
         "an API key works from every address",
@@ -181,7 +181,7 @@ FAULTS = (
         "return not self.ip_allowlist or any(address in allowed for allowed in self.ip_allowlist)",
         "return True",
         "A stolen key works from the thief's computer.",
-        ("merchants/test_api_keys.py", "merchants/test_check_api_key.py"),
+        ("api/auth/test_client_address.py",),
     ),
     Fault(
         "a closed merchant's key works",
@@ -189,7 +189,7 @@ FAULTS = (
         "if not key.merchant_is_active:",
         "if False:",
         "A merchant that was closed for fraud goes on.",
-        ("merchants/test_check_api_key.py", "api/auth/test_api_keys.py"),
+        ("api/auth/test_permissions.py",),
     ),
     Fault(
         "an API key of another merchant can be revoked",

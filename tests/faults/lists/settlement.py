@@ -574,6 +574,22 @@ FAULTS = (
         _RUNS,
     ),
     Fault(
+        "schedules run by the host's clock",
+        "SettlementScheduler._run",
+        "now=await self._find_now(tx)",
+        "now=datetime.now().astimezone()",
+        "A host whose clock is a day ahead settles tomorrow's balance today, and the next host settles again.",
+        _RUNS,
+    ),
+    Fault(
+        "which schedules are due is asked of the host's clock",
+        "SettlementScheduler.step",
+        "now=await self._find_now(connection)",
+        "now=datetime.now().astimezone()",
+        "On a host whose clock is behind nobody is settled today.",
+        _RUNS,
+    ),
+    Fault(
         "an error about one merchant ends the look at the schedules",
         "SettlementScheduler.step",
         "                continue\n",
