@@ -180,8 +180,9 @@ KIND_WORDS: dict[MessageKind, KindWords] = {
         title="A bank account was stopped",
         subject="A bank account was stopped: {bank}, {account}",
         says=(
-            "A bank account of your business was stopped. Nothing new is sent to it. What was already in a file to the "
-            "bank may still arrive there: the amount stands below, and whoever runs this service was told at once.",
+            "A bank account of your business was stopped. Nothing new is sent to it. If money was in a file to the "
+            "bank already, its amount stands below: it may still arrive, and whoever runs this service was told at "
+            "once.",
             _TELL,
         ),
         shown=("bank", "account", "sent_amount", "by", "happened_at"),
@@ -218,14 +219,14 @@ KIND_WORDS: dict[MessageKind, KindWords] = {
         title="The bank has paid a settlement",
         subject="The bank has sent {amount} to your bank account",
         says=("The bank has paid a settlement. Your own bank may need some days to book it.",),
-        shown=("reference", "amount", "account"),
+        shown=("reference", "amount", "bank", "account"),
         button="See the settlement",
     ),
     MessageKind.SETTLEMENT_RETURNED: KindWords(
         title="The bank has returned a settlement",
         subject="The bank has returned {amount}",
         says=("The bank has returned a settlement. The money is in the wallet again.",),
-        shown=("reference", "amount", "account", "reason"),
+        shown=("reference", "amount", "bank", "account", "reason"),
         button="See the settlement",
     ),
     MessageKind.INVOICE_ISSUED: KindWords(

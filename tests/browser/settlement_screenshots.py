@@ -14,14 +14,21 @@ from playwright.async_api import Page, ViewportSize, async_playwright
 
 from malipo import clock, ids
 from malipo.app.assemble import assemble
-from malipo.audit_log.actor import operator_at
+from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
+from malipo.http.accept_language import Language
+from malipo.mail.letter import Link, letter_of
+from malipo.messages.kinds import KINDS, Audience, MessageKind
+from malipo.messages.message import Message, Recipient
+from malipo.messages.tell_of_bank_accounts import NamedBankAccount
 from malipo.operators import store as operators
 from malipo.settings import Settings
+from malipo.settlement import manage_bank_accounts
 from malipo.settlement.run_schedules import set_schedule
 from malipo.settlement.schedule import Every, Schedule
+from malipo.settlement.store import bank_accounts
 from malipo_simulator.bank.bank import Bank
 from malipo_simulator.bank.statement_formats import FORMATS
 from tests.authenticator_app import enrolled
@@ -114,6 +121,72 @@ async def _operators(page: Page, desk: BankDesk, folder: Path | None, ids_: dict
     await _look(page, folder, "op-preview", page.url)
 
 
+async def _stopped(page: Page, folder: Path | None, desk: BankDesk, ids_: dict[str, str]) -> None:
+    """The owner has stopped the account, and what they see then."""
+    await _look(page, folder, "bank-account-stop", f"/dashboard/bank-accounts/{desk.account.id}/stop")
+    async with desk.database.begin() as tx:
+        await manage_bank_accounts.stop(tx, desk.account.id, actor=Actor(_EMAIL, "10.0.0.1"), now=desk.now)
+    await _look(page, folder, "bank-accounts-stopped", "/dashboard/bank-accounts")
+    await _look(page, folder, "withdraw-stopped", "/dashboard/settlements/new")
+    for name, id_ in ids_.items():
+        await _look(page, folder, f"settlement-{name}-stopped", f"/dashboard/settlements/{id_}")
+
+
+async def _stopped_for_operators(page: Page, folder: Path | None, desk: BankDesk) -> None:
+    await _look(page, folder, "op-waiting-stopped", "/operator/waiting")
+    await _look(page, folder, "op-account-stopped", f"/operator/bank-accounts/{desk.account.id}")
+    async with desk.database.read() as connection:
+        file = await connection.fetchval("SELECT id FROM payout_files WHERE looks IS NULL AND status = 'APPROVED'")
+    await _look(page, folder, "op-file-stopped", f"/operator/bank/files/{file}")
+
+
+async def _mails(page: Page, folder: Path | None, now: datetime) -> None:
+    """The e-mails about bank accounts and settlements: as HTML, and as the text of who reads no HTML."""
+    if folder is None:
+        return
+    facts = NamedBankAccount("bka_1", "CRDB Bank", "0150442189100", "Duka la Mwaloni Ltd").facts | {
+        "by": _EMAIL,
+        "happened_at": now.isoformat(),
+        "usable_at": (now + timedelta(hours=72)).isoformat(),
+        "path": "/dashboard/settlements/stl_1",
+        "reference": "MLP-1M5A2K0V61G9JFE",
+        "amount": 850_000,
+        "reason": "AC04 account closed",
+        "merchant": "Duka la Mwaloni, Mwanza",
+        "sent_amount": 400_000,
+        "paid_amount": 850_000,
+        "files": "pfl_01m59kb80v1ch86w2evrpjcbxp",
+    }
+    for kind in (
+        MessageKind.BANK_ACCOUNT_ADDED,
+        MessageKind.BANK_ACCOUNT_VERIFIED,
+        MessageKind.BANK_ACCOUNT_STOPPED,
+        MessageKind.SETTLEMENT_COMPLETED,
+        MessageKind.SETTLEMENT_RETURNED,
+        MessageKind.STOPPED_ACCOUNT_IN_FILE,
+        MessageKind.PROPOSAL_WAITING,
+    ):
+        merchant_id = None if KINDS[kind].audience is Audience.OPERATORS else "mer_1"
+        for look, size, scheme, language in _LOOKS:
+            person = Recipient("per_1", _EMAIL, "Neema Massawe", Language(language))
+            message = Message("msg_1", kind, merchant_id, person, facts, 1, 0, now, now, "msg_1@duka.example", 0)
+            link = Link(
+                "https://pay.example.co.tz/dashboard/stop?token=AbCdEfGhIjKlMnOpQrStUv", now + timedelta(days=30)
+            )
+            letter = letter_of(
+                message,
+                Language(language),
+                service="Malipo",
+                public_url="https://pay.example.co.tz",
+                link=link if KINDS[kind].link else None,
+            )
+            (folder / f"mail-{kind}-{language}.txt").write_text(f"Subject: {letter.subject}\n\n{letter.text}")
+            await page.set_viewport_size(size)
+            await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            await page.set_content(letter.html)
+            await page.screenshot(path=folder / f"mail-{kind}-{look}.png", full_page=True)
+
+
 async def _look(page: Page, folder: Path | None, name: str, path: str) -> None:
     if folder is None:
         return
@@ -159,6 +232,14 @@ async def _settlements(desk: BankDesk, now: datetime) -> dict[str, str]:
     return {"returned": returned.id, "paid": paid.id, "sent": sent.id, "in-file": waiting.id, "waiting": last.id}
 
 
+async def _in_its_waiting_time(database: Database, merchant_id: str, now: datetime) -> None:
+    account = await add_account(
+        database, merchant_id, now=now - timedelta(days=2), number="22310048123", bic="NMIBTZTZ"
+    )
+    async with database.begin() as tx:
+        await bank_accounts.verify(tx, account, now=now - timedelta(hours=30), usable_from=now + timedelta(hours=42))
+
+
 def _last_week(now: datetime) -> datetime:
     """A business day, after the trade of the sample."""
     return now - timedelta(days=7 + max(now.weekday() - 4, 0))
@@ -199,6 +280,7 @@ async def _main(postgres: str, folder: Path | None, scratch: Path) -> None:
         desk = BankDesk(service, database, merchant, account, scratch, Bank())
         ids_ = await _settlements(desk, now)
         await unverified(database, merchant.id)
+        await _in_its_waiting_time(database, merchant.id, now)
         with starting(scratch) as start:
             running = await until_ready(start("api", database_url=postgres, **OPTIONAL))
             async with async_playwright() as playwright:
@@ -212,6 +294,13 @@ async def _main(postgres: str, folder: Path | None, scratch: Path) -> None:
                 async with Windows(browser, url=running.url).open(reduced_motion="reduce") as page:
                     await log_in_as_operator(page, "baraka", PASSWORD)
                     await _operators(page, desk, folder, ids_)
+                if folder is not None:
+                    async with windows.open(reduced_motion="reduce") as page:
+                        await _stopped(page, folder, desk, ids_)
+                    async with Windows(browser, url=running.url).open(reduced_motion="reduce") as page:
+                        await log_in_as_operator(page, "baraka", PASSWORD)
+                        await _stopped_for_operators(page, folder, desk)
+                    await _mails(await browser.new_page(), folder, now)
                 await browser.close()
         await service.finish()
 

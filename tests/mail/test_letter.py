@@ -82,6 +82,14 @@ def test_text_and_html_say_the_same(kind: MessageKind, language: Language, count
     assert set(re.findall(r'href="([^"]*)"', made.html)) <= set(re.findall(r"https://\S+", made.text))
 
 
+@pytest.mark.parametrize("language", Language)
+def test_labels_break_lines_so_that_values_have_room_on_a_phone(language: Language) -> None:
+    """A label on one line left the values a column as wide as a letter."""
+    html = letter(MessageKind.STOPPED_ACCOUNT_IN_FILE, language).html
+    assert "table-layout:fixed" in html
+    assert "nowrap" not in html
+
+
 @pytest.mark.parametrize("kind", MessageKind)
 def test_each_kind_is_translated(kind: MessageKind) -> None:
     assert letter(kind).subject != letter(kind, Language.KISWAHILI).subject

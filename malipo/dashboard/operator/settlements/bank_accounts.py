@@ -19,8 +19,8 @@ from malipo.errors import Missing, Refusal
 from malipo.merchants.store import merchants
 from malipo.settlement import manage_bank_accounts, operator_acts
 from malipo.settlement.bank_account import BankAccount
-from malipo.settlement.settlement import SettlementRefusal
-from malipo.settlement.store import bank_accounts
+from malipo.settlement.settlement import Settlement, SettlementRefusal
+from malipo.settlement.store import bank_accounts, settlements
 from malipo.words.say import SENTENCES as REFUSALS
 
 PATH = "/operator/bank-accounts"
@@ -31,6 +31,7 @@ class _Page(NamedTuple):
     bank_account: BankAccount
     merchant: str
     others: list[BankAccount]  # of the same merchant
+    to_stopped: list[Settlement]  # in approved files to it, and it was stopped
     waiting: list[WaitingAct]
 
 
@@ -126,6 +127,7 @@ async def page(
             account,
             await merchants.name_of(connection, account.merchant_id),
             [each for each in others if each.id != account.id],
+            [each for each in await settlements.find_to_stopped(connection) if each.bank_account_id == account.id],
             await find_waiting(connection, request, [Act.VERIFY_BANK_ACCOUNT], account.id),
         )
 
@@ -140,6 +142,7 @@ async def page(
         state=found.bank_account.status(now),
         merchant=found.merchant,
         others=[(each, each.status(now)) for each in found.others],
+        to_stopped=found.to_stopped,
         waiting=found.waiting,
         wait_hours=request.parts.settings.bank_account_wait_hours,
         now=now,
