@@ -157,9 +157,10 @@ class Treasury:
 
     async def _download(self, database: Database, file_id: str) -> Download | None:
         """None also if a worker's mark must first have that they have asked for it: they ask again."""
-        return await self._try(
+        found: Download | None = await self._try(
             database, "downloads", lambda tx: gather_payout_file.download(tx, file_id, actor=_NEEMA, now=clock.now())
         )
+        return found
 
     async def _hand_in(self, database: Database, file_id: str) -> None:
         download = await self._download(database, file_id)
