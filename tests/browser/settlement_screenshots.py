@@ -13,6 +13,7 @@ from pathlib import Path
 from playwright.async_api import Page, ViewportSize, async_playwright
 
 from malipo import clock, ids
+from malipo.accounts.tokens import hash_of, make_secret
 from malipo.app.assemble import assemble
 from malipo.audit_log.actor import Actor, operator_at
 from malipo.db import Database
@@ -20,6 +21,8 @@ from malipo.db.embedded import server
 from malipo.db.migrate import migrate
 from malipo.http.accept_language import Language
 from malipo.mail.letter import Link, letter_of
+from malipo.merchants.store import bank_account_stop_links
+from malipo.merchants.store.bank_account_stop_links import StopLink
 from malipo.messages.kinds import KINDS, Audience, MessageKind
 from malipo.messages.message import Message, Recipient
 from malipo.messages.tell_of_bank_accounts import NamedBankAccount
@@ -130,6 +133,29 @@ async def _stopped(page: Page, folder: Path | None, desk: BankDesk, ids_: dict[s
     await _look(page, folder, "withdraw-stopped", "/dashboard/settlements/new")
     for name, id_ in ids_.items():
         await _look(page, folder, f"settlement-{name}-stopped", f"/dashboard/settlements/{id_}")
+
+
+async def _stopped_by_link(page: Page, folder: Path, desk: BankDesk, now: datetime) -> None:
+    """The page to which the link of a notice leads, before and after the press, and when the link was used."""
+    link = make_secret("msl_")
+    async with desk.database.begin() as tx:
+        [account] = [each for each in await bank_accounts.find_of(tx, desk.merchant.id) if each.bic == "NMIBTZTZ"]
+        stop = StopLink(desk.merchant.id, account.id, _EMAIL, "Neema Massawe")
+        message = await tx.fetchval("SELECT id FROM messages ORDER BY id LIMIT 1")
+        await bank_account_stop_links.insert(
+            tx, hash_of(link), stop, message_id=message, now=now, expires_at=now + timedelta(days=30)
+        )
+    path = f"/dashboard/stop?token={link}"
+    await _look(page, folder, "stop-link", path)
+    for size, language in ((_PHONE, "sw"), (WIDE, "en")):
+        await _speak(page, language)
+        await page.set_viewport_size(size)
+        if language == "sw":
+            await page.goto(path)
+            await page.get_by_role("button", name="Simamisha").click()
+        else:
+            await page.goto(path)
+        await page.screenshot(path=folder / f"stop-link-{'done' if language == 'sw' else 'used'}.png", full_page=True)
 
 
 async def _stopped_for_operators(page: Page, folder: Path | None, desk: BankDesk) -> None:
@@ -297,6 +323,8 @@ async def _main(postgres: str, folder: Path | None, scratch: Path) -> None:
                 if folder is not None:
                     async with windows.open(reduced_motion="reduce") as page:
                         await _stopped(page, folder, desk, ids_)
+                    async with Windows(browser, url=running.url).open(reduced_motion="reduce") as page:
+                        await _stopped_by_link(page, folder, desk, now)
                     async with Windows(browser, url=running.url).open(reduced_motion="reduce") as page:
                         await log_in_as_operator(page, "baraka", PASSWORD)
                         await _stopped_for_operators(page, folder, desk)

@@ -27,7 +27,7 @@ async def stop(request: MerchantRequest) -> Response:
     if stopped is None:
         return await _page(request, link)
     return render.page(
-        request, "merchant/stop_bank_account.html", bank_account=None, link=None, business="", is_stopped=True
+        request, "merchant/stop_bank_account.html", bank_account=None, link=None, merchant_name="", is_stopped=True
     )
 
 
@@ -42,13 +42,13 @@ async def _page(request: MerchantRequest, link: str) -> Response:
         return named_account(account), await merchants.name_of(connection, account.merchant_id)
 
     shown = await request.parts.queries.read(find)
-    account, business = shown or (None, "")
+    account, merchant_name = shown or (None, "")
     return render.page(
         request,
         "merchant/stop_bank_account.html",
         status=HTTPStatus.OK if shown else HTTPStatus.BAD_REQUEST,
         bank_account=account,
         link=link,
-        business=business,
+        merchant_name=merchant_name,
         is_stopped=False,
     )

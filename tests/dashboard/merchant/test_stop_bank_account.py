@@ -7,6 +7,7 @@ import pytest
 from malipo import clock, ids
 from malipo.audit_log.actor import Actor
 from malipo.db import Database
+from malipo.merchants.store import merchants
 from malipo.messages.kinds import MessageKind
 from malipo.settlement import manage_bank_accounts
 from malipo.settlement.bank_account import BankAccount, BankAccountStatus
@@ -49,9 +50,12 @@ async def status_of(database: Database, account: BankAccount) -> BankAccountStat
 
 async def test_the_link_shows_the_account_and_a_press_stops_it_once(business: Business) -> None:
     account, link = await an_account(business)
+    async with business.database.read() as connection:
+        name = await merchants.name_of(connection, business.merchant_id)
     for _ in range(3):
         seen = await business.surfer.get(f"{PATH}?token={link}")
         assert (seen.status, "…9100" in seen.words, account.account_number in seen.text) == (200, True, False)
+        assert name in seen.words, "who owns several businesses must see whose account it is"
     assert await status_of(business.database, account) is BankAccountStatus.UNVERIFIED
 
     done = await business.surfer.post(PATH, {"link": link})

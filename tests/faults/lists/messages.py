@@ -10,6 +10,14 @@ _LINKS = ("mail/test_links_by_mail.py",)
 
 FAULTS = (
     Fault(
+        "the page that stops a bank account does not name its business",
+        "_page",
+        "        merchant_name=merchant_name,\n        is_stopped=False,",
+        '        merchant_name="",\n        is_stopped=False,',
+        "An owner of several businesses stops the account of the wrong one, or none.",
+        ("dashboard/merchant/test_stop_bank_account.py",),
+    ),
+    Fault(
         "a message that is sent again has another Message-ID",
         "claim",
         "message_id = coalesce(message_id, id || '@' || $1)",
