@@ -20,11 +20,11 @@ from malipo.db import Database
 from malipo.db.embedded import server
 from malipo.db.migrate import migrate
 from malipo.http.accept_language import Language
-from malipo.mail.letter import Link, letter_of
+from malipo.mail.letter import LetterLink, letter_of
 from malipo.merchants.store import bank_account_stop_links
 from malipo.merchants.store.bank_account_stop_links import StopLink
 from malipo.messages.kinds import KINDS, Audience, MessageKind
-from malipo.messages.message import Message, Recipient
+from malipo.messages.message import Message, MessageRecipient
 from malipo.messages.tell_of_bank_accounts import NamedBankAccount
 from malipo.operators import store as operators
 from malipo.settings import Settings
@@ -194,9 +194,9 @@ async def _mails(page: Page, folder: Path | None, now: datetime) -> None:
     ):
         merchant_id = None if KINDS[kind].audience is Audience.OPERATORS else "mer_1"
         for look, size, scheme, language in _LOOKS:
-            person = Recipient("per_1", _EMAIL, "Neema Massawe", Language(language))
+            person = MessageRecipient("per_1", _EMAIL, "Neema Massawe", Language(language))
             message = Message("msg_1", kind, merchant_id, person, facts, 1, 0, now, now, "msg_1@duka.example", 0)
-            link = Link(
+            link = LetterLink(
                 "https://pay.example.co.tz/dashboard/stop?token=AbCdEfGhIjKlMnOpQrStUv", now + timedelta(days=30)
             )
             letter = letter_of(
