@@ -1,4 +1,5 @@
 import ipaddress
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,12 @@ def test_proxies_are_addresses_and_networks() -> None:
     )
 
 
+def test_holidays_of_banks_are_days() -> None:
+    read_days = read({"MALIPO_BANK_HOLIDAYS": "2027-01-15, 2026-10-28,2027-01-15"}).bank_holidays
+    assert read_days == (date(2026, 10, 28), date(2027, 1, 15))
+    assert read({"MALIPO_BANK_HOLIDAYS": ""}).bank_holidays == ()
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -48,6 +55,9 @@ def test_proxies_are_addresses_and_networks() -> None:
         ("MALIPO_REFERENCE_PREFIX", "mlp"),
         ("MALIPO_KEY_PREFIX", "m_p"),
         ("MALIPO_LOG_LEVEL", "loud"),
+        ("MALIPO_BANK_HOLIDAYS", "28.10.2026"),
+        ("MALIPO_BANK_HOLIDAYS", "2026-10-28;2026-10-29"),
+        ("MALIPO_BANK_HOLIDAYS", "2026-02-29"),
         ("MALIPO_PROT", "8080"),
     ],
 )

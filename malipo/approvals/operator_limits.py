@@ -1,11 +1,13 @@
 """The limits of operators in the settings of the service, which a command's own environment cannot widen.
 
 Limits are settings, and so environment variables. A command has an environment of its own, in which an operator could
-name a larger amount. So the service stores its limits when it starts, and a command uses the stricter of the two.
+name a larger amount. So the service stores its limits when it starts, and a command uses the stricter of the two. The
+holidays of banks are stored with them, and every process and command reads those.
 """
 
 import asyncio
 import dataclasses
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 
 import msgspec
@@ -31,6 +33,7 @@ def limits_of(settings: Settings) -> OperatorLimits:
         booking_approval_amount=settings.booking_approval_amount,
         second_factor=settings.operator_second_factor,
         credit_by_itself=settings.credit_by_itself,
+        bank_holidays=settings.bank_holidays,
     )
 
 
@@ -70,19 +73,30 @@ async def note(tx: Tx, settings: Settings, *, actor: Actor, now: datetime) -> bo
             second_factor_before=before.second_factor,
             credit_by_itself=limits.credit_by_itself,
             credit_by_itself_before=before.credit_by_itself,
+            bank_holidays=[each.isoformat() for each in limits.bank_holidays],
+            bank_holidays_before=[each.isoformat() for each in before.bank_holidays],
         )
     return True
 
 
-async def note_at_start(database: Database, settings: Settings, schema: SchemaMonitor, *, clock: Clock) -> None:
-    """Store the limits once, as soon as the database answers and has a schema that this version serves."""
+async def note_at_start(
+    database: Database,
+    settings: Settings,
+    schema: SchemaMonitor,
+    then: Callable[[Tx], Awaitable[None]],
+    *,
+    clock: Clock,
+) -> None:
+    """Store the limits once, as soon as the database answers and has a schema that this version serves. In the same
+    commit, `then` writes what depends on them."""
     await schema.until(is_served=True)
     actor = Actor(SYSTEM_NAME, "service")
     while True:
         try:
             async with database.begin() as tx:
                 if await note(tx, settings, actor=actor, now=clock()):
-                    log.info("operators.limits_noted", **msgspec.structs.asdict(limits_of(settings)))
+                    log.info("operators.limits_noted", **msgspec.to_builtins(limits_of(settings)))
+                await then(tx)
             return
         except (ConnectionLost, Contention, Unavailable, TimeoutError) as error:
             log.debug("operators.limits_not_noted", reason=str(error))

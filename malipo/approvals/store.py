@@ -1,7 +1,7 @@
 """The SQL of proposals, of the amounts that operators move alone, and of the service's stored limits."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import date, datetime
 from typing import TypeVar
 
 import msgspec
@@ -14,7 +14,7 @@ ActTerms = TypeVar("ActTerms")
 # Any number that no other pair of locks uses: "alon" in ASCII.
 _ALONE = 0x616C6F6E
 _LIMITS_LOCK = 0x6C696D69  # "limi"
-_LIMITS = "booking_approval_amount, second_factor, credit_by_itself"
+_LIMITS = "booking_approval_amount, second_factor, credit_by_itself, bank_holidays"
 
 
 class Proposal(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,11 +38,12 @@ class Proposal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperatorLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of operators with which the service last started."""
+    """The limits of operators with which the service last started, and the holidays by which they wait for banks."""
 
     booking_approval_amount: int
     second_factor: str
     credit_by_itself: bool = True
+    bank_holidays: tuple[date, ...] = ()
 
 
 _COLUMNS = ", ".join(Proposal.__struct_fields__)
@@ -66,20 +67,21 @@ async def lock_limits(tx: Tx) -> OperatorLimits | None:
 async def put_limits(tx: Tx, limits: OperatorLimits, *, now: datetime) -> None:
     await tx.execute(
         """
-        INSERT INTO operator_limits (booking_approval_amount, second_factor, credit_by_itself, noted_at)
-        VALUES ($1, $2, $3, $4)
+        INSERT INTO operator_limits (booking_approval_amount, second_factor, credit_by_itself, bank_holidays, noted_at)
+        VALUES ($1, $2, $3, $4, $5)
         ON CONFLICT (is_only) DO UPDATE
-        SET booking_approval_amount = $1, second_factor = $2, credit_by_itself = $3, noted_at = $4
+        SET booking_approval_amount = $1, second_factor = $2, credit_by_itself = $3, bank_holidays = $4, noted_at = $5
         """,
         limits.booking_approval_amount,
         limits.second_factor,
         limits.credit_by_itself,
+        list(limits.bank_holidays),
         now,
     )
 
 
 def _limits(row: Row | None) -> OperatorLimits | None:
-    return None if row is None else OperatorLimits(**dict(row))
+    return None if row is None else msgspec.convert(dict(row), OperatorLimits)
 
 
 async def sum_moved_alone(connection: Conn, operator: str, *, since: datetime) -> int:

@@ -3,14 +3,11 @@
 In cents: banks charge them, and the ledger has whole shillings.
 """
 
-from datetime import date, timedelta
-
 import msgspec
 
 from malipo import money
 from malipo.bank.store import balances
-from malipo.bank_evidence import banking_days
-from malipo.bank_evidence.store import coverage
+from malipo.bank_evidence.store import coverage, holidays
 from malipo.db import Conn
 from malipo.reconciliation.close.safeguarding import BankSeen
 
@@ -41,17 +38,10 @@ async def find_seen(connection: Conn) -> BankSeen | None:
         return None
     last = min(max(ends for _, ends in days) for days in spans.values())
     found = await _find(connection, ledger=await balances.find_ledger_by_causes(connection))
-    gap, _ = money.split(found.difference + await balances.sum_bookings_without_line(connection, after=_shown(last)))
+    shown = (await holidays.find_banking_days(connection)).last_booked(last)
+    gap, _ = money.split(found.difference + await balances.sum_bookings_without_line(connection, after=shown))
     unexplained, _ = money.split(found.unexplained)
     return BankSeen(gap=gap, unexplained=unexplained)
-
-
-def _shown(last: date) -> date:
-    """The last day of which everything is on statements until this day."""
-    day = last
-    while banking_days.after(day, banking_days.BOOKED_WITHIN) > last:
-        day -= timedelta(days=1)
-    return day
 
 
 async def find_balance(connection: Conn) -> BankBalance:

@@ -37,8 +37,7 @@ from malipo.bank.payout_file import (
 from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import payer_accounts
 from malipo.bank.store import payout_files as store
-from malipo.bank_evidence import banking_days
-from malipo.bank_evidence.store import debits
+from malipo.bank_evidence.store import debits, holidays
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
 from malipo.restore.store import send_counts
@@ -202,7 +201,8 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
     sent = [each for each in lines if each.settlement_id not in unfit]
     if not sent:
         raise Conflict(code=FileRefusal.NOTHING_LEFT)
-    message_id, pays_on = ids.suffix(now), banking_days.next_banking_day(clock.day_of(now))
+    banking_days = await holidays.find_banking_days(tx)
+    message_id, pays_on = ids.suffix(now), banking_days.next(clock.day_of(now))
     content = bytes_of(account, order_of(account, sent, message_id=message_id, created_at=now, pays_on=pays_on))
     approved = msgspec.structs.replace(
         file,

@@ -35,7 +35,7 @@ from malipo.bank.statement import (
 from malipo.bank.store import payer_accounts
 from malipo.bank.store import statements as store
 from malipo.bank_evidence.coverage import coverage_rows
-from malipo.bank_evidence.store import coverage
+from malipo.bank_evidence.store import coverage, holidays
 from malipo.bank_evidence.which_count import StatementState
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing, Problem
@@ -73,7 +73,7 @@ async def import_statement(
     for each in counting:
         if each.sha256 == read.sha256:
             return BankImport(statement=each, is_repeat=True)
-    problems = what_is_wrong(read.statement, counting)
+    problems = what_is_wrong(read.statement, counting, await holidays.find_banking_days(tx))
     if problems and not accepts_problems:
         raise NotImported(code=BankImportRefusal.DOES_NOT_ADD_UP, name=read.name, problems=problems)
     lines = lines_of(read.statement.entries)
@@ -110,6 +110,13 @@ async def take(tx: Tx, statement: StoredStatement, *, by: str, now: datetime) ->
     return await match_bank_lines(tx, by=by, now=now)
 
 
+async def write_all_coverage(tx: Tx) -> None:
+    """Write which days all statements cover, because other days may be holidays now."""
+    await payer_accounts.lock(tx)
+    for account in await payer_accounts.find_all(tx):
+        await write_coverage(tx, account.id)
+
+
 async def write_coverage(tx: Tx, payer_account_id: str) -> None:
     """Write which days the statements of an account cover."""
     counting = await store.find_counting(tx, payer_account_id)
@@ -117,7 +124,7 @@ async def write_coverage(tx: Tx, payer_account_id: str) -> None:
         await coverage.delete(tx, each.id)
     known = [(each.id, each.covering) for each in counting if each.counts]
     covering = [(id_, each) for id_, each in known if each is not None]
-    for id_, first, last in coverage_rows(covering):
+    for id_, first, last in coverage_rows(covering, (await holidays.find_banking_days(tx)).follows):
         await coverage.insert(tx, payer_account_id, id_, first=first, last=last)
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from malipo.bank.payer_account import FileFormat, PayerAccount
-from malipo.bank_evidence import banking_days
+from malipo.bank_evidence.banking_days import BankingDays
 from malipo.bank_evidence.coverage import Days, is_covered
 from malipo.bank_formats import pain001, payout_csv
 from malipo.bank_formats.transfer_order import FileOrder, TransferOrder
@@ -159,6 +159,11 @@ def is_perhaps_paid(file: PayoutFile, lines: Iterable[FileLine], traces: Iterabl
     return any(each.names_file or (not each.names_settlement and each.cents in debits) for each in traces)
 
 
+def days_to_pay(approved_on: date, downloaded_on: date | None, banking_days: BankingDays) -> Days:
+    """The days on which the bank may have booked a file. Who has downloaded it can have handed it in that day."""
+    return approved_on, banking_days.booked_by(downloaded_on or approved_on)
+
+
 def why_not_void_unseen(*, is_paid: bool, is_asked_for: bool, is_restored_since: bool) -> FileRefusal | None:
     """Why an approved file cannot be voided now because nobody ever had its bytes; None if it can. A restore since the
     approval may have lost that somebody had them."""
@@ -170,25 +175,17 @@ def why_not_void_unseen(*, is_paid: bool, is_asked_for: bool, is_restored_since:
 
 
 def why_not_void(
-    file: PayoutFile,
-    *,
-    refusal: str | None,
-    approved_on: date,
-    downloaded_on: date | None,
-    covered: Sequence[Days],
-    is_paid: bool,
+    file: PayoutFile, *, refusal: str | None, days: Days, covered: Sequence[Days], is_paid: bool
 ) -> FileRefusal | None:
     """Why an approved file cannot be voided now; None if it can.
 
-    `refusal` is the bank's refusal of this file in the operators' words; None: the statements show that it was not
-    paid. `is_paid` says that a line of a statement is perhaps of it (`is_perhaps_paid`), or that one of its transfers
-    has ended as paid.
+    `refusal` is the bank's refusal of this file in the operators' words; None: the statements of its `days` (see
+    `days_to_pay`) show that it was not paid. `is_paid` says that a line of a statement is perhaps of it
+    (`is_perhaps_paid`), or that one of its transfers has ended as paid.
     """
     if is_paid:
         return FileRefusal.IS_PAID
     if refusal is not None:
         assert file.message_id is not None
         return None if file.message_id in refusal else FileRefusal.OTHER_MESSAGE
-    # Who has downloaded it can have handed it in that day.
-    last = banking_days.after(downloaded_on or approved_on, banking_days.BOOKED_WITHIN)
-    return None if is_covered(covered, approved_on, last) else FileRefusal.NOT_COVERED
+    return None if is_covered(covered, *days) else FileRefusal.NOT_COVERED

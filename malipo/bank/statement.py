@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from malipo import clock
-from malipo.bank_evidence import banking_days
+from malipo.bank_evidence.banking_days import BankingDays
 from malipo.bank_evidence.coverage import Covering, covering
 from malipo.bank_evidence.which_count import StatementState
 from malipo.bank_formats.bank_entry import BankEntry, BankStatement, StatementProblem, cents_words, problems_of
@@ -143,8 +143,11 @@ def lines_of(entries: Sequence[BankEntry]) -> list[NewLine]:
     return found
 
 
-def what_is_wrong(statement: BankStatement, neighbours: Iterable[StoredStatement]) -> list[Problem]:
-    """Why a statement cannot show that a movement is missing; nothing: it can."""
+def what_is_wrong(
+    statement: BankStatement, neighbours: Iterable[StoredStatement], banking_days: BankingDays
+) -> list[Problem]:
+    """Why a statement cannot show that a movement is missing; nothing: it can. Where a day between two of them may have
+    been a banking day, its own statement may be missing, and explain the balances."""
     found = problems_of(statement)
     if statement.begins_on is None or statement.ends_on is None:
         found.append(Problem(BankRowProblem.NO_DAYS))
@@ -152,17 +155,11 @@ def what_is_wrong(statement: BankStatement, neighbours: Iterable[StoredStatement
     for each in neighbours:
         if each.begins_on is None or each.ends_on is None:
             continue
-        if _follows(each.ends_on, statement.begins_on) and _differ(each.closing, statement.opening):
+        if banking_days.follows(each.ends_on, statement.begins_on) and _differ(each.closing, statement.opening):
             found.append(_not_following(each.name, each.closing, statement.opening))
-        if _follows(statement.ends_on, each.begins_on) and _differ(statement.closing, each.opening):
+        if banking_days.follows(statement.ends_on, each.begins_on) and _differ(statement.closing, each.opening):
             found.append(_not_following(each.name, statement.closing, each.opening))
     return found
-
-
-def _follows(ends_on: date, begins_on: date) -> bool:
-    return ends_on < begins_on and not banking_days.any_between(
-        date.fromordinal(ends_on.toordinal() + 1), date.fromordinal(begins_on.toordinal() - 1)
-    )
 
 
 def _differ(closing: int | None, opening: int | None) -> bool:

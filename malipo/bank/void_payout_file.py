@@ -26,6 +26,7 @@ from malipo.bank.payout_file import (
     FileLine,
     FileRefusal,
     PayoutFile,
+    days_to_pay,
     is_perhaps_paid,
     why_not_void,
     why_not_void_unseen,
@@ -34,7 +35,7 @@ from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import payer_accounts, statements
 from malipo.bank.store import payout_files as store
 from malipo.bank_evidence.coverage import days_of
-from malipo.bank_evidence.store import debits
+from malipo.bank_evidence.store import debits, holidays
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
 from malipo.restore.store import installation
@@ -154,16 +155,19 @@ async def _require_unpaid(tx: Tx, file: PayoutFile, terms: VoidTerms, *, reason:
             raise Conflict(code=why, file=file.id)
         return
     counting = await statements.find_counting(tx, file.payer_account_id)
+    banking_days = await holidays.find_banking_days(tx)
+    downloaded_on = None if file.downloaded_at is None else clock.day_of(file.downloaded_at)
+    days = days_to_pay(clock.day_of(file.approved_at), downloaded_on, banking_days)
     refused = why_not_void(
         file,
         refusal=reason if terms.is_refused else None,
-        approved_on=clock.day_of(file.approved_at),
-        downloaded_on=None if file.downloaded_at is None else clock.day_of(file.downloaded_at),
-        covered=days_of(each.covering for each in counting if each.counts and each.covering is not None),
+        days=days,
+        covered=days_of((each.covering for each in counting if each.counts and each.covering), banking_days.follows),
         is_paid=is_paid,
     )
     if refused is not None:
-        raise Conflict(code=refused, file=file.id, message_id=file.message_id)
+        first, last = (each.isoformat() for each in days)
+        raise Conflict(code=refused, file=file.id, message_id=file.message_id, first=first, last=last)
 
 
 async def _is_restored_since(connection: Conn, approved_at: datetime) -> bool:

@@ -64,7 +64,7 @@ def migrations() -> Sequence[Migration]:
 
 
 # The oldest schema that this version runs on. Raise it with the first statement that needs a later migration.
-OLDEST_SCHEMA = 66
+OLDEST_SCHEMA = 67
 
 # The last migration of the oldest version that the schema serves, as a value for SQL. An older schema does not have the
 # column yet.

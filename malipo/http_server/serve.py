@@ -12,6 +12,7 @@ from malipo.api.http.connection_limits import ConnectionLimits, most_connections
 from malipo.app.assemble import Service, assemble
 from malipo.approvals import operator_limits
 from malipo.bank.balance import find_seen
+from malipo.bank.import_statement import write_all_coverage
 from malipo.db import Database
 from malipo.db.standby import Standby
 from malipo.db.wait_for_database import wait_for_database
@@ -86,7 +87,9 @@ async def _serve(
     watches = [asyncio.ensure_future(each.watch()) for each in watched if each is not None]
     watches.append(asyncio.ensure_future(wait_for_database(database_url)))
     watches.append(
-        asyncio.ensure_future(operator_limits.note_at_start(database, settings, schema, clock=service.clock))
+        asyncio.ensure_future(
+            operator_limits.note_at_start(database, settings, schema, write_all_coverage, clock=service.clock)
+        )
     )
     if stop is not None:
         watches.append(asyncio.ensure_future(server.stop_at(stop)))

@@ -2,10 +2,11 @@
 a bound."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import NamedTuple
 
 from malipo import clock
-from malipo.bank_evidence.banking_days import BOOKED_WITHIN
+from malipo.bank_evidence.store import holidays
 from malipo.db import Conn
 from malipo.ledger.store import checks
 from malipo.messages.store.messages import MAY_BE_SENT
@@ -60,33 +61,27 @@ async def find_messages(connection: Conn) -> dict[str, float]:
 
 
 async def find_bank(connection: Conn) -> dict[str, float]:
-    """Settlements that should be on a statement, or in an approved file, by the business days since they were sent or
-    requested; those in approved files whose bank account was stopped since; and lines of the bank without a place."""
+    """Settlements that should be on a statement, or in an approved file, because banks have booked what they were given
+    on the day on which they were sent or requested; those in approved files whose bank account was stopped since; and
+    lines of the bank without a place."""
+    banking_days = await holidays.find_banking_days(connection)
+    today = await connection.fetchval(f"SELECT {clock.day_sql('now()')}")
     row = await connection.fetchrow(
         f"""
         SELECT (SELECT count(*) FROM settlements s
-                WHERE s.status = 'SENT' AND {BOOKED_WITHIN} < {_business_days("s.sent_at")}) AS settlements_overdue,
-               (SELECT count(*) FROM settlements s WHERE s.status = 'REQUESTED'
-                AND {BOOKED_WITHIN} < {_business_days("s.created_at")}) AS settlements_not_sent,
+                WHERE s.status = 'SENT' AND {clock.day_sql("s.sent_at")} <= $1) AS settlements_overdue,
+               (SELECT count(*) FROM settlements s
+                WHERE s.status = 'REQUESTED' AND {clock.day_sql("s.created_at")} <= $1) AS settlements_not_sent,
                (SELECT count(*) FROM settlements s
                 JOIN bank_accounts a ON (a.merchant_id, a.id) = (s.merchant_id, s.bank_account_id)
                 WHERE s.status = 'SENT' AND a.status = 'STOPPED') AS settlements_to_stopped_accounts,
                count(*) AS bank_exceptions, {_age("min(found_at)")} AS bank_exceptions_oldest_seconds
         FROM (SELECT found_at FROM bank_exceptions WHERE resolved_at IS NULL LIMIT {_MOST}) AS open
-        """
+        """,
+        banking_days.last_booked(today - timedelta(days=1)),
     )
     assert row is not None
     return {name: float(value) for name, value in row.items()}
-
-
-def _business_days(since: str) -> str:
-    """An expression: how many business days have begun since then."""
-    return f"""(SELECT count(*) FROM generate_series({_day(since)} + 1, {_day("now()")}, '1 day') AS d (day)
-                WHERE extract(isodow FROM d.day) < 6)"""
-
-
-def _day(moment: str) -> str:
-    return clock.day_sql(moment)
 
 
 async def find_queues(connection: Conn) -> list[Queue]:

@@ -12,8 +12,9 @@ import msgspec
 
 from malipo import clock
 from malipo.bank.store import statements as bank_statements
-from malipo.bank_evidence import banking_days
+from malipo.bank_evidence.banking_days import BOOKED_WITHIN, DayKind
 from malipo.bank_evidence.coverage import days_of
+from malipo.bank_evidence.store import holidays
 from malipo.books import suspense
 from malipo.books.read_journal import Period
 from malipo.books.trial_balance import TrialBalance, find_trial_balance
@@ -170,18 +171,19 @@ async def _network_statements(connection: Conn, month: Month, over: Sequence[dat
 async def _bank_statements(
     connection: Conn, month: Month, over: Sequence[date], closed: Sequence[date]
 ) -> list[Problem]:
-    """Business days of the month, since the account is here, that no complete statement of it covers."""
-    taken = await bank_statements.find_taken(connection)
+    """Days of the month that are or may be banking days, since the account is here, that no complete statement of it
+    covers. Nobody is asked for one that may be a holiday if the balances go on across it."""
+    taken, banking_days = await bank_statements.find_taken(connection), await holidays.find_banking_days(connection)
     found = []
     for account in await store.find_payer_accounts(connection):
         own = [each.covering for each in taken if each.payer_account_id == account["id"]]
-        stretches = days_of(each for each in own if each is not None)
+        stretches = days_of((each for each in own if each is not None), banking_days.may_follow)
         since = clock.day_of(account["added_at"])
         days = [
             day
             for day in sorted([*over, *closed])
             if day >= since
-            and banking_days.is_banking_day(day)
+            and banking_days.kind_of(day) is not DayKind.NONE
             and not any(first <= day <= last for first, last in stretches)
         ]
         if days:
@@ -226,12 +228,9 @@ def _of_invoices(not_invoiced: Sequence[Party]) -> list[Problem]:
 
 async def _unanswered(connection: Conn, month: Month, *, now: datetime) -> list[Problem]:
     """Settlements that a bank would have booked by now: it has lost them, or a statement of ours is missing."""
-    last_day = clock.day_of(now)
-    while banking_days.after(last_day, banking_days.BOOKED_WITHIN) >= clock.day_of(now):
-        last_day -= _DAY
+    last_day = (await holidays.find_banking_days(connection)).last_booked(clock.day_of(now) - _DAY)
     count, amount = await store.sum_unanswered_settlements(connection, month.ends, sent_before=end_of(last_day))
-    days = banking_days.BOOKED_WITHIN
-    return [Problem(MonthPoint.UNANSWERED, days=days, count=count, amount=amount)] if count else []
+    return [Problem(MonthPoint.UNANSWERED, days=BOOKED_WITHIN, count=count, amount=amount)] if count else []
 
 
 def _of_closes(closed: Sequence[ClosedDay]) -> list[Problem]:

@@ -4,6 +4,7 @@ import ipaddress
 import re
 from collections.abc import Callable
 from dataclasses import field
+from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -55,6 +56,17 @@ def ports(value: str) -> tuple[int, ...]:
     if not all(re.fullmatch(r"[0-9]{1,5}", part) and 1 <= int(part) <= 65535 for part in parts):
         raise ValueError("must be ports with commas between them, such as 443,8443")
     return tuple(int(part) for part in parts)
+
+
+def days(value: str) -> tuple[date, ...]:
+    """Sorted, and each once."""
+    parts = [part.strip() for part in value.split(",") if part.strip()]
+    try:
+        if not all(re.fullmatch(r"\d{4}-\d{2}-\d{2}", part) for part in parts):
+            raise ValueError
+        return tuple(sorted({date.fromisoformat(part) for part in parts}))
+    except ValueError:
+        raise ValueError("must be days with commas between them, such as 2026-10-28,2027-01-15") from None
 
 
 def networks(value: str) -> tuple[Network, ...]:

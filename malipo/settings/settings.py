@@ -6,6 +6,7 @@ secret is read from a file in `secret_files.py`. Which settings a network needs 
 """
 
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from malipo.settings import mail
@@ -155,9 +156,11 @@ class Settings(
     # Payment links: how long a customer may answer a prompt. Afterwards, another number may be tried with a warning.
     link_prompt_seconds: int = setting(120, parse.whole(10, 3600))
 
-    # Settlements: the fee of one, within its amount, and how long a bank account waits after it was verified.
+    # Settlements: the fee of one, within its amount, how long a bank account waits after it was verified, and on which
+    # days banks are closed besides weekends and public holidays.
     settlement_fee: int = setting(0, parse.whole(0, 1_000_000))
     bank_account_wait_hours: int = setting(72, parse.whole(0, 720))
+    bank_holidays: tuple[date, ...] = setting((), parse.days)
 
     # Statements: whether workers fetch those of the day before, from networks that have an API for it.
     statement_fetch: bool = setting(False, parse.boolean)

@@ -9,9 +9,8 @@ operators have released settlements.
 from datetime import date, datetime, timedelta
 
 from malipo import clock
-from malipo.bank_evidence import banking_days
 from malipo.bank_evidence.coverage import is_covered, stretches
-from malipo.bank_evidence.store import coverage, debits
+from malipo.bank_evidence.store import coverage, debits, holidays
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
 from malipo.restore.store import installation
@@ -54,7 +53,8 @@ async def find_lost_time(connection: Conn) -> tuple[date, date]:
     day = clock.day_of(began_at)
     known = await settlements.find_last_known(connection, before=began_at - _NOTICED_WITHIN)
     first = known or await coverage.find_first_account(connection) or day
-    return min(first, day), banking_days.after(day, banking_days.BOOKED_WITHIN)
+    banking_days = await holidays.find_banking_days(connection)
+    return min(first, day), banking_days.booked_by(day)
 
 
 async def why_not_covered(connection: Conn) -> Conflict | None:

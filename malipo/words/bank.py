@@ -51,8 +51,9 @@ FILES = {
     "payout_file_gathered": "The file {file} waits for its approval.",
     "payout_file_approved": "The file {file} is approved: money can leave.",
     "payout_file_voided": "The file {file} is void.",
-    "payout_file_not_covered": "Complete statements are needed, from the day of its approval to three business days "
-    "after its last download, without its debits.",
+    "payout_file_not_covered": "Complete statements are needed from {first} to {last}, which is three banking days "
+    "after its last download, without its debits. A day that may be a holiday needs one too, or stands in "
+    "MALIPO_BANK_HOLIDAYS.",
     "payout_file_paid": "A statement has a debit of the file {file}: the bank has paid from it.",
     "payout_file_other_message": "Write down the bank's refusal with the MsgId {message_id}: it must be the refusal "
     "of this file.",

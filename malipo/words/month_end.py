@@ -22,7 +22,7 @@ SENTENCES: dict[str, str] = {
     MonthPoint.UNEXPLAINED: "At the end of {day} TZS {amount} are neither the house's own nor explained.",
     MonthPoint.BANK_UNEXPLAINED: "Nothing explains TZS {amount} between the bank's balance and the books.",
     MonthPoint.BANK_OURS_ONLY: "In the books for days, and not at the bank: {count}, TZS {amount}.",
-    MonthPoint.UNANSWERED: "Settlements that were sent more than {days} business days ago, and of which the bank has "
+    MonthPoint.UNANSWERED: "Settlements that were sent more than {days} banking days ago, and of which the bank has "
     "said nothing: {count}, TZS {amount}.",
     MonthPoint.CLOSED_WITHOUT: "Closed without a statement of {channel}: {days}.",
     MonthPoint.ACCEPTED: "Closed with a difference that two operators accepted: {days}.",

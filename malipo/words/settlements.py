@@ -21,7 +21,7 @@ SETTLEMENTS = {
     "yet. Until one has, no file is approved; try again in some seconds, while workers run.",
     "settlement_held": "Everything is held by {by}: {reason}. Until the hold ends, no file is approved or downloaded.",
     "settlement_not_covered": "Statements do not cover the days from {first} to {last} yet, of every bank account of "
-    "ours.",
+    "ours. A day that may be a holiday needs one too, or stands in MALIPO_BANK_HOLIDAYS.",
     "settlement_nothing_to_release": "Settlements are released already, or the installation is still fenced.",
     "settlement_nothing_owed": "Nothing is owed of the settlement {id}, or the wallet has nothing of it.",
     "settlement_evidence": "Say what the evidence is, in 10 to 1,000 characters.",

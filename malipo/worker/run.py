@@ -12,6 +12,7 @@ from malipo import __version__, log, process_tuning
 from malipo.app.assemble import Service, assemble
 from malipo.approvals import operator_limits
 from malipo.bank.balance import find_seen
+from malipo.bank.import_statement import write_all_coverage
 from malipo.build import build_id
 from malipo.db import Database
 from malipo.db.notify import listen
@@ -94,7 +95,9 @@ async def serve(
         scheduler = SettlementScheduler(slow_database, settings)
         readers = float_readers(service.networks, service.queries, settings, clock)
         process_tuning.collect_rarely()
-        noting = asyncio.ensure_future(operator_limits.note_at_start(database, settings, schema, clock=clock))
+        noting = asyncio.ensure_future(
+            operator_limits.note_at_start(database, settings, schema, write_all_coverage, clock=clock)
+        )
         try:
             async with exposed(settings, metrics, service.health.readiness, loops):
                 await work(

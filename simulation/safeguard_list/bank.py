@@ -20,7 +20,7 @@ _IN_ONE_FILE = (
 _IN_ONE_FILE_STORED = "DROP INDEX payout_file_lines_in_one_file"
 _NOT_COVERED = InFunction(
     payout_file.why_not_void,
-    "return None if is_covered(covered, approved_on, last) else FileRefusal.NOT_COVERED",
+    "return None if is_covered(covered, *days) else FileRefusal.NOT_COVERED",
     "return None",
 )
 _PAID_NOT_SENT = InFunction(
@@ -67,8 +67,8 @@ SAFEGUARDS = (
         "They must cover the days on which the bank may still book it.",
         (
             InFunction(
-                payout_file.why_not_void,
-                "banking_days.after(downloaded_on or approved_on, banking_days.BOOKED_WITHIN)",
+                payout_file.days_to_pay,
+                "banking_days.booked_by(downloaded_on or approved_on)",
                 "approved_on",
             ),
         ),
@@ -123,7 +123,7 @@ SAFEGUARDS = (
     Safeguard(
         "release-waits-for-booking",
         "They must cover the days on which the bank may still book a lost file.",
-        (InFunction(release.find_lost_time, "banking_days.after(day, banking_days.BOOKED_WITHIN)", "day"),),
+        (InFunction(release.find_lost_time, "banking_days.booked_by(day)", "day"),),
     ),
     Safeguard(
         "every-account-covered",

@@ -1,5 +1,6 @@
 """The limits of operators are those of the service: a command whose environment names others evades nothing."""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from malipo.approvals import operator_limits
 from malipo.approvals.store import OperatorLimits
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
+from malipo.bank.import_statement import write_all_coverage
+from malipo.bank_evidence.store import holidays
 from malipo.db import Database
 from malipo.settings import Settings
 from tests.cli.test_operator_session import PASSWORD
@@ -87,12 +90,13 @@ async def test_the_service_notes_its_limits_and_the_audit_log_keeps_a_change(
     service: Service, database: Database
 ) -> None:
     await service.health.monitor.look()
-    await operator_limits.note_at_start(database, service.settings, service.health.monitor.schema, clock=service.clock)
+    schema = service.health.monitor.schema
+    await operator_limits.note_at_start(database, service.settings, schema, write_all_coverage, clock=service.clock)
     async with database.read() as connection:
         settings = await operator_limits.with_limits(connection, Settings(booking_approval_amount=10**15))
     assert settings.booking_approval_amount == service.settings.booking_approval_amount
 
-    own = {"operator_second_factor": service.settings.operator_second_factor}
+    own: dict[str, Any] = {"operator_second_factor": service.settings.operator_second_factor}
     amount = service.settings.booking_approval_amount
     assert not await begin(database, booking_approval_amount=amount, **own), "a restart changes nothing"
     assert await begin(database, booking_approval_amount=amount + 1, **own)
@@ -101,3 +105,10 @@ async def test_the_service_notes_its_limits_and_the_audit_log_keeps_a_change(
             each for each in await audit_log.find(connection, limit=50) if each.action == "operator.limits_changed"
         ]
     assert (kept.details["amount_before"], kept.details["amount"]) == (amount, amount + 1)
+    own["bank_holidays"] = (date(2030, 10, 30),)
+    assert await begin(database, booking_approval_amount=amount + 1, **own)
+    async with database.read() as connection:
+        kept = (await audit_log.find(connection, limit=50))[0]
+        calendar = await holidays.find_banking_days(connection)
+    assert (kept.details["bank_holidays_before"], kept.details["bank_holidays"]) == ([], ["2030-10-30"])
+    assert calendar.next(date(2030, 10, 30)) == date(2030, 10, 31)

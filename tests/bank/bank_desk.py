@@ -31,6 +31,7 @@ from malipo.bank.payout_file import FileRefusal, PayoutFile
 from malipo.bank.read_statement import read_file
 from malipo.bank.store import checks, lines, payer_accounts
 from malipo.bank.store.lines import BankException
+from malipo.bank_evidence.banking_days import BankingDays
 from malipo.db import Database
 from malipo.errors import Conflict
 from malipo.ledger import check as ledger_check
@@ -234,14 +235,17 @@ async def open_account(database: Database, account: PayerAccount = ACCOUNT) -> N
 
 
 def monday_long_ago() -> datetime:
-    """The morning of a Monday that is four weeks ago."""
-    day = clock.now() - timedelta(days=28)
-    return (day - timedelta(days=day.weekday())).replace(hour=8)
+    """The morning of a Monday that is four weeks ago, or longer: no holiday is in its two weeks."""
+    day, calendar = clock.now() - timedelta(days=28), BankingDays()
+    day = (day - timedelta(days=day.weekday())).replace(hour=8)
+    while calendar.after(clock.day_of(day), 9) != clock.day_of(day) + timedelta(days=11):
+        day -= timedelta(days=7)
+    return day
 
 
 @pytest.fixture
 async def desk(service: Service, database: Database, merchant: Merchant, tmp_path: Path) -> BankDesk:
     """A merchant with TZS 1,000,000 and a bank account, and our own account. It is Monday, a long time ago."""
-    account = await add_account(database, merchant.id, now=clock.now() - timedelta(days=60))
+    account = await add_account(database, merchant.id, now=clock.now() - timedelta(days=120))
     await open_account(database)
     return BankDesk(service, database, merchant, account, tmp_path, at=monday_long_ago())

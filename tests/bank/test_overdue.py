@@ -2,8 +2,15 @@
 
 from datetime import timedelta
 
+import pytest
+
+from malipo import clock
+from malipo.approvals import operator_limits
+from malipo.bank_evidence.banking_days import BankingDays
 from malipo.monitoring import gauges_store
+from malipo.settings import Settings
 from tests.bank.bank_desk import BankDesk
+from tests.operators.booking_steps import ASHA
 
 DAY = timedelta(days=1)
 
@@ -26,16 +33,25 @@ async def test_what_was_sent_weeks_ago_is_overdue_until_the_statement_comes(desk
     assert found["bank_exceptions_oldest_seconds"] > 20 * 86_400
 
 
-async def test_three_business_days_are_not_overdue_and_four_are(desk: BankDesk) -> None:
+@pytest.mark.parametrize("declared", [0, 2])
+async def test_it_is_overdue_once_a_bank_has_booked_whatever_it_was_given_that_day(
+    desk: BankDesk, declared: int
+) -> None:
     await desk.approved(100_000)
-    found = []
-    for days in range(9):
+    async with desk.database.read() as connection:
+        now = await connection.fetchval("SELECT now()")
+    today = clock.day_of(now)
+    closed = tuple(today - nth * DAY for nth in range(declared))
+    async with desk.database.begin() as tx:
+        await operator_limits.note(tx, Settings(bank_holidays=closed), actor=ASHA, now=now)
+    found, expected = [], []
+    for days in range(12):
         async with desk.database.begin() as tx:
-            await tx.execute("UPDATE settlements SET sent_at = now() - make_interval(days => $1)", days)
-        found.append(int((await gauges(desk))["settlements_overdue"]))
-    # A weekend lies somewhere in it: after three days at the earliest, and after six at the latest.
-    assert found == sorted(found)
-    assert found.index(1) in (4, 5, 6)
+            await tx.execute("UPDATE settlements SET sent_at = $1", now - days * DAY)
+        found.append((await gauges(desk))["settlements_overdue"] == 1)
+        expected.append(BankingDays(closed).booked_by(today - days * DAY) < today)
+    assert found == expected
+    assert not found[3]
 
 
 async def test_what_nobody_gathers_is_counted_until_a_file_with_it_is_approved(desk: BankDesk) -> None:

@@ -13,11 +13,13 @@ from malipo.bank.payout_file import (
     FileTrace,
     PayoutFile,
     bytes_of,
+    days_to_pay,
     is_perhaps_paid,
     order_of,
     why_not_void,
     why_not_void_unseen,
 )
+from malipo.bank_evidence.banking_days import BankingDays
 from tests.bank.samples import ACCOUNT
 
 # Rows: the file's status. Columns: approve, reject, download, refuse lines, void.
@@ -76,18 +78,24 @@ REFUSAL = f"The bank wrote: {MESSAGE} rejected, AM04"
 def test_a_file_is_voided_only_if_it_was_certainly_not_paid(
     refusal: str | None, covered: list[tuple[date, date]], is_paid: bool, expected: FileRefusal | None
 ) -> None:
-    found = why_not_void(
-        file(), refusal=refusal, approved_on=FRIDAY, downloaded_on=None, covered=covered, is_paid=is_paid
-    )
-    assert found == expected
+    days = days_to_pay(FRIDAY, None, BankingDays())
+    assert why_not_void(file(), refusal=refusal, days=days, covered=covered, is_paid=is_paid) == expected
 
 
-def test_three_business_days_count_from_the_last_download() -> None:
+@pytest.mark.parametrize(
+    ("downloaded_on", "last"),
+    [
+        (None, WEDNESDAY),
+        (FRIDAY, WEDNESDAY),
+        (date(2026, 11, 14), date(2026, 11, 19)),  # on a Saturday: the bank takes it on Monday
+        (MONDAY, date(2026, 11, 19)),
+        (TUESDAY, date(2026, 11, 20)),
+        (date(2026, 12, 8), date(2026, 12, 14)),  # the 9th is a holiday
+    ],
+)
+def test_three_banking_days_count_from_the_last_download(downloaded_on: date | None, last: date) -> None:
     """Who has it can hand it in."""
-    covered = [(FRIDAY, date(2026, 11, 19))]
-    how = {"refusal": None, "approved_on": FRIDAY, "covered": covered, "is_paid": False}
-    assert why_not_void(file(), downloaded_on=MONDAY, **how) is None  # type: ignore[arg-type]
-    assert why_not_void(file(), downloaded_on=TUESDAY, **how) == FileRefusal.NOT_COVERED  # type: ignore[arg-type]
+    assert days_to_pay(FRIDAY, downloaded_on, BankingDays()) == (FRIDAY, last)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from malipo.bank.statement import (
     names_of,
     what_is_wrong,
 )
+from malipo.bank_evidence.banking_days import BankingDays
 from malipo.bank_evidence.which_count import StatementState
 from malipo.bank_formats.bank_entry import StatementProblem
 from malipo.errors import Invalid
@@ -27,6 +28,7 @@ from malipo_simulator.bank.statement_formats import FORMATS
 from tests.bank.samples import ACCOUNT, KEYS, MESSAGE, MONDAY, THURSDAY, TUESDAY, WEDNESDAY
 from tests.simulator.test_bank import busy_bank
 
+CALENDAR = BankingDays()
 NEXT_TUESDAY = date(2026, 11, 24)
 OTHER = PayerAccount(id="pya_2", bic="CORUTZTZ", number="0150000WKYA00", name="MALIPO LTD")
 
@@ -80,7 +82,7 @@ def test_an_entry_is_the_same_in_every_format_and_in_a_longer_statement(
     assert entries == {each.entry for each in lines_of(days.statement.entries) if each.entry.booked_on == MONDAY}
     assert codes(days, known(day)) == []
     assert codes(day, known(days)) == []
-    assert what_is_wrong(days.statement, []) == []
+    assert what_is_wrong(days.statement, [], CALENDAR) == []
 
 
 def test_equal_entries_of_a_day_are_two(tmp_path: Path) -> None:
@@ -146,11 +148,31 @@ def test_an_entry_of_another_transfer_is_a_contradiction(tmp_path: Path, parts: 
 def test_a_statement_follows_the_one_before_it(tmp_path: Path) -> None:
     bank = busy_bank(one_sum=False)
     monday, tuesday = (read(tmp_path, bank, day, day) for day in (MONDAY, TUESDAY))
-    assert what_is_wrong(tuesday.statement, [stored(monday)]) == []
+    assert what_is_wrong(tuesday.statement, [stored(monday)], CALENDAR) == []
     bank.deposit(5_000, MONDAY, "LATE", "DEPOSIT")
     late = read(tmp_path, bank, TUESDAY, TUESDAY)
-    assert [each.code for each in what_is_wrong(late.statement, [stored(monday)])] == [StatementProblem.NOT_FOLLOWING]
-    assert [each.code for each in what_is_wrong(monday.statement, [stored(late)])] == [StatementProblem.NOT_FOLLOWING]
+    assert [each.code for each in what_is_wrong(late.statement, [stored(monday)], CALENDAR)] == [
+        StatementProblem.NOT_FOLLOWING
+    ]
+    assert [each.code for each in what_is_wrong(monday.statement, [stored(late)], CALENDAR)] == [
+        StatementProblem.NOT_FOLLOWING
+    ]
+
+
+def test_over_holidays_a_statement_follows_too_but_not_over_a_day_whose_own_statement_may_be_missing(
+    tmp_path: Path,
+) -> None:
+    """Of Eid, nobody knows before whether the bank books on it."""
+    bank = Bank()
+
+    def problems(before: date, after: date, booked_on: date) -> list[object]:
+        earlier = read(tmp_path, bank, before, before)
+        bank.deposit(5_000, booked_on, f"FT{booked_on}", "DEPOSIT")
+        later = read(tmp_path, bank, after, after)
+        return [each.code for each in what_is_wrong(later.statement, [stored(earlier)], CALENDAR)]
+
+    assert problems(date(2026, 4, 2), date(2026, 4, 8), date(2026, 4, 6)) == [StatementProblem.NOT_FOLLOWING]
+    assert problems(date(2026, 5, 26), date(2026, 5, 28), date(2026, 5, 27)) == []
 
 
 def test_a_file_of_another_account_is_refused(tmp_path: Path) -> None:

@@ -2,11 +2,20 @@
 
 from datetime import date
 
-from malipo.bank_evidence.coverage import Covering, covering, days_of, is_covered, stretches
+from malipo.bank_evidence.banking_days import BankingDays
+from malipo.bank_evidence.coverage import Covering, Days, Follows, covering, is_covered, stretches
+from malipo.bank_evidence.coverage import days_of as _days_of
 from tests.bank.samples import FRIDAY, MONDAY, THURSDAY, TUESDAY, WEDNESDAY
 
 SATURDAY, SUNDAY = date(2026, 11, 21), date(2026, 11, 22)
 NEXT_MONDAY, NEXT_TUESDAY = date(2026, 11, 23), date(2026, 11, 24)
+
+
+CALENDAR = BankingDays()
+
+
+def days_of(statements: list[Covering], follows: Follows = CALENDAR.follows) -> list[Days]:
+    return _days_of(statements, follows)
 
 
 def span(first: date, last: date, opening: int = 0, closing: int = 0) -> Covering:
@@ -25,6 +34,23 @@ def test_a_business_day_without_a_statement_is_not_covered_although_the_balance_
     assert found == [(MONDAY, TUESDAY), (THURSDAY, FRIDAY)]
     assert not is_covered(found, TUESDAY, THURSDAY)
     assert is_covered(found, THURSDAY, FRIDAY)
+
+
+def test_holidays_are_covered_by_the_statements_around_them() -> None:
+    thursday, wednesday = date(2026, 4, 2), date(2026, 4, 8)
+    before, after = span(thursday, thursday, 0, 70), span(wednesday, wednesday, 70, 90)
+    assert days_of([before, after]) == [(thursday, wednesday)]
+    assert days_of([before, span(wednesday, wednesday, 71, 90)]) == [(thursday, thursday), (wednesday, wednesday)]
+
+
+def test_a_day_that_may_have_been_a_holiday_is_not_covered_although_the_balance_is_the_same() -> None:
+    """Of a banking day, a file and the money that was brought for it leave the balance as it was. Who only looks for
+    missing statements may take it for a holiday."""
+    before, after = date(2026, 5, 26), date(2026, 5, 28)
+    statements = [span(before, before, 0, 70), span(after, after, 70, 90)]
+    assert days_of(statements) == [(before, before), (after, after)]
+    assert days_of(statements, BankingDays([date(2026, 5, 27)]).follows) == [(before, after)]
+    assert days_of(statements, CALENDAR.may_follow) == [(before, after)]
 
 
 def test_a_short_statement_within_a_longer_one_ends_nothing() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from malipo import clock
 from malipo.bank.store import payer_accounts
-from malipo.bank_evidence import banking_days
+from malipo.bank_evidence.banking_days import BankingDays
 from malipo.bank_evidence.store import coverage
 from malipo.errors import Conflict
 from malipo.ledger.bookings import BookingKind, book
@@ -21,6 +21,8 @@ from tests.bank.bank_desk import open_account
 from tests.bank.samples import ACCOUNT
 from tests.restore.reporting_worker import note_worker
 from tests.settlement.settlement_steps import DAY, SettlementSteps
+
+CALENDAR = BankingDays()
 
 
 async def restore(steps: SettlementSteps) -> None:
@@ -71,7 +73,7 @@ async def test_nothing_is_sent_and_nothing_cancelled_before_operators_have_relea
         await steps.cancel(other)
     today = clock.day_of(steps.service.clock())
     async with steps.database.begin() as tx:
-        await coverage.insert(tx, "pac_1", "bst_1", first=today, last=banking_days.after(today, 3))
+        await coverage.insert(tx, "pac_1", "bst_1", first=today, last=CALENDAR.booked_by(today))
         await release.release(tx, now=steps.service.clock())
     await steps.send(settlement)
     assert (await steps.cancel(other)).status is SettlementStatus.CANCELLED
@@ -112,7 +114,7 @@ async def test_what_was_released_waits_for_the_end_of_the_fence(steps: Settlemen
 async def test_settlements_are_released_only_when_statements_cover_the_lost_time(steps: SettlementSteps) -> None:
     await steps.requested()
     today = clock.day_of(steps.service.clock())
-    booked = banking_days.after(today, 3)  # A file that was handed in on the day of the restore may be booked so late.
+    booked = CALENDAR.booked_by(today)  # A file that was handed in on the day of the restore may be booked so late.
     async with steps.database.begin() as tx:
         await tx.execute("UPDATE settlements SET created_at = created_at - interval '3 days'")
     await restore(steps)
@@ -171,7 +173,7 @@ async def test_every_bank_account_of_ours_must_be_covered_also_one_without_state
     today = clock.day_of(steps.service.clock())
     async with steps.database.begin() as tx:
         used, unused = [each.id for each in await payer_accounts.find_all(tx)]
-        booked = banking_days.after(today, 3)
+        booked = CALENDAR.booked_by(today)
         await coverage.insert(tx, used, "bst_1", first=today, last=booked)
         assert await release.why_not_covered(tx) is not None
         await coverage.insert(tx, unused, "bst_2", first=today, last=booked)

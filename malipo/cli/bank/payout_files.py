@@ -52,7 +52,7 @@ def add_commands(acts: Any) -> None:
     why.add_argument(
         "--not-on-statements",
         action="store_true",
-        help="complete statements of its day and three later business days do not have it",
+        help="complete statements of its day and three later banking days do not have it",
     )
     why.add_argument("--not-downloaded", action="store_true", help="nobody has ever asked to download it")
     refusal = _of_file(

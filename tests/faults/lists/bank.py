@@ -9,6 +9,8 @@ _STEPS = ("bank/test_pay_and_match.py", "bank/test_statements_and_files.py")
 _RESTORE = ("bank/test_after_a_restore.py",)
 _PAID = ("bank/test_paid_already.py",)
 _STOPPED = ("bank/test_stopped_account.py",)
+_DAYS = ("bank_evidence/test_banking_days.py", "bank_evidence/test_coverage.py")
+_HOLIDAYS = ("bank/test_over_holidays.py",)
 
 FAULTS = (
     Fault(
@@ -98,6 +100,78 @@ FAULTS = (
         "AND a.status = 'NOBODY'",
         "An operator without an e-mail address never hears of it.",
         _STOPPED,
+    ),
+    Fault(
+        "a bank books on public holidays",
+        "BankingDays.kind_of",
+        " or public_holidays.is_fixed(day)",
+        "",
+        "A file of before Easter is void before the bank has booked it, and its settlements are paid twice.",
+        _DAYS,
+    ),
+    Fault(
+        "Eid is on the day that was calculated",
+        "_festivals",
+        "for late in _FROM_ESTIMATE",
+        "for late in (0,)",
+        "The moon is seen a day later, and a file is void before the bank has booked it.",
+        _DAYS,
+    ),
+    Fault(
+        "Eid is as long as a statement is missing",
+        "BankingDays.may_follow",
+        "any(days.issuperset(uncertain) for days in beginnings)",
+        "True",
+        "Nobody is asked for the statement of a banking day beside Eid.",
+        _DAYS,
+    ),
+    Fault(
+        "a bank takes files on weekends",
+        "BankingDays.booked_by",
+        "return self.after(self.next(day), BOOKED_WITHIN)",
+        "return self.after(day, BOOKED_WITHIN)",
+        "A file that was handed in on a Saturday is void on Wednesday, and merchants are promised Thursday.",
+        _DAYS,
+    ),
+    Fault(
+        "nobody knows the holidays that the government declares",
+        "find_banking_days",
+        "SELECT bank_holidays FROM operator_limits",
+        "SELECT NULL::date[] FROM operator_limits",
+        "A file of the day before an election is void before the bank has booked it.",
+        _HOLIDAYS,
+    ),
+    Fault(
+        "a file is void because a banking day is taken for Eid",
+        "_require_unpaid",
+        "banking_days.follows)",
+        "banking_days.may_follow)",
+        "On a day without a statement the bank has booked the file, and as much was paid in for it.",
+        _HOLIDAYS,
+    ),
+    Fault(
+        "a file is paid on a holiday",
+        "apply",
+        "banking_days.next(clock.day_of(now))",
+        "clock.day_of(now)",
+        "The bank refuses the file, or pays it on another day than it says.",
+        _HOLIDAYS,
+    ),
+    Fault(
+        "merchants are promised their money on a holiday",
+        "arrives_by",
+        "noon(banking_days.booked_by(clock.day_of(now)))",
+        "noon(BankingDays().booked_by(clock.day_of(now)))",
+        "A merchant who was told Thursday plans with money that comes the week after.",
+        ("dashboard/merchant/settlements/test_withdraw.py",),
+    ),
+    Fault(
+        "what is declared a holiday covers nothing",
+        "note_at_start",
+        "await then(tx)",
+        "pass",
+        "After a restore settlements wait for the statement of a day that has none.",
+        _HOLIDAYS,
     ),
     Fault(
         "a second debit with one key is no exception",
@@ -198,18 +272,18 @@ FAULTS = (
     Fault(
         "a file is voided before statements cover its time",
         "why_not_void",
-        "return None if is_covered(covered, approved_on, last) else FileRefusal.NOT_COVERED",
+        "return None if is_covered(covered, *days) else FileRefusal.NOT_COVERED",
         "return None",
         "Settlements that the bank pays tomorrow are paid again.",
         _FILES,
     ),
     Fault(
-        "a business day without a statement is covered",
-        "_continues",
-        "return is_next and before.closing == statement.opening",
-        "return before.closing == statement.opening",
+        "a banking day without a statement is covered",
+        "coverage_rows",
+        "before.closing == each.opening and follows(before.ends_on, each.begins_on)",
+        "before.closing == each.opening",
         "A debit and its return on a day without a statement are not missed.",
-        _STATEMENT,
+        _DAYS,
     ),
     Fault(
         "a day is covered before it is over",
@@ -261,9 +335,9 @@ FAULTS = (
     ),
     Fault(
         "a file is void that somebody has downloaded today",
-        "why_not_void",
-        "last = banking_days.after(downloaded_on or approved_on, banking_days.BOOKED_WITHIN)",
-        "last = banking_days.after(approved_on, banking_days.BOOKED_WITHIN)",
+        "days_to_pay",
+        "banking_days.booked_by(downloaded_on or approved_on)",
+        "banking_days.booked_by(approved_on)",
         "It is handed in after its settlements are in another file.",
         _FILES,
     ),

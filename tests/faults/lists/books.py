@@ -150,7 +150,7 @@ FAULTS = (
     Fault(
         "what the bank may still book is missing",
         "find_seen",
-        "after=_shown(last)",
+        "after=shown",
         "after=last",
         "Each top-up is an alert until the bank's statement is imported.",
         ("bank/test_bank_in_safeguarding.py",),

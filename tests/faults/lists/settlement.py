@@ -296,7 +296,7 @@ FAULTS = (
     Fault(
         "the days until a lost file is booked need not be covered",
         "find_lost_time",
-        "return min(first, day), banking_days.after(day, banking_days.BOOKED_WITHIN)",
+        "return min(first, day), banking_days.booked_by(day)",
         "return min(first, day), day",
         "Settlements are released, and a lost file is booked tomorrow: they are paid twice.",
         _RESTORE,
@@ -439,8 +439,8 @@ FAULTS = (
     ),
     Fault(
         "a file is booked within calendar days",
-        "after",
-        "day = next_banking_day(day + _DAY)",
+        "BankingDays.after",
+        "day = self.next(day + _DAY)",
         "day = day + _DAY",
         "A file of Friday is voided on Monday, and the bank pays it on Tuesday.",
         ("bank_evidence/test_banking_days.py",),

@@ -13,7 +13,8 @@ from starlette.responses import Response
 
 from malipo import clock, money
 from malipo.accounts.reauthentication import SensitiveAct
-from malipo.bank_evidence import banking_days
+from malipo.bank_evidence.banking_days import BankingDays
+from malipo.bank_evidence.store import holidays
 from malipo.dashboard import form_errors, reauthentication_pages, render
 from malipo.dashboard.merchant.payment_forms import IN_DOUBT, kept, new_key
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -47,6 +48,7 @@ class WithdrawalFacts(NamedTuple):
     accounts: list[BankAccount]
     kept: int  # what stays in the wallet by the schedule
     made: UsedKey | None  # what this form has made already
+    banking_days: BankingDays
 
     @property
     def whole(self) -> int:
@@ -157,7 +159,8 @@ async def _look(request: MerchantRequest, *, key: str | None) -> WithdrawalFacts
         wallet, _ = await wallets.get(connection, merchant_id)
         made = await settlements.find_by_idempotency_key(connection, merchant_id, key) if key else None
         kept = (await schedules.find_kept(connection, [merchant_id])).get(merchant_id, 0)
-        return WithdrawalFacts(wallet, await bank_accounts.find_of(connection, merchant_id), kept, made)
+        accounts = await bank_accounts.find_of(connection, merchant_id)
+        return WithdrawalFacts(wallet, accounts, kept, made, await holidays.find_banking_days(connection))
 
     return await request.parts.queries.read_snapshot(find)
 
@@ -218,13 +221,12 @@ def _confirm(
             "orderReference": wanted.draft.order_reference or "",
         },
         key=wanted.key,
-        arrives_by=request.words.day(arrives_by(request.parts.clock())),
+        arrives_by=request.words.day(arrives_by(request.parts.clock(), facts.banking_days)),
         problem=problem,
     )
     return kept(page)
 
 
-def arrives_by(now: datetime) -> datetime:
+def arrives_by(now: datetime, banking_days: BankingDays) -> datetime:
     """By when the bank has booked it as a rule, if it is in today's file."""
-    day = banking_days.after(banking_days.next_banking_day(clock.day_of(now)), banking_days.BOOKED_WITHIN)
-    return noon(day)
+    return noon(banking_days.booked_by(clock.day_of(now)))

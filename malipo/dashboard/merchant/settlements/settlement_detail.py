@@ -6,6 +6,8 @@ from typing import IO, NamedTuple
 
 from starlette.responses import Response, StreamingResponse
 
+from malipo.bank_evidence.banking_days import BankingDays
+from malipo.bank_evidence.store import holidays
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant import workbook_file
 from malipo.dashboard.merchant.request import MerchantRequest
@@ -35,6 +37,7 @@ class SettlementData(NamedTuple):
     account: BankAccount | None
     report: Report | None  # None: its wallet bore nothing of it
     lines: Sequence[ReportLine]
+    banking_days: BankingDays
 
 
 async def show(request: MerchantRequest) -> Response:
@@ -115,7 +118,8 @@ async def _find(request: MerchantRequest, *, limit: int = PER_PAGE) -> Settlemen
         account = account_id and await bank_accounts.get(connection, settlement.merchant_id, account_id)
         report = await report_lines.find_report(connection, settlement)
         lines = await report_lines.page(connection, report, page=page, limit=limit) if report and limit else []
-        return SettlementData(settlement, account or None, report, lines)
+        banking_days = await holidays.find_banking_days(connection)
+        return SettlementData(settlement, account or None, report, lines, banking_days)
 
     return await request.parts.queries.read_snapshot(find)
 
@@ -132,7 +136,7 @@ async def _page(request: MerchantRequest, *, problem: str | None = None, status:
         bank_account=found.account,
         report=report,
         lines=found.lines,
-        arrives_by=request.words.day(arrives_by(settlement.sent_at or settlement.created_at)),
+        arrives_by=request.words.day(arrives_by(settlement.sent_at or settlement.created_at, found.banking_days)),
         booked_on=None if settlement.booked_on is None else request.words.day(noon(settlement.booked_on)),
         return_booked_on=(
             None if settlement.return_booked_on is None else request.words.day(noon(settlement.return_booked_on))

@@ -18,6 +18,7 @@ from malipo.bank.statement import BankImportRefusal, StoredStatement, what_is_wr
 from malipo.bank.store import lines, payer_accounts
 from malipo.bank.store import statements as store
 from malipo.bank.store.lines import ShownLine
+from malipo.bank_evidence.store import holidays
 from malipo.dashboard import form_errors, render
 from malipo.dashboard.operator.bank.our_accounts import PATH as BANK
 from malipo.dashboard.operator.own_connection import write_apart
@@ -151,13 +152,10 @@ async def _preview(
         refusal = refusal or unreadable
 
     async def find(connection: Conn) -> list[list[str]]:
-        return [
-            [
-                say(problem, request.words)
-                for problem in what_is_wrong(each.statement, await store.find_counting(connection, each.account.id))
-            ]
-            for each in read
-        ]
+        banking_days = await holidays.find_banking_days(connection)
+        counting = [await store.find_counting(connection, each.account.id) for each in read]
+        wrong = [what_is_wrong(each.statement, known, banking_days) for each, known in zip(read, counting, strict=True)]
+        return [[say(problem, request.words) for problem in problems] for problems in wrong]
 
     problems = await request.parts.queries.read_snapshot(find)
     return render.page(

@@ -3,13 +3,19 @@
 import asyncio
 import csv
 import io
+from datetime import date, timedelta
 
 import msgspec
 import pytest
 from openpyxl import load_workbook
 
 from malipo import clock
+from malipo.approvals import operator_limits
+from malipo.bank_evidence.banking_days import BankingDays
+from malipo.dashboard.merchant.settlements.new_settlement import arrives_by
+from malipo.dashboard.merchant.settlements.settlement_list import noon
 from malipo.merchants.roles import Role
+from malipo.settings import Settings
 from malipo.settlement.schedule import Every, Schedule
 from malipo.settlement.settlement import SettlementStatus
 from malipo.settlement.store import schedules
@@ -17,6 +23,9 @@ from tests.dashboard.merchant.settlements.settlement_pages import NEW, PATH, Set
 from tests.dashboard.merchant.settlements.settlement_pages import desk as desk
 from tests.dashboard.merchant.settlements.settlement_pages import merchant_of_others as merchant_of_others
 from tests.dashboard.page_client import PASSWORD, add_person, surfing
+from tests.operators.booking_steps import ASHA
+
+DAY = timedelta(days=1)
 
 
 async def test_a_withdrawal_is_shown_once_more_and_then_leaves_the_wallet(desk: SettlementPages) -> None:
@@ -35,6 +44,34 @@ async def test_a_withdrawal_is_shown_once_more_and_then_leaves_the_wallet(desk: 
     assert f'href="{PATH}/{made.id}">{made.reference}' in listed.text
     assert "Can be withdrawn TZS 400,000" in listed.words
     assert "On its way to your bank TZS 100,000" in (await desk.surfer.get("/dashboard/wallet")).words
+
+
+@pytest.mark.parametrize(
+    ("asked_on", "said"),
+    [
+        (date(2026, 4, 1), date(2026, 4, 9)),  # the Wednesday before Easter: 2, 8, 9
+        (date(2026, 4, 3), date(2026, 4, 13)),  # Good Friday: the bank takes it on the 8th
+        (date(2026, 4, 8), date(2026, 4, 13)),
+        (date(2026, 8, 22), date(2026, 9, 1)),  # a Saturday; Maulid is on the 25th, 26th or 27th
+        (date(2026, 12, 24), date(2026, 12, 30)),
+    ],
+)
+def test_the_day_by_which_it_arrives_is_told_with_holidays(asked_on: date, said: date) -> None:
+    assert arrives_by(noon(asked_on), BankingDays()) == noon(said)
+
+
+async def test_holidays_that_the_government_declares_are_in_the_day_by_which_it_arrives(desk: SettlementPages) -> None:
+    made, today = await desk.withdrawn(), clock.day_of(desk.steps.service.clock())
+    closed = tuple(today + nth * DAY for nth in range(1, 15))
+    async with desk.database.begin() as tx:
+        await operator_limits.note(tx, Settings(bank_holidays=closed), actor=ASHA, now=clock.now())
+    arrives = BankingDays(closed).booked_by(today)
+    assert arrives > today + 14 * DAY
+    for words in (
+        (await desk.surfer.get(f"{PATH}/{made.id}")).words,
+        (await desk.press("review", await desk.key())).words,
+    ):
+        assert f"as a rule by {arrives.day} {arrives:%b}".lower() in words.lower()
 
 
 async def test_without_an_amount_all_is_withdrawn_and_the_page_says_how_much_that_is(desk: SettlementPages) -> None:
