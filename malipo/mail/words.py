@@ -183,6 +183,8 @@ KIND_WORDS: dict[MessageKind, KindWords] = {
             "A bank account of your business was stopped. Nothing new is sent to it. If money was in a file to the "
             "bank already, its amount stands below: it may still arrive, and whoever runs this service was told at "
             "once.",
+            "An account that it has replaced does not come back. If no other one can be used, withdrawals and the "
+            "schedule have no bank account, and the money stays in the wallet.",
             _TELL,
         ),
         shown=("bank", "account", "sent_amount", "by", "happened_at"),

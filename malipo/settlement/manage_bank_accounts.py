@@ -57,7 +57,9 @@ async def add(tx: Tx, account: BankAccount, *, actor: Actor, now: datetime) -> N
     await four_eyes.require_not_waiting(tx, account.merchant_id, actor, now=now)
     await bank_accounts.lock_all(tx, account.merchant_id)
     known = await bank_accounts.find_of(tx, account.merchant_id)
-    live = [each for each in known if each.may_be_stopped]
+    # One that was replaced does not come back. Its number can be added again, and is verified and waits again.
+    replaced = BankAccountStatus.REPLACED
+    live = [each for each in known if each.may_be_stopped and each.status(now) is not replaced]
     if any((each.bic, each.account_number) == (account.bic, account.account_number) for each in live):
         raise Conflict(code=BankAccountRefusal.EXISTS)
     if len(live) >= _MOST_OPEN:

@@ -11,8 +11,10 @@ Key = tuple[str, str]  # a merchant's id and an account's
 _ACCOUNTS = """
     SELECT a.merchant_id, a.id, a.bic, a.account_number, a.holder_name, a.status, a.replaces, a.created_at,
            a.created_by, a.verified_at, a.usable_from, a.ended_at, a.ended_by, a.end_reason,
+           -- Also by one that was stopped after it could be used; not by one that was stopped before.
            (SELECT min(n.usable_from) FROM bank_accounts n
-            WHERE n.merchant_id = a.merchant_id AND n.replaces = a.id AND n.status = 'VERIFIED') AS replaced_from
+            WHERE n.merchant_id = a.merchant_id AND n.replaces = a.id
+              AND (n.status = 'VERIFIED' OR n.ended_at >= n.usable_from)) AS replaced_from
     FROM bank_accounts a
 """
 

@@ -597,4 +597,28 @@ FAULTS = (
         "No merchant after that one is settled by schedule, on any day.",
         _RUNS,
     ),
+    Fault(
+        "a bank account that was replaced comes back",
+        "_ACCOUNTS",
+        "AND (n.status = 'VERIFIED' OR n.ended_at >= n.usable_from)",
+        "AND n.status = 'VERIFIED'",
+        "An owner stops an account, and the money goes to the wrong one that it had replaced.",
+        ("settlement/test_bank_accounts.py",),
+    ),
+    Fault(
+        "a bank account that was stopped in its wait has replaced another one",
+        "_ACCOUNTS",
+        "OR n.ended_at >= n.usable_from",
+        "OR n.ended_at IS NOT NULL",
+        "Who adds an account that is stopped in time leaves the merchant without any.",
+        ("settlement/test_bank_accounts.py",),
+    ),
+    Fault(
+        "the number of an account that was replaced cannot be added again",
+        "add",
+        "if each.may_be_stopped and each.status(now) is not replaced",
+        "if each.may_be_stopped",
+        "After the account in its place was stopped, the merchant can use neither.",
+        ("settlement/test_bank_accounts.py",),
+    ),
 )

@@ -81,6 +81,7 @@ async def ask_to_stop(request: MerchantRequest) -> Response:
         request,
         "merchant/settlements/bank_account_stop.html",
         bank_account=found,
+        has_replaced=found.has_replaced(request.parts.clock()),
     )
 
 
