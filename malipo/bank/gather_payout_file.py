@@ -190,6 +190,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
     """The file is approved: its bytes are fixed, and its settlements are sent."""
     file, account = await get_file(tx, proposal.subject), await _account(tx, proposal)
     require_allowed(file, FileAct.APPROVE)
+    await release.require_may_leave(tx)  # Before the release every line is unfit, and that is not the reason.
     if unknown := await release.count_unknown_debits(tx):
         # Perhaps settlements that a restored database does not know. Their merchants could ask for them again.
         raise Conflict(code=FileRefusal.UNKNOWN_DEBITS, count=unknown)

@@ -58,6 +58,9 @@ class BankAccount(msgspec.Struct, frozen=True, kw_only=True):
     usable_from: datetime | None = None
     # When the account that replaces it can be used, or could before that was stopped: perhaps this one was wrong.
     replaced_from: datetime | None = None
+    # Since a restore, if it was verified before: perhaps it was stopped or replaced since the backup. No file pays it
+    # until an owner confirms it, or operators verify it again.
+    held_since: datetime | None = None
     ended_at: datetime | None = None
     ended_by: str | None = None
     end_reason: str | None = None

@@ -1,4 +1,5 @@
-"""Owners add and stop bank accounts. Each is told to everybody who has been an owner lately, in the same commit."""
+"""Owners add and stop bank accounts, and confirm them after a restore. Each is told to everybody who has been an owner
+lately, in the same commit."""
 
 from datetime import datetime, timedelta
 
@@ -11,6 +12,7 @@ from malipo.merchants import bank_account_stop_links, four_eyes
 from malipo.merchants.store import merchants
 from malipo.merchants.store.bank_account_stop_links import StopLink
 from malipo.messages import tell_of_bank_accounts
+from malipo.settlement import release
 from malipo.settlement.bank_account import (
     ID_PREFIX,
     BankAccount,
@@ -24,7 +26,7 @@ from malipo.settlement.settlement import SettlementStatus
 from malipo.settlement.store import bank_accounts, settlements
 from malipo.validation.fields import Fields
 
-PATH = "/dashboard/bank-accounts"
+PATH = release.BANK_ACCOUNTS
 _MOST_OPEN = 10
 _MOST_HOLDER = 70  # what files to banks have room for
 _CALLED_BACK_WITHIN = timedelta(days=3)  # What was paid longer ago is hardly ever still at the other bank.
@@ -113,6 +115,25 @@ async def _tell_stopped(tx: Tx, account: BankAccount, *, by: str, now: datetime)
             files={each.payout_file_id for each in sent if each.payout_file_id is not None},
             now=now,
         )
+
+
+async def confirm(tx: Tx, account_id: str, *, merchant_id: str, actor: Actor, now: datetime) -> BankAccount:
+    """An owner says after a restore that this account is still right. Not before settlements are released, because only
+    then can be cancelled what is there again and would go to it. All owners are told, as of a verified one."""
+    await four_eyes.require_not_waiting(tx, merchant_id, actor, now=now)
+    await release.require_released(tx)
+    account = await bank_accounts.lock(tx, account_id)
+    if account is None or account.merchant_id != merchant_id:
+        raise NoSuchBankAccount
+    if account.held_since is None:
+        return account
+    assert account.usable_from is not None, "a verified account has a wait"
+    await bank_accounts.confirm(tx, account, now=now)
+    await _note(tx, account, "bank_account.confirmed", actor, now=now)
+    await tell_of_bank_accounts.account_verified(
+        tx, merchant_id, named_account(account), usable_at=max(account.usable_from, now), path=PATH, now=now
+    )
+    return account
 
 
 async def stop_by_link(tx: Tx, link: str, *, address: str, now: datetime) -> StopLink | None:

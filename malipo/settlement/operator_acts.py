@@ -32,7 +32,7 @@ from malipo.settlement.bank_account import (
 from malipo.settlement.cancel import CancelSettlements, SettlementCancellation
 from malipo.settlement.manage_bank_accounts import PATH
 from malipo.settlement.settlement import Settlement, SettlementRefusal
-from malipo.settlement.store import bank_accounts, settlements
+from malipo.settlement.store import bank_accounts, schedules, settlements
 
 
 class SettlementActTerms(msgspec.Struct, frozen=True):
@@ -61,8 +61,8 @@ class SettlementActs:
     async def verify(
         self, tx: Tx, account_id: str, evidence: str, *, actor: Actor, now: datetime, is_single_operator: bool = False
     ) -> DecidedAct:
-        """Propose that this account is the merchant's own."""
-        account = await _lock_unverified(tx, account_id)
+        """Propose that this account is the merchant's own; also anew, where no owner confirms it after a restore."""
+        account = await _lock_verifiable(tx, account_id)
         terms = SettlementActTerms(merchant_id=account.merchant_id)
         return await self._propose(
             tx, Act.VERIFY_BANK_ACCOUNT, account.id, evidence, terms, actor, now=now, alone=is_single_operator
@@ -174,7 +174,7 @@ class SettlementActs:
     async def _apply(self, tx: Tx, proposal: Proposal, *, now: datetime) -> int:
         match proposal.action:
             case Act.VERIFY_BANK_ACCOUNT:
-                account = await _lock_unverified(tx, proposal.subject)
+                account = await _lock_verifiable(tx, proposal.subject)
                 usable_from = now + self._wait
                 await bank_accounts.verify(tx, account, now=now, usable_from=usable_from)
                 await tell_of_bank_accounts.account_verified(
@@ -268,11 +268,23 @@ async def find_shown(connection: Conn, proposal: Proposal) -> dict[str, object]:
             return {"settlement": settlement.reference, "amount": settlement.amount, "owed": settlement.owed}
     first, last = await release.find_lost_time(connection)
     importers = await coverage.find_importers(connection, first, last)
-    return {"lost days": f"{first} to {last}", "statements imported by": ", ".join(map(plain_name, importers))}
+    return {
+        "lost days": f"{first} to {last}",
+        "statements imported by": ", ".join(map(plain_name, importers)),
+        "bank accounts that owners must confirm": len(await bank_accounts.find_held(connection)),
+        "schedules that owners must save again": len(await schedules.find_paused(connection)),
+    }
 
 
 async def find_code(connection: Conn, proposal: Proposal) -> str:
     return decide.code_of(proposal, await find_shown(connection, proposal))
+
+
+async def _lock_verifiable(tx: Tx, account_id: str) -> BankAccount:
+    account = await bank_accounts.lock(tx, account_id)
+    if account is not None and account.held_since is not None:
+        return account
+    return await _lock_unverified(tx, account_id)
 
 
 async def _lock_unverified(tx: Tx, account_id: str) -> BankAccount:
@@ -298,7 +310,7 @@ async def _lock_installation(tx: Tx, epoch: str) -> object:
 
 
 _LOCKS: dict[Act, Callable[[Tx, str], Awaitable[object]]] = {
-    Act.VERIFY_BANK_ACCOUNT: _lock_unverified,
+    Act.VERIFY_BANK_ACCOUNT: _lock_verifiable,
     Act.COLLECT_SETTLEMENT: _lock_owing,
     Act.RELEASE_SETTLEMENTS: _lock_installation,
 }

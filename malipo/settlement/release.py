@@ -3,7 +3,9 @@
 Files to the bank may have been lost, and the bank has paid them: it pays a repeated EndToEndId again. So no schedule
 runs, no file is approved or downloaded, no settlement is cancelled and no transfer is noted as refused, until
 statements of our bank accounts cover the lost time and the days on which a lost file may still be booked, and two
-operators have released settlements.
+operators have released settlements. After that each merchant's owners confirm their bank accounts and save the schedule
+again, before a file pays them: accounts that they have stopped since the backup are back, and so is what they have
+cancelled.
 """
 
 from datetime import date, datetime, timedelta
@@ -14,10 +16,12 @@ from malipo.bank_evidence.coverage import is_covered, stretches
 from malipo.bank_evidence.store import coverage, debits
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
+from malipo.messages import tell_of_bank_accounts
 from malipo.restore.store import installation
 from malipo.settlement.settlement import SettlementRefusal
-from malipo.settlement.store import releases, settlements
+from malipo.settlement.store import bank_accounts, releases, schedules, settlements
 
+BANK_ACCOUNTS = "/dashboard/bank-accounts"  # the page of owners
 _NOTICED_WITHIN = timedelta(days=1)  # A worker notices a restore in a second. Perhaps none runs at first.
 
 
@@ -100,3 +104,15 @@ async def release(tx: Tx, *, now: datetime) -> None:
     if (refusal := await why_not_covered(tx)) is not None:
         raise refusal
     await releases.insert(tx, now=now)
+    await _tell_owners(tx, now=now)
+
+
+async def _tell_owners(tx: Tx, *, now: datetime) -> None:
+    """Only owners know which accounts they have stopped since the backup, what they have cancelled, and whether the
+    schedule is still right."""
+    standing = await installation.get(tx)
+    held = {each.merchant_id for each in await bank_accounts.find_held(tx)}
+    for merchant_id in sorted(held.union(await schedules.find_paused(tx))):
+        await tell_of_bank_accounts.look_after_restore(
+            tx, merchant_id, restored_at=standing.epoch_began_at, path=BANK_ACCOUNTS, now=now
+        )

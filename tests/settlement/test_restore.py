@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from malipo import clock
+from malipo.audit_log.actor import Actor, operator_at
 from malipo.bank.store import payer_accounts
 from malipo.bank_evidence import banking_days
 from malipo.bank_evidence.store import coverage
@@ -14,13 +15,15 @@ from malipo.ledger.bookings import BookingKind, book
 from malipo.payments.idempotency import KeyReused
 from malipo.restore.installation import DatabaseRestored, OnHold
 from malipo.restore.store import installation
-from malipo.settlement import adopt, release
+from malipo.settlement import adopt, manage_bank_accounts, release
+from malipo.settlement.bank_account import NoSuchBankAccount
+from malipo.settlement.operator_acts import SettlementActs
 from malipo.settlement.settlement import Settlement, SettlementStatus
-from malipo.settlement.store import releases
+from malipo.settlement.store import bank_accounts, releases
 from tests.bank.bank_desk import open_account
 from tests.bank.samples import ACCOUNT
 from tests.restore.reporting_worker import note_worker
-from tests.settlement.settlement_steps import DAY, SettlementSteps
+from tests.settlement.settlement_steps import DAY, SettlementSteps, add_account
 
 
 async def restore(steps: SettlementSteps) -> None:
@@ -281,3 +284,61 @@ async def test_the_debit_of_one_that_was_cancelled_is_a_settlement_of_its_own(st
     assert (found.status, found.bank_account_id) == (SettlementStatus.COMPLETED, settlement.bank_account_id)
     balances = await steps.balances()
     assert (balances["wallet"], balances["in_settlement"], balances["bank"]) == (900_000, 0, -900_000)
+
+
+async def release_settlements(steps: SettlementSteps) -> None:
+    today = clock.day_of(steps.service.clock())
+    async with steps.database.begin() as tx:
+        await coverage.insert(tx, "pac_1", "bst_1", first=today, last=banking_days.after(today, 3))
+        await release.release(tx, now=steps.service.clock())
+
+
+async def confirm(steps: SettlementSteps, *, merchant_id: str | None = None) -> None:
+    async with steps.database.begin() as tx:
+        owner, merchant_id = Actor("asha@duka.example", "10.0.0.1"), merchant_id or steps.merchant_id
+        await manage_bank_accounts.confirm(
+            tx, steps.account.id, merchant_id=merchant_id, actor=owner, now=steps.service.clock()
+        )
+
+
+async def test_no_file_pays_an_account_of_before_a_restore_until_an_owner_has_confirmed_it(
+    steps: SettlementSteps,
+) -> None:
+    """Perhaps it was stopped since the backup: only its owners know."""
+    settlement = await steps.requested()
+    await restore(steps)
+    assert await steps.unfit(settlement) == {settlement.id: "held"}
+    with pytest.raises(Conflict) as refused:  # What was cancelled since the backup can be cancelled only then.
+        await confirm(steps)
+    assert refused.value.code == "settlement_not_released"
+    await release_settlements(steps)
+    assert await steps.unfit(settlement) == {settlement.id: "held"}
+    with pytest.raises(NoSuchBankAccount):
+        await confirm(steps, merchant_id="mer_another")
+    await confirm(steps)
+    assert await steps.unfit(settlement) == {}
+    await restore(steps)
+    assert await steps.unfit(settlement) == {settlement.id: "held"}, "each restore may have lost a stop"
+
+
+async def test_where_no_owner_confirms_an_account_two_operators_verify_it_again(steps: SettlementSteps) -> None:
+    settlement, acts = await steps.requested(), SettlementActs(timedelta(hours=72))
+    await restore(steps)
+    await release_settlements(steps)
+    now = steps.service.clock()
+    async with steps.database.begin() as tx:
+        actor = operator_at("zuhura", "till")
+        await acts.verify(tx, steps.account.id, "Called the owner", actor=actor, now=now)
+        await acts.approve(tx, steps.account.id, actor=operator_at("juma", "till"), now=now)
+        told = await tx.fetchval("SELECT count(*) FROM messages WHERE kind = 'bank_account_verified'")
+        account = await bank_accounts.get(tx, steps.merchant_id, steps.account.id)
+    assert account is not None
+    assert (account.held_since, account.usable_from, told) == (None, now + timedelta(hours=72), 0)
+    assert await steps.unfit(settlement) == {settlement.id: "account"}, "it waits as a new one"
+
+
+async def test_an_account_that_was_verified_after_the_restore_is_not_held(steps: SettlementSteps) -> None:
+    await restore(steps)
+    other = await add_account(steps.database, steps.merchant_id, now=steps.service.clock(), number="0150000WKYA77")
+    await release_settlements(steps)
+    assert await steps.unfit(await steps.requested(bankAccountId=other.id)) == {}

@@ -8,7 +8,7 @@ import pytest
 from malipo import clock
 from malipo.messages.kinds import MessageKind
 from malipo.settlement.bank_account import BankAccount, BankAccountStatus
-from malipo.settlement.store import bank_accounts
+from malipo.settlement.store import bank_accounts, releases
 from tests.authenticator_app import enrolled
 from tests.dashboard.business import Business
 from tests.dashboard.business import business as business
@@ -16,6 +16,7 @@ from tests.dashboard.merchant.settlements.settlement_pages import SettlementPage
 from tests.dashboard.merchant.settlements.settlement_pages import desk as desk
 from tests.dashboard.page_client import PASSWORD, Seen
 from tests.mail.mail_steps import rows
+from tests.settlement.settlement_steps import add_account
 
 PATH = "/dashboard/bank-accounts"
 NEW = f"{PATH}/new"
@@ -150,3 +151,27 @@ async def test_each_owner_stops_an_account_with_one_press(desk: SettlementPages)
 async def test_the_pages_are_in_kiswahili(secured: Business) -> None:
     seen = await secured.surfer.get(NEW, headers={"Accept-Language": "sw"})
     assert "Ongeza akaunti ya benki" in seen.words
+
+
+async def test_after_a_restore_an_owner_confirms_an_account_once_settlements_are_released(secured: Business) -> None:
+    account = await add_account(secured.database, secured.merchant_id, now=clock.now())
+    async with secured.database.begin() as tx:
+        # Not by a fence, which would end the owner's session.
+        await tx.execute("UPDATE installation SET epoch = 2, epoch_began_at = clock_timestamp()")
+        await tx.execute("DELETE FROM messages")
+    confirm = f"{PATH}/{account.id}/confirm"
+
+    seen = await listed(secured)
+    assert ("Waits for an owner to confirm it" in seen.words, "It is right" in seen.words) == (True, False)
+    async with secured.database.begin() as tx:
+        await releases.insert(tx, now=clock.now())
+    assert "It is right: confirm it" in (await listed(secured)).words
+    assert (
+        "Nothing is sent to your bank before an owner has looked"
+        in (await secured.surfer.get("/dashboard/settlements")).words
+    )
+    assert (await secured.surfer.post(confirm, {})).to == PATH
+
+    assert "Waits for an owner to confirm it" not in (await listed(secured)).words
+    assert [each.held_since for each in await all_of(secured)] == [None]
+    assert [row["kind"] for row in await rows(secured.database)] == [Kind.BANK_ACCOUNT_VERIFIED]
