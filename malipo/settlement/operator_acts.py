@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from malipo import ids, typed_reason
-from malipo.approvals import decide, moved_alone
+from malipo.approvals import decide
 from malipo.approvals import store as proposals
 from malipo.approvals.act_rules import SETTLEMENT_ACTS, Act
 from malipo.approvals.store import Proposal
@@ -58,15 +58,11 @@ class SettlementActs:
     def __init__(self, wait: timedelta) -> None:
         self._wait = wait
 
-    async def verify(
-        self, tx: Tx, account_id: str, evidence: str, *, actor: Actor, now: datetime, is_single_operator: bool = False
-    ) -> DecidedAct:
+    async def verify(self, tx: Tx, account_id: str, evidence: str, *, actor: Actor, now: datetime) -> DecidedAct:
         """Propose that this account is the merchant's own; also anew, where no owner confirms it after a restore."""
         account = await _lock_verifiable(tx, account_id)
         terms = SettlementActTerms(merchant_id=account.merchant_id)
-        return await self._propose(
-            tx, Act.VERIFY_BANK_ACCOUNT, account.id, evidence, terms, actor, now=now, alone=is_single_operator
-        )
+        return await self._propose(tx, Act.VERIFY_BANK_ACCOUNT, account.id, evidence, terms, actor, now=now)
 
     async def collect(
         self,
@@ -77,7 +73,6 @@ class SettlementActs:
         is_waived: bool,
         actor: Actor,
         now: datetime,
-        is_single_operator: bool = False,
     ) -> DecidedAct:
         """Propose to take what a wallet owes of an adopted settlement, or to write it off."""
         found = await _lock_owing(tx, settlement_id)
@@ -90,13 +85,10 @@ class SettlementActs:
             terms,
             actor,
             now=now,
-            alone=is_single_operator,
             amount=found.owed,
         )
 
-    async def release(
-        self, tx: Tx, evidence: str, *, actor: Actor, now: datetime, is_single_operator: bool = False
-    ) -> DecidedAct:
+    async def release(self, tx: Tx, evidence: str, *, actor: Actor, now: datetime) -> DecidedAct:
         """Propose that schedules, files and cancellations begin again after a restore."""
         epoch = str((await installation.lock(tx)).epoch)
         if await release.is_released(tx):
@@ -106,9 +98,7 @@ class SettlementActs:
         for each in await proposals.find_open(tx, [Act.RELEASE_SETTLEMENTS]):
             if each.subject != epoch:  # The database was restored again since.
                 await decide.end_by_system(tx, each, now=now)
-        return await self._propose(
-            tx, Act.RELEASE_SETTLEMENTS, epoch, evidence, SettlementActTerms(), actor, now=now, alone=is_single_operator
-        )
+        return await self._propose(tx, Act.RELEASE_SETTLEMENTS, epoch, evidence, SettlementActTerms(), actor, now=now)
 
     async def _propose(
         self,
@@ -120,13 +110,10 @@ class SettlementActs:
         actor: Actor,
         *,
         now: datetime,
-        alone: bool,
         amount: int = 0,
     ) -> DecidedAct:
         if not typed_reason.is_within(evidence, typed_reason.EVIDENCE):
             raise Invalid(code=SettlementRefusal.EVIDENCE)
-        if alone:
-            await moved_alone.require_single_operator(tx, act)
         proposal = Proposal(
             id=ids.mint("sap_", now),
             action=act,
@@ -139,8 +126,6 @@ class SettlementActs:
         )
         details = _details(proposal)
         made = await decide.propose(tx, proposal, f"{_NOTES[act]}_proposed", details, actor=actor)
-        if alone:
-            return await self.approve(tx, subject, actor=actor, now=now, is_single_operator=True)
         return DecidedAct(made.id, act, subject, False, amount)
 
     async def approve(
@@ -156,7 +141,7 @@ class SettlementActs:
         """Approve what another operator has proposed about this subject, and do it."""
         proposal = await lock_open(tx, subject)
         await _LOCKS[proposal.action](tx, proposal.subject)
-        decided = await decide.approve(
+        await decide.approve(
             tx,
             proposal,
             actor=actor,
@@ -167,7 +152,6 @@ class SettlementActs:
         )
         amount = await self._apply(tx, proposal, now=now)
         details = _details(proposal) | {"proposed_by": proposal.requested_by}
-        details |= audit_log.alone(decided.is_single_operator)
         await audit_log.append(tx, actor, _NOTES[proposal.action], now=now, **details)
         return DecidedAct(proposal.id, proposal.action, proposal.subject, True, amount)
 

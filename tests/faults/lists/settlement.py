@@ -661,4 +661,12 @@ FAULTS = (
         "A merchant's money waits, and nobody knows why.",
         ("messages/test_causes.py",),
     ),
+    Fault(
+        "the only operator verifies a bank account alone",
+        "ACTS",
+        'Act.VERIFY_BANK_ACCOUNT: ActRule("every settlement that will go there", Two.ALWAYS)',
+        'Act.VERIFY_BANK_ACCOUNT: ActRule("every settlement that will go there", Two.ALWAYS, may_be_alone=True)',
+        "What one operator has verified without a second look stays valid when others come.",
+        ("approvals/test_act_rules.py",),
+    ),
 )
