@@ -8,10 +8,12 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.messages import write
 from malipo.messages.kinds import MessageKind
 from malipo.messages.message import Facts
+from malipo.messages.store import messages
+from malipo.messages.store.messages import Notices
 
 _SHOWN_CHARACTERS = 4
 
@@ -45,6 +47,10 @@ async def account_added(
 ) -> None:
     facts = account.facts | {"by": by, "happened_at": now.isoformat(), "path": path}
     await write.to_people(tx, MessageKind.BANK_ACCOUNT_ADDED, merchant_id, facts, now=now, cause=account.id)
+
+
+async def count_notices_of_added(connection: Conn, account_id: str) -> Notices:
+    return await messages.count_notices(connection, MessageKind.BANK_ACCOUNT_ADDED, account_id)
 
 
 async def account_verified(

@@ -88,6 +88,10 @@ class BankAccount(msgspec.Struct, frozen=True, kw_only=True):
         is_verified = self.status(now) is BankAccountStatus.VERIFIED
         return is_verified and self.usable_from is not None and self.usable_from <= now
 
+    def is_new(self, now: datetime) -> bool:
+        """Whether it can be stopped before anything is sent to it."""
+        return self.may_be_stopped and (self.usable_from is None or self.usable_from > now)
+
     def has_replaced(self, now: datetime) -> bool:
         """Whether another account is out of use because of this one."""
         return self.replaces is not None and self.usable_from is not None and self.usable_from <= now

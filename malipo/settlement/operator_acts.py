@@ -240,12 +240,14 @@ async def find_shown(connection: Conn, proposal: Proposal) -> dict[str, object]:
         case Act.VERIFY_BANK_ACCOUNT:
             account = await bank_accounts.get_with_id(connection, proposal.subject)
             assert account is not None, "an account is never deleted"
+            notices = await tell_of_bank_accounts.count_notices_of_added(connection, account.id)
             return {
                 "bank": account.bic,
                 "account number": account.account_number,
                 "account holder": account.holder_name,
                 "added by": account.created_by,
                 "replaces": account.replaces,
+                "notices sent to owners": f"{notices.sent} / {notices.written}",
             }
         case Act.COLLECT_SETTLEMENT:
             [settlement] = await settlements.find(connection, [proposal.subject])

@@ -87,6 +87,9 @@ _FACTS = {
     "transfers": "Transfers",
     "urgent_above": "At once, above",
     "wait_again": "Wait again",
+    "bank accounts that owners must confirm": "Bank accounts that owners must confirm",
+    "schedules that owners must save again": "Schedules that owners must save again",
+    "notices sent to owners": "Notices sent to owners",
     "with_key": "With the key",
 }
 _YES, _NO = "Yes", "No"

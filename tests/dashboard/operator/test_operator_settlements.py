@@ -9,8 +9,9 @@ import pytest
 
 from malipo.app.assemble import Service
 from malipo.db import Database
+from malipo.messages import tell_of_bank_accounts
 from malipo.messages.kinds import MessageKind
-from malipo.settlement.bank_account import BankAccount, BankAccountStatus
+from malipo.settlement.bank_account import BankAccount, BankAccountStatus, named_account
 from malipo.settlement.store import bank_accounts, releases
 from tests.approvals.page_door import hidden_in
 from tests.conftest import Running, make_merchant
@@ -81,6 +82,21 @@ async def test_two_operators_verify_an_account_and_its_owners_are_told(desk: Set
     assert (found.stored_status, found.usable_from is not None) == (BankAccountStatus.VERIFIED, True)
     assert MessageKind.BANK_ACCOUNT_VERIFIED in {row["kind"] for row in await rows(desk.database)}
     assert "Verified, and waits" in (await desk.juma.surfer.get(page)).words
+
+
+async def test_operators_see_whether_any_owner_was_told_of_an_account(desk: SettlementDesk) -> None:
+    id_ = await unverified(desk.database, desk.merchant_id)
+    account, page, now = await desk.account(id_), f"{ACCOUNTS}/{id_}", desk.service.clock()
+    async with desk.database.begin() as tx:
+        await tell_of_bank_accounts.account_added(
+            tx, desk.merchant_id, named_account(account), by=account.created_by, path="/", now=now
+        )
+    seen = await desk.asha.surfer.get(page)
+    assert ("Notices sent to owners 0 / 1" in seen.words, "Call an owner" in seen.words) == (True, True)
+    async with desk.database.begin() as tx:
+        await tx.execute("UPDATE messages SET state = 'sent', ended_at = now() WHERE cause = $1", id_)
+    seen = await desk.asha.surfer.get(page)
+    assert ("Notices sent to owners 1 / 1" in seen.words, "Call an owner" in seen.words) == (True, False)
 
 
 async def test_nobody_approves_what_they_have_not_seen(desk: SettlementDesk) -> None:

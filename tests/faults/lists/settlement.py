@@ -669,4 +669,20 @@ FAULTS = (
         "What one operator has verified without a second look stays valid when others come.",
         ("approvals/test_act_rules.py",),
     ),
+    Fault(
+        "the overview does not name a new bank account",
+        "_look_at_bank_accounts",
+        "[each for each in found if each.is_new(now)]",
+        "[]",
+        "Without a mail server no owner learns where all the money goes from Thursday on.",
+        ("dashboard/merchant/settlements/test_bank_account_pages.py",),
+    ),
+    Fault(
+        "a notice that waits counts as one that has left",
+        "count_notices",
+        "count(*) FILTER (WHERE state = 'sent') AS sent",
+        "count(*) AS sent",
+        "Operators verify an account of which no owner was told.",
+        ("dashboard/operator/test_operator_settlements.py",),
+    ),
 )
