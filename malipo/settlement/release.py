@@ -66,17 +66,25 @@ async def why_not_covered(connection: Conn) -> Conflict | None:
     first file of an account may be among what was lost, so one without files or statements counts too."""
     first, last = await find_lost_time(connection)
     spans = await coverage.find(connection)
-    if spans and all(is_covered(stretches(each), first, last) for each in spans.values()):
+    if not spans:  # Perhaps it was added in the lost time, and the first file has left from it.
+        return Conflict(code=SettlementRefusal.NO_PAYER_ACCOUNT, first=first.isoformat(), last=last.isoformat())
+    if all(is_covered(stretches(each), first, last) for each in spans.values()):
         return None
     return Conflict(code=SettlementRefusal.NOT_COVERED, first=first.isoformat(), last=last.isoformat())
 
 
 async def find_waiting_days(connection: Conn) -> tuple[date, date] | None:
     """While settlements wait for their release, the days that statements of our accounts must cover. None: they are
-    released, or we have no account to pay them from."""
-    if await releases.is_released(connection) or not await coverage.find(connection):
+    released, or nobody has settlements: we have no account to pay from, and no merchant has a bank account."""
+    if await releases.is_released(connection):
         return None
-    return await find_lost_time(connection)
+    has_any = await coverage.find(connection) or await bank_accounts.find_latest(connection, limit=1)
+    return await find_lost_time(connection) if has_any else None
+
+
+async def is_account_missing(connection: Conn) -> bool:
+    """Whether no statement can cover the lost time, because no account of ours is known: operators add it first."""
+    return not await coverage.find(connection)
 
 
 async def count_unknown_debits(connection: Conn) -> int:

@@ -10,6 +10,7 @@ from malipo.audit_log.actor import Actor, operator_at
 from malipo.bank.store import payer_accounts
 from malipo.bank_evidence import banking_days
 from malipo.bank_evidence.store import coverage
+from malipo.db import Database
 from malipo.errors import Conflict
 from malipo.ledger.bookings import BookingKind, book
 from malipo.payments.idempotency import KeyReused
@@ -127,7 +128,8 @@ async def test_settlements_are_released_only_when_statements_cover_the_lost_time
                 await coverage.insert(tx, account, f"bst_{number}", first=first, last=last)
         async with steps.database.read() as connection:
             refusal = await release.why_not_covered(connection)
-        assert refusal is None or refusal.code == "settlement_not_covered"
+        codes = ("settlement_not_covered", "settlement_no_payer_account")
+        assert refusal is None or refusal.code in codes
         return refusal is None
 
     def day(back: int) -> date:
@@ -342,3 +344,38 @@ async def test_an_account_that_was_verified_after_the_restore_is_not_held(steps:
     other = await add_account(steps.database, steps.merchant_id, now=steps.service.clock(), number="0150000WKYA77")
     await release_settlements(steps)
     assert await steps.unfit(await steps.requested(bankAccountId=other.id)) == {}
+
+
+async def test_where_no_account_of_ours_is_known_one_is_added_and_its_statements_cover_the_lost_time(
+    steps: SettlementSteps,
+) -> None:
+    """It was perhaps added in the lost time, and has paid."""
+    settlement = await steps.requested()
+    await restore(steps)
+    today = clock.day_of(steps.service.clock())
+    async with steps.database.read() as connection:
+        refusal = await release.why_not_covered(connection)
+        assert refusal is not None
+        assert refusal.code == "settlement_no_payer_account"
+        days, is_missing = (
+            await release.find_waiting_days(connection),
+            await release.is_account_missing(connection),
+        )
+    assert (days, is_missing) == ((today, banking_days.after(today, 3)), True)
+    await open_account(steps.database)
+    async with steps.database.begin() as tx:
+        assert not await release.is_account_missing(tx)
+        refusal = await release.why_not_covered(tx)
+        assert refusal is not None
+        assert refusal.code == "settlement_not_covered"
+        [account] = await payer_accounts.find_all(tx)
+        await coverage.insert(tx, account.id, "bst_1", first=today, last=banking_days.after(today, 3))
+        await release.release(tx, now=steps.service.clock())
+    assert (await steps.cancel(settlement)).status is SettlementStatus.CANCELLED
+
+
+async def test_who_has_no_settlements_waits_for_none_after_a_restore(database: Database) -> None:
+    async with database.begin() as tx:
+        await installation.begin_epoch(tx, "a test")
+        await installation.end_fence(tx)
+        assert await release.find_waiting_days(tx) is None

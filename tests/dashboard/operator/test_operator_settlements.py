@@ -14,6 +14,7 @@ from malipo.messages.kinds import MessageKind
 from malipo.settlement.bank_account import BankAccount, BankAccountStatus, named_account
 from malipo.settlement.store import bank_accounts, releases
 from tests.approvals.page_door import hidden_in
+from tests.bank.bank_desk import open_account
 from tests.conftest import Running, make_merchant
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.own_database import database as database
@@ -174,6 +175,9 @@ async def test_before_statements_cover_the_lost_time_nothing_is_released(desk: S
     await restored(desk.database)
     async with desk.database.begin() as tx:
         await tx.execute("DELETE FROM bank_coverage")
+    seen = await desk.asha.surfer.get(SETTLEMENTS)
+    assert re.search(r"Add the account that settlements are paid from, and import its statements from", seen.words)
+    await open_account(desk.database)
     seen = await desk.asha.surfer.get(SETTLEMENTS)
     assert re.search(r"do not cover the days from \S+ to \S+ yet", seen.words)
     assert (await desk.asha.surfer.post(f"{SETTLEMENTS}/release", {"evidence": EVIDENCE})).status == 409

@@ -320,7 +320,7 @@ FAULTS = (
     Fault(
         "settlements are released without statements",
         "why_not_covered",
-        "if spans and all(is_covered(stretches(each), first, last) for each in spans.values()):",
+        "if all(is_covered(stretches(each), first, last) for each in spans.values()):",
         "if True:",
         "What a lost file has paid is paid again.",
         _RESTORE,
@@ -684,5 +684,21 @@ FAULTS = (
         "count(*) AS sent",
         "Operators verify an account of which no owner was told.",
         ("dashboard/operator/test_operator_settlements.py",),
+    ),
+    Fault(
+        "a restored installation without an account of ours does not say what settlements wait for",
+        "find_waiting_days",
+        "has_any = await coverage.find(connection) or await bank_accounts.find_latest(connection, limit=1)",
+        "has_any = await coverage.find(connection)",
+        "Merchants cannot cancel, and no page says why or what to do.",
+        _RESTORE,
+    ),
+    Fault(
+        "without an account of ours the lost time is covered",
+        "why_not_covered",
+        "if not spans:",
+        "if False:",
+        "The account was added in the lost time, its first file was paid, and is paid again.",
+        _RESTORE,
     ),
 )
