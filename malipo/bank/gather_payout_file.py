@@ -39,10 +39,12 @@ from malipo.bank.store import payer_accounts
 from malipo.bank.store import payout_files as store
 from malipo.bank_evidence import banking_days
 from malipo.bank_evidence.store import debits
+from malipo.bank_formats.bank_text import bank_text
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
 from malipo.restore.store import send_counts
 from malipo.settlement import payout_files, release
+from malipo.settlement.manage_bank_accounts import MOST_HOLDER
 from malipo.settlement.settlement import Settlement, SettlementStatus
 from malipo.settlement.store import bank_accounts, settlements
 
@@ -170,7 +172,7 @@ async def facts(connection: Conn, proposal: Proposal, *, now: datetime) -> Shown
             "amount": each.amount,
             "bank": each.bic,
             "account": each.account,
-            "name": each.name,
+            "name": bank_text(each.name, MOST_HOLDER),  # as the file will say it
             "dropped": unfit.get(each.settlement_id),
         }
         for each in lines

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from malipo import ids
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, plain_name
+from malipo.bank_formats.bank_text import loses_letters
 from malipo.db import Tx
 from malipo.errors import Conflict
 from malipo.merchants import bank_account_stop_links, four_eyes
@@ -28,7 +29,7 @@ from malipo.validation.fields import Fields
 
 PATH = release.BANK_ACCOUNTS
 _MOST_OPEN = 10
-_MOST_HOLDER = 70  # what files to banks have room for
+MOST_HOLDER = 70  # what files to banks have room for
 _CALLED_BACK_WITHIN = timedelta(days=3)  # What was paid longer ago is hardly ever still at the other bank.
 
 
@@ -41,12 +42,16 @@ def bank_account_of(fields: Fields, merchant_id: str, *, by: str, now: datetime)
     number = number_of(typed)
     if typed and number is None:
         fields.wrong("accountNumber", "account_number_invalid", "accountNumber must have 5 to 34 digits and letters.")
+    holder = fields.required_text("holderName", most=MOST_HOLDER, is_line=True)
+    if holder and loses_letters(holder):
+        message = "holderName must be in Latin letters, as the bank writes it: files to banks have no others."
+        fields.wrong("holderName", "holder_name_letters", message)
     return BankAccount(
         merchant_id=merchant_id,
         id=ids.mint(ID_PREFIX, now),
         bic=bic,
         account_number=number or "",
-        holder_name=fields.required_text("holderName", most=_MOST_HOLDER, is_line=True),
+        holder_name=holder,
         replaces=fields.text("replaces", most=64, is_line=True) or None,
         created_at=now,
         created_by=by,

@@ -18,6 +18,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, plain_name
 from malipo.bank_evidence.store import coverage
+from malipo.bank_formats.bank_text import bank_text
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.messages import tell_of_bank_accounts
@@ -30,7 +31,7 @@ from malipo.settlement.bank_account import (
     named_account,
 )
 from malipo.settlement.cancel import CancelSettlements, SettlementCancellation
-from malipo.settlement.manage_bank_accounts import PATH
+from malipo.settlement.manage_bank_accounts import MOST_HOLDER, PATH
 from malipo.settlement.settlement import Settlement, SettlementRefusal
 from malipo.settlement.store import bank_accounts, schedules, settlements
 
@@ -245,6 +246,7 @@ async def find_shown(connection: Conn, proposal: Proposal) -> dict[str, object]:
                 "bank": account.bic,
                 "account number": account.account_number,
                 "account holder": account.holder_name,
+                "account holder in files": bank_text(account.holder_name, MOST_HOLDER),
                 "added by": account.created_by,
                 "replaces": account.replaces,
                 "notices sent to owners": f"{notices.sent} / {notices.written}",

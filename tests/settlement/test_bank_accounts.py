@@ -56,6 +56,7 @@ async def look(database: Database, account: BankAccount) -> BankAccount:
         ("accountNumber", "Asha", "account_number_invalid"),
         ("accountNumber", "12/34567", "account_number_invalid"),
         ("holderName", "", "field_required"),
+        ("holderName", "Дука la Asha", "holder_name_letters"),
     ],
 )
 def test_what_is_no_bank_account_is_told_field_by_field(field: str, value: str, code: str) -> None:

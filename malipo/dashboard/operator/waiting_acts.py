@@ -38,6 +38,7 @@ _ACTS = {
 _FACTS = {
     "account": "Account",
     "account holder": "Account holder",
+    "account holder in files": "Account holder, as files to the bank write it",
     "account number": "Account number",
     "action": "What it is",
     "added by": "Added by",

@@ -701,4 +701,12 @@ FAULTS = (
         "The account was added in the lost time, its first file was paid, and is paid again.",
         _RESTORE,
     ),
+    Fault(
+        "a holder's name in another script is taken",
+        "bank_account_of",
+        "if holder and loses_letters(holder):",
+        "if False:",
+        "The file to the bank names nobody, and the bank refuses or misdirects the money.",
+        ("settlement/test_bank_accounts.py",),
+    ),
 )
