@@ -151,7 +151,7 @@ async def test_what_stays_by_the_schedule_stays_when_no_amount_is_named(steps: S
         await steps.requested(None)
     assert (await steps.requested(100_000)).amount == 100_000, "an amount that is named may take it"
     await save(steps, keep=150_000, every=Every.OFF)
-    assert (await steps.requested(None)).amount == 200_000, "a schedule that is off keeps nothing"
+    assert (await steps.requested(None)).amount == 50_000, "also where nothing is sent by itself"
 
 
 async def test_an_error_about_one_merchant_does_not_end_the_look_at_those_after_it(steps: SettlementSteps) -> None:

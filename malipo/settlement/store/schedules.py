@@ -62,9 +62,9 @@ async def find(connection: Conn, merchant_id: str) -> Schedule | None:
 
 
 async def find_kept(connection: Conn, merchant_ids: Collection[str]) -> dict[str, int]:
-    """What stays in the wallets of merchants whose schedule is on."""
+    """What owners want to stay in the wallets of these merchants, also where nothing is sent by itself."""
     rows = await connection.fetch(
-        "SELECT merchant_id, keep FROM settlement_schedules WHERE merchant_id = ANY($1) AND every <> 'off'",
+        "SELECT merchant_id, keep FROM settlement_schedules WHERE merchant_id = ANY($1)",
         list(merchant_ids),
     )
     return {row["merchant_id"]: row["keep"] for row in rows}

@@ -709,4 +709,12 @@ FAULTS = (
         "The file to the bank names nobody, and the bank refuses or misdirects the money.",
         ("settlement/test_bank_accounts.py",),
     ),
+    Fault(
+        "a schedule that is off keeps nothing",
+        "find_kept",
+        "WHERE merchant_id = ANY($1)",
+        "WHERE merchant_id = ANY($1) AND every <> 'off'",
+        "A withdrawal without an amount takes what an owner wanted to stay for refunds.",
+        _RUNS,
+    ),
 )
