@@ -541,7 +541,10 @@ CAUSES = {
         "SELECT max(status) FROM bank_accounts",
     ),
     "the release of settlements after a restore": Cause(
-        MessageKind.LOOK_AFTER_RESTORE, "asha neema", _release_of_settlements, "SELECT count(*) FROM settlement_releases"
+        MessageKind.LOOK_AFTER_RESTORE,
+        "asha neema",
+        _release_of_settlements,
+        "SELECT count(*) FROM settlement_releases",
     ),
     "a settlement that arrived": Cause(
         MessageKind.SETTLEMENT_COMPLETED, "asha neema", _completed_settlement, "SELECT max(status) FROM settlements"
