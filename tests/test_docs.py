@@ -87,7 +87,7 @@ def test_every_error_code_in_the_code_is_documented_and_no_other() -> None:
     # Only the pages show these.
     used -= {"login_over", "enrolment_invalid", "second_factor_exists", "second_factor_missing"}
     used -= {"second_factor_own", "second_factor_own_first", "approval_required"}
-    used -= {"bic_invalid", "account_number_invalid", "on_day_invalid"}
+    used -= {"bic_invalid", "account_number_invalid", "holder_name_letters", "on_day_invalid"}
     used -= {"vouching_needs_another_owner", "nothing_to_vouch_for", "rules_need_another_owner", "no_rules_wait"}
     made_of_names = ("channel", "status", "type", "page", "limit", "wait", "kind", "format", "view", "types")
     used |= {f"{name}_invalid" for name in (*made_of_names, "permissions", "environment", "role", "events", "state")}

@@ -141,13 +141,14 @@ ACTS: dict[Act, ActRule] = {
     Act.CREATE_MERCHANT: ActRule(_NOTHING, Two.NEVER),
     Act.SWITCH_MERCHANT: ActRule(_NOTHING, Two.NEVER),
     Act.VOUCH: ActRule(_NOTHING, Two.NEVER),
-    Act.VERIFY_BANK_ACCOUNT: ActRule("every settlement that will go there", Two.ALWAYS, may_be_alone=True),
+    # A payout file takes two always, so an only operator has no use for the acts around it either.
+    Act.VERIFY_BANK_ACCOUNT: ActRule("every settlement that will go there", Two.ALWAYS),
     # Nothing more is sent there, and the money stays in the wallet, or goes back to it.
     Act.REJECT_BANK_ACCOUNT: ActRule(_NOTHING, Two.NEVER),
     Act.STOP_BANK_ACCOUNT: ActRule(_NOTHING, Two.NEVER),
     Act.CANCEL_SETTLEMENT: ActRule(_NOTHING, Two.NEVER),
-    Act.COLLECT_SETTLEMENT: ActRule("what is owed", Two.ALWAYS, may_be_alone=True),
-    Act.RELEASE_SETTLEMENTS: ActRule("every settlement that waits", Two.ALWAYS, may_be_alone=True),
+    Act.COLLECT_SETTLEMENT: ActRule("what is owed", Two.ALWAYS),
+    Act.RELEASE_SETTLEMENTS: ActRule("every settlement that waits", Two.ALWAYS),
     Act.MAKE_KEY: ActRule(_NOTHING, Two.NEVER, SensitiveAct.API_KEYS),
     # At any amount: the key can pay out every day, also money that comes into the wallet later.
     Act.MAKE_PAYING_KEY: ActRule(

@@ -38,10 +38,12 @@ from malipo.bank.proposals import ShownTerms
 from malipo.bank.store import payer_accounts
 from malipo.bank.store import payout_files as store
 from malipo.bank_evidence.store import debits, holidays
+from malipo.bank_formats.bank_text import bank_text
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Missing
 from malipo.restore.store import send_counts
 from malipo.settlement import payout_files, release
+from malipo.settlement.manage_bank_accounts import MOST_HOLDER
 from malipo.settlement.settlement import Settlement, SettlementStatus
 from malipo.settlement.store import bank_accounts, settlements
 
@@ -169,7 +171,7 @@ async def facts(connection: Conn, proposal: Proposal, *, now: datetime) -> Shown
             "amount": each.amount,
             "bank": each.bic,
             "account": each.account,
-            "name": each.name,
+            "name": bank_text(each.name, MOST_HOLDER),  # as the file will say it
             "dropped": unfit.get(each.settlement_id),
         }
         for each in lines
@@ -189,6 +191,7 @@ async def apply(tx: Tx, proposal: Proposal, *, actor: Actor, now: datetime) -> N
     """The file is approved: its bytes are fixed, and its settlements are sent."""
     file, account = await get_file(tx, proposal.subject), await _account(tx, proposal)
     require_allowed(file, FileAct.APPROVE)
+    await release.require_may_leave(tx)  # Before the release every line is unfit, and that is not the reason.
     if unknown := await release.count_unknown_debits(tx):
         # Perhaps settlements that a restored database does not know. Their merchants could ask for them again.
         raise Conflict(code=FileRefusal.UNKNOWN_DEBITS, count=unknown)

@@ -31,3 +31,11 @@ def bank_text(text: str, most: int, instead: str = "-") -> str:
 def is_bank_text(text: str) -> bool:
     """Whether a bank takes the text as it is."""
     return bool(text) and _OTHER.search(text) is None and "//" not in text and text.strip("/ ") == text
+
+
+def loses_letters(text: str) -> bool:
+    """Whether letters or digits of the text have no counterpart in the banks' characters, such as those of another
+    script: the file would name somebody else, or nobody."""
+    return not any(map(str.isalnum, bank_text(text, len(text) or 1))) or any(
+        unicodedata.category(each)[0] in "LN" and bank_text(each, 1, "") == "" for each in text
+    )

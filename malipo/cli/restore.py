@@ -21,11 +21,15 @@ from malipo.payments.after_restore.release import ReleaseResult, Scope
 from malipo.payments.after_restore.status import RestoreStatus
 from malipo.restore.store import installation
 from malipo.settings import Settings
-from malipo.settlement.release import find_waiting_days
+from malipo.settlement.release import find_waiting_days, is_account_missing
 
 _SETTLEMENTS_WAIT = (
     "Settlements are not released. Import the bank's statements from {} to {}, of every account of ours: malipo bank "
     "import. Then two operators release them: malipo settlements release."
+)
+_ACCOUNT_IS_MISSING = (
+    "No bank account of ours is known, and perhaps one was added in the lost time. First add the account that "
+    "settlements are paid from: malipo bank add-account."
 )
 _TYPES = {"collections": Type.COLLECTION, "payouts": Type.DISBURSEMENT}
 
@@ -60,11 +64,12 @@ def _scope_of(arguments: argparse.Namespace) -> Scope:
 
 
 def _status(arguments: argparse.Namespace, settings: Settings) -> int:
-    async def act(database: Database) -> tuple[RestoreStatus, tuple[date, date] | None]:
+    async def act(database: Database) -> tuple[RestoreStatus, tuple[date, date] | None, bool]:
         async with database.snapshot() as connection:
-            return await status.find(connection), await find_waiting_days(connection)
+            days = await find_waiting_days(connection)
+            return await status.find(connection), days, days is not None and await is_account_missing(connection)
 
-    found, waiting_days = with_database(settings, act)
+    found, waiting_days, is_missing = with_database(settings, act)
     standing = found.installation
     rows = [
         {
@@ -90,11 +95,14 @@ def _status(arguments: argparse.Namespace, settings: Settings) -> int:
             "holds": [each._asdict() for each in found.holds],
             "open": rows,
             "settlementsWaitForStatementsOf": waiting_days and [each.isoformat() for each in waiting_days],
+            "settlementsWaitForAnAccount": is_missing,
         }
         return tell(arguments, shown, "")
     print(_sentence(found))
     if waiting_days is not None:
         print(_SETTLEMENTS_WAIT.format(*waiting_days))
+    if is_missing:
+        print(_ACCOUNT_IS_MISSING)
     return tell_table(arguments, rows, empty="No payment is open.", right=("payments", "amount", "not asked yet"))
 
 

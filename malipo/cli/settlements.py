@@ -9,8 +9,8 @@ from malipo import money
 from malipo.approvals.act_rules import Act
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
-from malipo.cli.approval_code import add_approval
-from malipo.cli.authority import add_alone, require_here
+from malipo.cli.approval_code import add_seen
+from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
@@ -49,14 +49,14 @@ def add_commands(commands: Any) -> None:
     _add_evidence(release)
     approve_ = add_subcommand(acts, "approve", _approve, "approve what another operator has proposed, and do it")
     approve_.add_argument("subject", help="the bank account, the settlement, or the epoch that is released")
-    add_approval(approve_)
+    add_here(approve_)
+    add_seen(approve_)
     reject = add_subcommand(acts, "reject", _reject, "reject what another operator has proposed, or withdraw one's own")
     reject.add_argument("subject", help="as for approve")
 
 
 def _add_evidence(act: Any) -> None:
     act.add_argument("--evidence", required=True, help="what shows it, for the second operator and the audit log")
-    add_alone(act)
 
 
 def _acts(settings: Settings) -> SettlementActs:
@@ -125,7 +125,6 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
             arguments.evidence.strip(),
             actor=actor,
             now=now,
-            is_single_operator=arguments.alone,
         )
 
     return _tell(arguments, write(arguments, settings, act))
@@ -140,7 +139,6 @@ def _collect(arguments: argparse.Namespace, settings: Settings) -> int:
             is_waived=arguments.waive,
             actor=actor,
             now=now,
-            is_single_operator=arguments.alone,
         )
 
     return _tell(arguments, write(arguments, settings, act))
@@ -148,23 +146,20 @@ def _collect(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _release(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> DecidedAct:
-        return await _acts(settings).release(
-            tx, arguments.evidence.strip(), actor=actor, now=now, is_single_operator=arguments.alone
-        )
+        return await _acts(settings).release(tx, arguments.evidence.strip(), actor=actor, now=now)
 
     return _tell(arguments, write(arguments, settings, act))
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
-    require_here(arguments, _PAGE)
+    if not arguments.here:
+        raise ApproveOnPages(_PAGE)
 
     async def find(tx: Tx) -> Proposal:
         return await operator_acts.lock_open(tx, arguments.subject)
 
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> DecidedAct:
-        return await _acts(settings).approve(
-            tx, arguments.subject, actor=actor, now=now, seen=seen, is_single_operator=arguments.alone
-        )
+        return await _acts(settings).approve(tx, arguments.subject, actor=actor, now=now, seen=seen)
 
     return _tell(arguments, approve(arguments, settings, find, act))
 

@@ -43,6 +43,7 @@ SENTENCES = {
     "bank_account_not_found": "There is no such bank account.",
     "bank_account_not_usable": "This bank account cannot be used now: it is not verified, still waits, or was stopped.",
     "bic_invalid": "A BIC has 8 or 11 letters and digits, such as CORUTZTZ.",
+    "holder_name_letters": "In Latin letters, as the bank writes it: files to banks have no others.",
     "account_number_invalid": "5 to 34 digits and letters, as the bank writes it.",
     "every_invalid": "Choose how often.",
     "on_day_invalid": "Type a day of the month, from 1 to 31.",

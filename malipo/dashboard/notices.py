@@ -73,6 +73,7 @@ NOTICES = {
     "bank-account-added": "It is added, and all owners are told. The operators of this service verify it.",
     "bank-account-stopped": "It is stopped, and all owners are told. Nothing new is sent there. If money was on its "
     "way to it already, those who run this service were told at once.",
+    "bank-account-confirmed": "It is confirmed, and all owners are told. Money can be sent there again.",
     "payment-cancelled": "It is cancelled.",
     "draft-deleted": "The upload is deleted. Nothing was paid.",
     "batch-made": "It is submitted. It is paid out as soon as somebody approves it.",

@@ -183,9 +183,23 @@ KIND_WORDS: dict[MessageKind, KindWords] = {
             "A bank account of your business was stopped. Nothing new is sent to it. If money was in a file to the "
             "bank already, its amount stands below: it may still arrive, and whoever runs this service was told at "
             "once.",
+            "An account that it has replaced does not come back. If no other one can be used, withdrawals and the "
+            "schedule have no bank account, and the money stays in the wallet.",
             _TELL,
         ),
         shown=("bank", "account", "sent_amount", "by", "happened_at"),
+        button="See the bank accounts",
+    ),
+    MessageKind.LOOK_AFTER_RESTORE: KindWords(
+        title="After a restore: look at your bank accounts",
+        subject="Nothing is sent to your bank until you have looked",
+        says=(
+            "The service was restored from a backup, and what was done shortly before {restored_at} is lost: bank "
+            "accounts that you have stopped since are back, withdrawals that you have cancelled are open again, and "
+            "the schedule is as it was.",
+            "Nothing is sent to your bank before an owner has looked. First cancel the withdrawals that are not to "
+            "go, and stop the bank accounts that are wrong. Then confirm the others, and save the schedule again.",
+        ),
         button="See the bank accounts",
     ),
     MessageKind.BATCH_WAITING: KindWords(

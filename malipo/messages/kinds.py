@@ -26,6 +26,7 @@ class MessageKind(StrEnum):
     BANK_ACCOUNT_ADDED = "bank_account_added"
     BANK_ACCOUNT_VERIFIED = "bank_account_verified"
     BANK_ACCOUNT_STOPPED = "bank_account_stopped"
+    LOOK_AFTER_RESTORE = "look_after_restore"  # at bank accounts, schedule and settlements
     BATCH_WAITING = "batch_waiting"
     BATCH_FAILED = "batch_failed"
     PAYOUTS_FAILED = "payouts_failed"
@@ -95,6 +96,7 @@ KINDS: dict[MessageKind, MessageKindRule] = {
     MessageKind.BANK_ACCOUNT_ADDED: MessageKindRule(Audience.OWNERS_OF_LATE, is_always=True, link=LinkTo.STOP),
     MessageKind.BANK_ACCOUNT_VERIFIED: MessageKindRule(Audience.OWNERS_OF_LATE, is_always=True, link=LinkTo.STOP),
     MessageKind.BANK_ACCOUNT_STOPPED: MessageKindRule(Audience.OWNERS_OF_LATE, is_always=True),
+    MessageKind.LOOK_AFTER_RESTORE: MessageKindRule(Audience.OWNERS, is_always=True, life=timedelta(days=14)),
     MessageKind.BATCH_WAITING: MessageKindRule(Audience.APPROVERS, gathers=_SOON, life=timedelta(days=2)),
     MessageKind.BATCH_FAILED: MessageKindRule(Audience.PAYERS, life=timedelta(days=3)),
     MessageKind.PAYOUTS_FAILED: MessageKindRule(Audience.PAYERS, gathers=_A_WHILE, life=timedelta(days=3)),

@@ -8,10 +8,12 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple
 
-from malipo.db import Tx
+from malipo.db import Conn, Tx
 from malipo.messages import write
 from malipo.messages.kinds import MessageKind
 from malipo.messages.message import Facts
+from malipo.messages.store import messages
+from malipo.messages.store.messages import Notices
 
 _SHOWN_CHARACTERS = 4
 
@@ -47,11 +49,17 @@ async def account_added(
     await write.to_people(tx, MessageKind.BANK_ACCOUNT_ADDED, merchant_id, facts, now=now, cause=account.id)
 
 
+async def count_notices_of_added(connection: Conn, account_id: str) -> Notices:
+    return await messages.count_notices(connection, MessageKind.BANK_ACCOUNT_ADDED, account_id)
+
+
 async def account_verified(
     tx: Tx, merchant_id: str, account: NamedBankAccount, *, usable_at: datetime, path: str, now: datetime
 ) -> None:
+    """Also of one that is verified again, or confirmed, after a restore: that is told again."""
     facts = account.facts | {"usable_at": usable_at.isoformat(), "path": path}
-    await write.to_people(tx, MessageKind.BANK_ACCOUNT_VERIFIED, merchant_id, facts, now=now, cause=account.id)
+    cause = f"{account.id} {now.isoformat()}"
+    await write.to_people(tx, MessageKind.BANK_ACCOUNT_VERIFIED, merchant_id, facts, now=now, cause=cause)
 
 
 async def account_stopped(
@@ -82,3 +90,10 @@ async def money_to_stopped_account(
     facts |= {"paid_amount": paid_amount} if paid_amount else {}
     facts |= {"files": ", ".join(sorted(files))} if files else {}
     await write.to_operators(tx, MessageKind.STOPPED_ACCOUNT_IN_FILE, facts, now=now, cause=account.id)
+
+
+async def look_after_restore(tx: Tx, merchant_id: str, *, restored_at: datetime, path: str, now: datetime) -> None:
+    """Nothing is sent before an owner has looked."""
+    facts: Facts = {"restored_at": restored_at.isoformat(), "path": path}
+    cause = f"{merchant_id} {restored_at.isoformat()}"
+    await write.to_people(tx, MessageKind.LOOK_AFTER_RESTORE, merchant_id, facts, now=now, cause=cause)

@@ -20,7 +20,7 @@ class BankAccountStatus(StrEnum):
     VERIFIED = "VERIFIED"  # it can be used when it has waited
     REJECTED = "REJECTED"
     STOPPED = "STOPPED"
-    REPLACED = "REPLACED"  # another account is used in its place. Follows from that account, and is not stored
+    REPLACED = "REPLACED"  # by another account, for good. Follows from that account, and is not stored
 
 
 class BankAccountRefusal(Code):
@@ -56,7 +56,11 @@ class BankAccount(msgspec.Struct, frozen=True, kw_only=True):
     created_by: str
     verified_at: datetime | None = None
     usable_from: datetime | None = None
-    replaced_from: datetime | None = None  # when the account that replaces it can be used
+    # When the account that replaces it can be used, or could before that was stopped: perhaps this one was wrong.
+    replaced_from: datetime | None = None
+    # Since a restore, if it was verified before: perhaps it was stopped or replaced since the backup. No file pays it
+    # until an owner confirms it, or operators verify it again.
+    held_since: datetime | None = None
     ended_at: datetime | None = None
     ended_by: str | None = None
     end_reason: str | None = None
@@ -83,6 +87,14 @@ class BankAccount(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a settlement may go there now. What was requested before an account is replaced still goes there."""
         is_verified = self.status(now) is BankAccountStatus.VERIFIED
         return is_verified and self.usable_from is not None and self.usable_from <= now
+
+    def is_new(self, now: datetime) -> bool:
+        """Whether it can be stopped before anything is sent to it."""
+        return self.may_be_stopped and (self.usable_from is None or self.usable_from > now)
+
+    def has_replaced(self, now: datetime) -> bool:
+        """Whether another account is out of use because of this one."""
+        return self.replaces is not None and self.usable_from is not None and self.usable_from <= now
 
     def may_be_sent_to(self, now: datetime) -> bool:
         """Whether a settlement that was requested may still go there: also if another account has replaced it."""

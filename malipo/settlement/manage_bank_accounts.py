@@ -1,16 +1,19 @@
-"""Owners add and stop bank accounts. Each is told to everybody who has been an owner lately, in the same commit."""
+"""Owners add and stop bank accounts, and confirm them after a restore. Each is told to everybody who has been an owner
+lately, in the same commit."""
 
 from datetime import datetime, timedelta
 
 from malipo import ids
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, plain_name
+from malipo.bank_formats.bank_text import loses_letters
 from malipo.db import Tx
 from malipo.errors import Conflict
 from malipo.merchants import bank_account_stop_links, four_eyes
 from malipo.merchants.store import merchants
 from malipo.merchants.store.bank_account_stop_links import StopLink
 from malipo.messages import tell_of_bank_accounts
+from malipo.settlement import release
 from malipo.settlement.bank_account import (
     ID_PREFIX,
     BankAccount,
@@ -24,9 +27,9 @@ from malipo.settlement.settlement import SettlementStatus
 from malipo.settlement.store import bank_accounts, settlements
 from malipo.validation.fields import Fields
 
-PATH = "/dashboard/bank-accounts"
+PATH = release.BANK_ACCOUNTS
 _MOST_OPEN = 10
-_MOST_HOLDER = 70  # what files to banks have room for
+MOST_HOLDER = 70  # what files to banks have room for
 _CALLED_BACK_WITHIN = timedelta(days=3)  # What was paid longer ago is hardly ever still at the other bank.
 
 
@@ -39,12 +42,16 @@ def bank_account_of(fields: Fields, merchant_id: str, *, by: str, now: datetime)
     number = number_of(typed)
     if typed and number is None:
         fields.wrong("accountNumber", "account_number_invalid", "accountNumber must have 5 to 34 digits and letters.")
+    holder = fields.required_text("holderName", most=MOST_HOLDER, is_line=True)
+    if holder and loses_letters(holder):
+        message = "holderName must be in Latin letters, as the bank writes it: files to banks have no others."
+        fields.wrong("holderName", "holder_name_letters", message)
     return BankAccount(
         merchant_id=merchant_id,
         id=ids.mint(ID_PREFIX, now),
         bic=bic,
         account_number=number or "",
-        holder_name=fields.required_text("holderName", most=_MOST_HOLDER, is_line=True),
+        holder_name=holder,
         replaces=fields.text("replaces", most=64, is_line=True) or None,
         created_at=now,
         created_by=by,
@@ -57,7 +64,9 @@ async def add(tx: Tx, account: BankAccount, *, actor: Actor, now: datetime) -> N
     await four_eyes.require_not_waiting(tx, account.merchant_id, actor, now=now)
     await bank_accounts.lock_all(tx, account.merchant_id)
     known = await bank_accounts.find_of(tx, account.merchant_id)
-    live = [each for each in known if each.may_be_stopped]
+    # One that was replaced does not come back. Its number can be added again, and is verified and waits again.
+    replaced = BankAccountStatus.REPLACED
+    live = [each for each in known if each.may_be_stopped and each.status(now) is not replaced]
     if any((each.bic, each.account_number) == (account.bic, account.account_number) for each in live):
         raise Conflict(code=BankAccountRefusal.EXISTS)
     if len(live) >= _MOST_OPEN:
@@ -111,6 +120,25 @@ async def _tell_stopped(tx: Tx, account: BankAccount, *, by: str, now: datetime)
             files={each.payout_file_id for each in sent if each.payout_file_id is not None},
             now=now,
         )
+
+
+async def confirm(tx: Tx, account_id: str, *, merchant_id: str, actor: Actor, now: datetime) -> BankAccount:
+    """An owner says after a restore that this account is still right. Not before settlements are released, because only
+    then can be cancelled what is there again and would go to it. All owners are told, as of a verified one."""
+    await four_eyes.require_not_waiting(tx, merchant_id, actor, now=now)
+    await release.require_released(tx)
+    account = await bank_accounts.lock(tx, account_id)
+    if account is None or account.merchant_id != merchant_id:
+        raise NoSuchBankAccount
+    if account.held_since is None:
+        return account
+    assert account.usable_from is not None, "a verified account has a wait"
+    await bank_accounts.confirm(tx, account, now=now)
+    await _note(tx, account, "bank_account.confirmed", actor, now=now)
+    await tell_of_bank_accounts.account_verified(
+        tx, merchant_id, named_account(account), usable_at=max(account.usable_from, now), path=PATH, now=now
+    )
+    return account
 
 
 async def stop_by_link(tx: Tx, link: str, *, address: str, now: datetime) -> StopLink | None:

@@ -11,13 +11,14 @@ from typing import Any
 import msgspec
 
 from malipo import ids, typed_reason
-from malipo.approvals import decide, moved_alone
+from malipo.approvals import decide
 from malipo.approvals import store as proposals
 from malipo.approvals.act_rules import SETTLEMENT_ACTS, Act
 from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor, plain_name
 from malipo.bank_evidence.store import coverage
+from malipo.bank_formats.bank_text import bank_text
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Missing
 from malipo.messages import tell_of_bank_accounts
@@ -30,9 +31,9 @@ from malipo.settlement.bank_account import (
     named_account,
 )
 from malipo.settlement.cancel import CancelSettlements, SettlementCancellation
-from malipo.settlement.manage_bank_accounts import PATH
+from malipo.settlement.manage_bank_accounts import MOST_HOLDER, PATH
 from malipo.settlement.settlement import Settlement, SettlementRefusal
-from malipo.settlement.store import bank_accounts, settlements
+from malipo.settlement.store import bank_accounts, schedules, settlements
 
 
 class SettlementActTerms(msgspec.Struct, frozen=True):
@@ -58,15 +59,11 @@ class SettlementActs:
     def __init__(self, wait: timedelta) -> None:
         self._wait = wait
 
-    async def verify(
-        self, tx: Tx, account_id: str, evidence: str, *, actor: Actor, now: datetime, is_single_operator: bool = False
-    ) -> DecidedAct:
-        """Propose that this account is the merchant's own."""
-        account = await _lock_unverified(tx, account_id)
+    async def verify(self, tx: Tx, account_id: str, evidence: str, *, actor: Actor, now: datetime) -> DecidedAct:
+        """Propose that this account is the merchant's own; also anew, where no owner confirms it after a restore."""
+        account = await _lock_verifiable(tx, account_id)
         terms = SettlementActTerms(merchant_id=account.merchant_id)
-        return await self._propose(
-            tx, Act.VERIFY_BANK_ACCOUNT, account.id, evidence, terms, actor, now=now, alone=is_single_operator
-        )
+        return await self._propose(tx, Act.VERIFY_BANK_ACCOUNT, account.id, evidence, terms, actor, now=now)
 
     async def collect(
         self,
@@ -77,7 +74,6 @@ class SettlementActs:
         is_waived: bool,
         actor: Actor,
         now: datetime,
-        is_single_operator: bool = False,
     ) -> DecidedAct:
         """Propose to take what a wallet owes of an adopted settlement, or to write it off."""
         found = await _lock_owing(tx, settlement_id)
@@ -90,13 +86,10 @@ class SettlementActs:
             terms,
             actor,
             now=now,
-            alone=is_single_operator,
             amount=found.owed,
         )
 
-    async def release(
-        self, tx: Tx, evidence: str, *, actor: Actor, now: datetime, is_single_operator: bool = False
-    ) -> DecidedAct:
+    async def release(self, tx: Tx, evidence: str, *, actor: Actor, now: datetime) -> DecidedAct:
         """Propose that schedules, files and cancellations begin again after a restore."""
         epoch = str((await installation.lock(tx)).epoch)
         if await release.is_released(tx):
@@ -106,9 +99,7 @@ class SettlementActs:
         for each in await proposals.find_open(tx, [Act.RELEASE_SETTLEMENTS]):
             if each.subject != epoch:  # The database was restored again since.
                 await decide.end_by_system(tx, each, now=now)
-        return await self._propose(
-            tx, Act.RELEASE_SETTLEMENTS, epoch, evidence, SettlementActTerms(), actor, now=now, alone=is_single_operator
-        )
+        return await self._propose(tx, Act.RELEASE_SETTLEMENTS, epoch, evidence, SettlementActTerms(), actor, now=now)
 
     async def _propose(
         self,
@@ -120,13 +111,10 @@ class SettlementActs:
         actor: Actor,
         *,
         now: datetime,
-        alone: bool,
         amount: int = 0,
     ) -> DecidedAct:
         if not typed_reason.is_within(evidence, typed_reason.EVIDENCE):
             raise Invalid(code=SettlementRefusal.EVIDENCE)
-        if alone:
-            await moved_alone.require_single_operator(tx, act)
         proposal = Proposal(
             id=ids.mint("sap_", now),
             action=act,
@@ -139,8 +127,6 @@ class SettlementActs:
         )
         details = _details(proposal)
         made = await decide.propose(tx, proposal, f"{_NOTES[act]}_proposed", details, actor=actor)
-        if alone:
-            return await self.approve(tx, subject, actor=actor, now=now, is_single_operator=True)
         return DecidedAct(made.id, act, subject, False, amount)
 
     async def approve(
@@ -156,7 +142,7 @@ class SettlementActs:
         """Approve what another operator has proposed about this subject, and do it."""
         proposal = await lock_open(tx, subject)
         await _LOCKS[proposal.action](tx, proposal.subject)
-        decided = await decide.approve(
+        await decide.approve(
             tx,
             proposal,
             actor=actor,
@@ -167,14 +153,13 @@ class SettlementActs:
         )
         amount = await self._apply(tx, proposal, now=now)
         details = _details(proposal) | {"proposed_by": proposal.requested_by}
-        details |= audit_log.alone(decided.is_single_operator)
         await audit_log.append(tx, actor, _NOTES[proposal.action], now=now, **details)
         return DecidedAct(proposal.id, proposal.action, proposal.subject, True, amount)
 
     async def _apply(self, tx: Tx, proposal: Proposal, *, now: datetime) -> int:
         match proposal.action:
             case Act.VERIFY_BANK_ACCOUNT:
-                account = await _lock_unverified(tx, proposal.subject)
+                account = await _lock_verifiable(tx, proposal.subject)
                 usable_from = now + self._wait
                 await bank_accounts.verify(tx, account, now=now, usable_from=usable_from)
                 await tell_of_bank_accounts.account_verified(
@@ -256,23 +241,38 @@ async def find_shown(connection: Conn, proposal: Proposal) -> dict[str, object]:
         case Act.VERIFY_BANK_ACCOUNT:
             account = await bank_accounts.get_with_id(connection, proposal.subject)
             assert account is not None, "an account is never deleted"
+            notices = await tell_of_bank_accounts.count_notices_of_added(connection, account.id)
             return {
                 "bank": account.bic,
                 "account number": account.account_number,
                 "account holder": account.holder_name,
+                "account holder in files": bank_text(account.holder_name, MOST_HOLDER),
                 "added by": account.created_by,
                 "replaces": account.replaces,
+                "notices sent to owners": f"{notices.sent} / {notices.written}",
             }
         case Act.COLLECT_SETTLEMENT:
             [settlement] = await settlements.find(connection, [proposal.subject])
             return {"settlement": settlement.reference, "amount": settlement.amount, "owed": settlement.owed}
     first, last = await release.find_lost_time(connection)
     importers = await coverage.find_importers(connection, first, last)
-    return {"lost days": f"{first} to {last}", "statements imported by": ", ".join(map(plain_name, importers))}
+    return {
+        "lost days": f"{first} to {last}",
+        "statements imported by": ", ".join(map(plain_name, importers)),
+        "bank accounts that owners must confirm": len(await bank_accounts.find_held(connection)),
+        "schedules that owners must save again": len(await schedules.find_paused(connection)),
+    }
 
 
 async def find_code(connection: Conn, proposal: Proposal) -> str:
     return decide.code_of(proposal, await find_shown(connection, proposal))
+
+
+async def _lock_verifiable(tx: Tx, account_id: str) -> BankAccount:
+    account = await bank_accounts.lock(tx, account_id)
+    if account is not None and account.held_since is not None:
+        return account
+    return await _lock_unverified(tx, account_id)
 
 
 async def _lock_unverified(tx: Tx, account_id: str) -> BankAccount:
@@ -298,7 +298,7 @@ async def _lock_installation(tx: Tx, epoch: str) -> object:
 
 
 _LOCKS: dict[Act, Callable[[Tx, str], Awaitable[object]]] = {
-    Act.VERIFY_BANK_ACCOUNT: _lock_unverified,
+    Act.VERIFY_BANK_ACCOUNT: _lock_verifiable,
     Act.COLLECT_SETTLEMENT: _lock_owing,
     Act.RELEASE_SETTLEMENTS: _lock_installation,
 }

@@ -26,6 +26,7 @@ class Unfit(StrEnum):
     """Why a settlement is not put into a file now. It waits, or its merchant cancels it."""
 
     ACCOUNT = "account"  # it was stopped, or cannot be used yet
+    HELD = "held"  # since a restore, until an owner confirms the account
     OWES = "owes"  # the wallet owes after corrections
     INACTIVE = "inactive"  # the merchant is deactivated
 
@@ -97,6 +98,8 @@ async def _find_unfit(
         account = accounts.get((each.merchant_id, each.bank_account_id or ""))
         if account is None or not account.may_be_sent_to(now):
             unfit[each.id] = Unfit.ACCOUNT
+        elif account.held_since is not None:
+            unfit[each.id] = Unfit.HELD
         elif each.merchant_id in owing:
             unfit[each.id] = Unfit.OWES
         elif each.merchant_id in inactive:

@@ -3,7 +3,9 @@
 Files to the bank may have been lost, and the bank has paid them: it pays a repeated EndToEndId again. So no schedule
 runs, no file is approved or downloaded, no settlement is cancelled and no transfer is noted as refused, until
 statements of our bank accounts cover the lost time and the days on which a lost file may still be booked, and two
-operators have released settlements.
+operators have released settlements. After that each merchant's owners confirm their bank accounts and save the schedule
+again, before a file pays them: accounts that they have stopped since the backup are back, and so is what they have
+cancelled.
 """
 
 from datetime import date, datetime, timedelta
@@ -13,10 +15,12 @@ from malipo.bank_evidence.coverage import is_covered, stretches
 from malipo.bank_evidence.store import coverage, debits, holidays
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
+from malipo.messages import tell_of_bank_accounts
 from malipo.restore.store import installation
 from malipo.settlement.settlement import SettlementRefusal
-from malipo.settlement.store import releases, settlements
+from malipo.settlement.store import bank_accounts, releases, schedules, settlements
 
+BANK_ACCOUNTS = "/dashboard/bank-accounts"  # the page of owners
 _NOTICED_WITHIN = timedelta(days=1)  # A worker notices a restore in a second. Perhaps none runs at first.
 
 
@@ -62,17 +66,25 @@ async def why_not_covered(connection: Conn) -> Conflict | None:
     first file of an account may be among what was lost, so one without files or statements counts too."""
     first, last = await find_lost_time(connection)
     spans = await coverage.find(connection)
-    if spans and all(is_covered(stretches(each), first, last) for each in spans.values()):
+    if not spans:  # Perhaps it was added in the lost time, and the first file has left from it.
+        return Conflict(code=SettlementRefusal.NO_PAYER_ACCOUNT, first=first.isoformat(), last=last.isoformat())
+    if all(is_covered(stretches(each), first, last) for each in spans.values()):
         return None
     return Conflict(code=SettlementRefusal.NOT_COVERED, first=first.isoformat(), last=last.isoformat())
 
 
 async def find_waiting_days(connection: Conn) -> tuple[date, date] | None:
     """While settlements wait for their release, the days that statements of our accounts must cover. None: they are
-    released, or we have no account to pay them from."""
-    if await releases.is_released(connection) or not await coverage.find(connection):
+    released, or nobody has settlements: we have no account to pay from, and no merchant has a bank account."""
+    if await releases.is_released(connection):
         return None
-    return await find_lost_time(connection)
+    has_any = await coverage.find(connection) or await bank_accounts.find_latest(connection, limit=1)
+    return await find_lost_time(connection) if has_any else None
+
+
+async def is_account_missing(connection: Conn) -> bool:
+    """Whether no statement can cover the lost time, because no account of ours is known: operators add it first."""
+    return not await coverage.find(connection)
 
 
 async def count_unknown_debits(connection: Conn) -> int:
@@ -100,3 +112,15 @@ async def release(tx: Tx, *, now: datetime) -> None:
     if (refusal := await why_not_covered(tx)) is not None:
         raise refusal
     await releases.insert(tx, now=now)
+    await _tell_owners(tx, now=now)
+
+
+async def _tell_owners(tx: Tx, *, now: datetime) -> None:
+    """Only owners know which accounts they have stopped since the backup, what they have cancelled, and whether the
+    schedule is still right."""
+    standing = await installation.get(tx)
+    held = {each.merchant_id for each in await bank_accounts.find_held(tx)}
+    for merchant_id in sorted(held.union(await schedules.find_paused(tx))):
+        await tell_of_bank_accounts.look_after_restore(
+            tx, merchant_id, restored_at=standing.epoch_began_at, path=BANK_ACCOUNTS, now=now
+        )

@@ -39,6 +39,13 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     keep: int  # stays in the wallet
     changed_at: datetime
     changed_by: str
+    # Since a restore, if it was set before: perhaps an owner has changed it since the backup. It does not run until an
+    # owner saves it again.
+    paused_since: datetime | None = None
+
+    @property
+    def is_paused(self) -> bool:
+        return self.paused_since is not None
 
 
 def last_due(schedule: Schedule, day: date) -> date | None:

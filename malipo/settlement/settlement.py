@@ -68,6 +68,7 @@ class SettlementRefusal(Code):
     NOT_RELEASED = "settlement_not_released"
     NOT_COMPARED = "settlement_not_compared"
     NOT_COVERED = "settlement_not_covered"
+    NO_PAYER_ACCOUNT = "settlement_no_payer_account"  # so that no statement can cover the lost time
     HELD = "settlement_held"
     NOTHING_TO_RELEASE = "settlement_nothing_to_release"
     NOTHING_OWED = "settlement_nothing_owed"

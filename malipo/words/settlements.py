@@ -22,6 +22,9 @@ SETTLEMENTS = {
     "settlement_held": "Everything is held by {by}: {reason}. Until the hold ends, no file is approved or downloaded.",
     "settlement_not_covered": "Statements do not cover the days from {first} to {last} yet, of every bank account of "
     "ours. A day that may be a holiday needs one too, or stands in MALIPO_BANK_HOLIDAYS.",
+    "settlement_no_payer_account": "No bank account of ours is known, and perhaps one was added in the lost time, and "
+    "paid settlements. Add the account that settlements are paid from, and import its statements from {first} to "
+    "{last}.",
     "settlement_nothing_to_release": "Settlements are released already, or the installation is still fenced.",
     "settlement_nothing_owed": "Nothing is owed of the settlement {id}, or the wallet has nothing of it.",
     "settlement_evidence": "Say what the evidence is, in 10 to 1,000 characters.",

@@ -131,8 +131,8 @@ SAFEGUARDS = (
         (
             InFunction(
                 release.why_not_covered,
-                "if spans and all(is_covered(stretches(each), first, last) for each in spans.values()):",
-                "if spans and any(is_covered(stretches(each), first, last) for each in spans.values()):",
+                "if all(is_covered(stretches(each), first, last) for each in spans.values()):",
+                "if any(is_covered(stretches(each), first, last) for each in spans.values()):",
             ),
         ),
         note="not simulated: there is one account of ours; a test with two holds it",

@@ -9,6 +9,8 @@ import asyncio
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
+from msgspec import structs
+
 from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Database
@@ -18,7 +20,7 @@ from malipo.payments.after_restore.fence import fence
 from malipo.payments.check import transactions as transactions_check
 from malipo.restore.store import installation, send_counts
 from malipo.settings import Settings
-from malipo.settlement import manage_bank_accounts, run_schedules
+from malipo.settlement import manage_bank_accounts, release, run_schedules
 from malipo.settlement.cancel import CancelSettlements, SettlementCancellation
 from malipo.settlement.create import CreateSettlements, MadeSettlement
 from malipo.settlement.fee_and_minimum import LARGEST_AMOUNT, SettlementTerms
@@ -26,7 +28,7 @@ from malipo.settlement.manage_bank_accounts import bank_account_of
 from malipo.settlement.schedule import Every, Schedule
 from malipo.settlement.settlement import Settlement
 from malipo.settlement.settlement_request import settlement_request_of
-from malipo.settlement.store import settlements
+from malipo.settlement.store import bank_accounts, schedules, settlements
 from malipo.settlement.store.report_lines import find_report
 from malipo.validation.fields import Fields
 from malipo.worker.settlement_scheduler import SettlementScheduler
@@ -150,6 +152,7 @@ class BankDays:
         if number == self._planned.days.account_on:
             await self._add_account(database)
         await self._treasury.verify_accounts(database)
+        await self._look_after_restore(database)
         for _ in range(2):  # A schedule runs once a day, however often workers look.
             await SettlementScheduler(database, self._settings).step()
         if asks:
@@ -262,6 +265,24 @@ class BankDays:
         account = bank_account_of(Fields(fields), merchant.id, by=_OWNER.name, now=clock.now())
         async with database.begin() as tx:
             await manage_bank_accounts.add(tx, account, actor=_OWNER, now=clock.now())
+
+    async def _look_after_restore(self, database: Database) -> None:
+        """Owners confirm their bank accounts and save their schedules again, as soon as settlements are released."""
+        async with database.read() as connection:
+            if not await release.is_released(connection):
+                return
+            held, paused = await bank_accounts.find_held(connection), await schedules.find_paused(connection)
+        for each in held:
+            async with database.begin() as tx:
+                await manage_bank_accounts.confirm(
+                    tx, each.id, merchant_id=each.merchant_id, actor=_OWNER, now=clock.now()
+                )
+        for merchant_id in paused:
+            async with database.begin() as tx:
+                known = await schedules.find(tx, merchant_id)
+                assert known is not None, "it is paused"
+                schedule = structs.replace(known, changed_at=clock.now(), paused_since=None)
+                await run_schedules.set_schedule(tx, schedule, actor=_OWNER)
 
     async def _set_schedules(self, database: Database) -> None:
         for number in self._planned.scheduled:

@@ -366,7 +366,7 @@ class World:
         acts = SettlementActs(timedelta(hours=72))
 
         async def begin(actor: Actor) -> bool:
-            how: dict[str, Any] = {"actor": actor, "now": clock.now(), "is_single_operator": self.alone}
+            how: dict[str, Any] = {"actor": actor, "now": clock.now()}
             match act:
                 case Act.VERIFY_BANK_ACCOUNT:
                     done = await self.write(lambda tx: acts.verify(tx, subject, EVIDENCE, **how))
@@ -476,7 +476,8 @@ async def _outcome(begin: Begin, approve: Approve, who: str) -> str:
     return "done"
 
 
-# Where only one operator exists: what --alone does. Withdrawals and differences of a day have no such way.
+# Where only one operator exists: what --alone does. Withdrawals, differences of a day, merchants' bank accounts and
+# settlements have no such way.
 ALONE = {
     "resolve_open_collection": "done",
     "resolve_open_payout": "refused",
@@ -506,9 +507,6 @@ ALONE = {
     "book_bank_line": "done",
     "match_bank_line": "refused",
     "adopt_settlement": "refused",
-    "verify_bank_account": "done",
-    "collect_settlement": "done",
-    "release_settlements": "done",
 }
 
 

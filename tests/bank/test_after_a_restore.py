@@ -29,7 +29,7 @@ from tests import conftest
 from tests.bank.bank_desk import BankDesk, monday_long_ago, open_account
 from tests.conftest import NO_LIMITS, create_database, make_merchant
 from tests.operators.booking_steps import JUMA
-from tests.settlement.settlement_steps import add_account
+from tests.settlement.settlement_steps import add_account, confirm_accounts
 
 DAY = timedelta(days=1)
 
@@ -83,6 +83,7 @@ async def restorable(postgres: str, template: str, tmp_path: Path) -> Restorable
 async def release_settlements(desk: BankDesk) -> None:
     async with desk.database.begin() as tx:
         await release.release(tx, now=desk.now)
+    await confirm_accounts(desk.database, now=desk.now)
 
 
 async def test_a_file_that_has_left_before_its_approval_was_lost_is_not_paid_again(restorable: RestorableDesk) -> None:
@@ -365,16 +366,14 @@ async def test_what_a_voided_file_had_sent_waits_for_the_release_and_is_not_paid
         cancellation = SettlementCancellation(desk.merchant.id, settlement.id, "key_1")
         with pytest.raises(DatabaseRestored):
             await desk.service.settlements.cancel(cancellation)
-        gathered = await desk.gather()
-        with pytest.raises(Conflict, match="settlement_not_released"):
-            await desk.approve(gathered.file.id)
+        with pytest.raises(Conflict, match="payout_file_nothing_due"):
+            await desk.gather()
         desk.at = desk.now + 4 * DAY
         await desk.bring(monday, monday + 3 * DAY)
         await release_settlements(desk)
         assert await desk.kinds() == ["not_sent"]
-        with pytest.raises(Conflict, match="payout_file_nothing_left"):
-            await desk.approve(gathered.file.id)
-        await desk.reject(gathered.file.id)
+        with pytest.raises(Conflict, match="payout_file_nothing_due"):
+            await desk.gather()
         with pytest.raises(SettlementNotCancellable):
             await desk.service.settlements.cancel(cancellation)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from malipo.bank_formats.bank_text import bank_text, is_bank_text
+from malipo.bank_formats.bank_text import bank_text, is_bank_text, loses_letters
 
 GRID = [
     # written, in the banks' characters
@@ -48,3 +48,24 @@ def test_every_text_becomes_one_that_banks_take(text: str, most: int) -> None:
 def test_a_text_in_the_banks_characters_stays_as_it_is(text: str, most: int) -> None:
     once = bank_text(text, most)
     assert bank_text(once, most) == once
+
+
+@pytest.mark.parametrize(
+    ("written", "is_lost"),
+    [
+        ("Duka la Asha", False),
+        ("Café Zürich Straße", False),
+        ("Ng’ombe — Bei_nafuu! 2", False),
+        ("ＷＩＤＥ", False),
+        ("Łódź & Đà Nẵng", False),
+        ("Duka 😀", False),  # no letter
+        ("Дука", True),
+        ("Duka Дука", True),
+        ("دكان", True),
+        ("中文 Ltd", True),
+        ("— !", True),
+        ("...", True),
+    ],
+)
+def test_whether_letters_of_a_name_are_lost(written: str, is_lost: bool) -> None:
+    assert loses_letters(written) is is_lost

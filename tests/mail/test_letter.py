@@ -21,6 +21,7 @@ FACTS: Facts = {
     "path": "/dashboard/batches/bat_1",
     "happened_at": NOON.isoformat(),
     "usable_at": NOON.isoformat(),
+    "restored_at": NOON.isoformat(),
     "address": "10.0.0.1",
     "browser": "Firefox",
     "system": "Android",

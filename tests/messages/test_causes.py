@@ -40,7 +40,7 @@ from malipo.operators.change_address import change_address
 from malipo.payments.batches.batch import Requester
 from malipo.payments.dispatch import AnswerSource
 from malipo.payments.transaction import Status
-from malipo.settlement import manage_bank_accounts
+from malipo.settlement import manage_bank_accounts, release
 from malipo.settlement.bank_account import BankAccount
 from malipo.settlement.operator_acts import SettlementActs
 from malipo.settlement.store import bank_accounts
@@ -58,6 +58,7 @@ from tests.mail.mail_steps import Times, rows, sender
 from tests.operators.booking_steps import Desk, hire
 from tests.payments.batches.batch_steps import BatchSteps
 from tests.payments.payment_steps import PaymentSteps
+from tests.settlement.act_subjects import restored
 from tests.settlement.settlement_steps import SettlementSteps
 
 NEW_PASSWORD = "ndizi tatu za kupika juu ya jiko"
@@ -438,6 +439,17 @@ async def _verified_bank_account(office: Office) -> Act:
     return act
 
 
+async def _release_of_settlements(office: Office) -> Act:
+    await SettlementSteps.of(office.service, office.database, office.merchant.id)
+    await restored(office.database)
+
+    async def act(office: Office) -> None:
+        async with office.database.begin() as tx:
+            await release.release(tx, now=clock.now())
+
+    return act
+
+
 async def _completed_settlement(office: Office) -> Act:
     steps = await SettlementSteps.of(office.service, office.database, office.merchant.id)
     sent = await steps.sent()
@@ -527,6 +539,12 @@ CAUSES = {
         "asha formerly neema",
         _stopped_bank_account,
         "SELECT max(status) FROM bank_accounts",
+    ),
+    "the release of settlements after a restore": Cause(
+        MessageKind.LOOK_AFTER_RESTORE,
+        "asha neema",
+        _release_of_settlements,
+        "SELECT count(*) FROM settlement_releases",
     ),
     "a settlement that arrived": Cause(
         MessageKind.SETTLEMENT_COMPLETED, "asha neema", _completed_settlement, "SELECT max(status) FROM settlements"

@@ -9,12 +9,13 @@ import pytest
 
 from malipo import ids
 from malipo.app.assemble import Service
+from malipo.audit_log.actor import Actor
 from malipo.db import Database
 from malipo.ledger import check as ledger_check
 from malipo.ledger.store import wallets
 from malipo.ledger.wallet import Wallet
 from malipo.payments.check import transactions as transactions_check
-from malipo.settlement import bank_outcomes, payout_files
+from malipo.settlement import bank_outcomes, manage_bank_accounts, payout_files
 from malipo.settlement.bank_account import BankAccount, BankAccountStatus
 from malipo.settlement.bank_outcomes import BankReturn, Debit
 from malipo.settlement.cancel import SettlementCancellation
@@ -48,6 +49,14 @@ async def add_account(
         await bank_accounts.insert(tx, account)
         await bank_accounts.verify(tx, account, now=now, usable_from=now - timedelta(seconds=1))
     return account
+
+
+async def confirm_accounts(database: Database, *, now: datetime) -> None:
+    """After a restore, when settlements are released: owners confirm all bank accounts."""
+    async with database.begin() as tx:
+        for each in await bank_accounts.find_held(tx):
+            owner = Actor(each.created_by, "10.0.0.1")
+            await manage_bank_accounts.confirm(tx, each.id, merchant_id=each.merchant_id, actor=owner, now=now)
 
 
 @dataclass

@@ -13,8 +13,8 @@ from malipo.errors import Conflict
 from malipo.merchants import password_links
 from malipo.merchants.four_eyes import NotVouchedFor
 from malipo.settlement import manage_bank_accounts
-from malipo.settlement.bank_account import BankAccount, BankAccountStatus, NoSuchBankAccount
-from malipo.settlement.operator_acts import SettlementActs
+from malipo.settlement.bank_account import BankAccount, BankAccountStatus, NoSuchBankAccount, default_account
+from malipo.settlement.operator_acts import SettlementActs, reject_account
 from malipo.settlement.store import bank_accounts
 from malipo.validation.fields import Fields
 from tests.conftest import Merchant, make_merchant
@@ -56,6 +56,7 @@ async def look(database: Database, account: BankAccount) -> BankAccount:
         ("accountNumber", "Asha", "account_number_invalid"),
         ("accountNumber", "12/34567", "account_number_invalid"),
         ("holderName", "", "field_required"),
+        ("holderName", "Дука la Asha", "holder_name_letters"),
     ],
 )
 def test_what_is_no_bank_account_is_told_field_by_field(field: str, value: str, code: str) -> None:
@@ -122,3 +123,39 @@ async def test_a_verified_account_waits_before_it_can_be_used(database: Database
     uses = [verified.is_usable(now + timedelta(hours=hours)) for hours in (0, 71.9, 72)]
     assert uses == [verified.may_be_sent_to(now + timedelta(hours=hours)) for hours in (0, 71.9, 72)]
     assert uses == [False, False, True]
+
+
+async def verify(database: Database, account: BankAccount, *, usable_in: timedelta) -> None:
+    async with database.begin() as tx:
+        await bank_accounts.verify(tx, account, now=clock.now(), usable_from=clock.now() + usable_in)
+
+
+async def test_an_account_that_was_replaced_does_not_come_back(database: Database, merchant: Merchant) -> None:
+    """Perhaps it was replaced because it was wrong. Its number is added again as any other: verified, with a wait."""
+    first = await add(database, typed(merchant.id))
+    await verify(database, first, usable_in=timedelta(0))
+    second = await add(database, typed(merchant.id, replaces=first.id))
+    await verify(database, second, usable_in=timedelta(0))
+    await stop(database, second, merchant.id)
+    assert (await look(database, first)).status(clock.now()) is BankAccountStatus.REPLACED
+    async with database.read() as connection:
+        known = await bank_accounts.find_of(connection, merchant.id)
+    assert default_account(known, clock.now()) is None
+    again = await add(database, typed(merchant.id, accountNumber=first.account_number))
+    assert [(await look(database, each)).is_usable(clock.now()) for each in (first, again)] == [False, False]
+
+
+async def test_an_account_is_used_until_the_one_that_replaces_it_can_be(database: Database, merchant: Merchant) -> None:
+    """Rejected, or stopped while it waits, that one replaces nothing."""
+    first = await add(database, typed(merchant.id))
+    await verify(database, first, usable_in=timedelta(0))
+    rejected = await add(database, typed(merchant.id, replaces=first.id))
+    async with database.begin() as tx:
+        await reject_account(tx, rejected.id, "Not theirs", actor=operator_at("juma", "till"), now=clock.now())
+    waits = await add(database, typed(merchant.id, replaces=first.id))
+    await verify(database, waits, usable_in=timedelta(hours=72))
+    assert (await look(database, first)).replaced_from is not None
+    assert (await look(database, first)).is_usable(clock.now())
+    await stop(database, waits, merchant.id)
+    assert (await look(database, first)).replaced_from is None
+    assert (await look(database, first)).is_usable(clock.now())

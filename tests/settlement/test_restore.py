@@ -6,21 +6,25 @@ import msgspec
 import pytest
 
 from malipo import clock
+from malipo.audit_log.actor import Actor, operator_at
 from malipo.bank.store import payer_accounts
 from malipo.bank_evidence.banking_days import BankingDays
 from malipo.bank_evidence.store import coverage
+from malipo.db import Database
 from malipo.errors import Conflict
 from malipo.ledger.bookings import BookingKind, book
 from malipo.payments.idempotency import KeyReused
 from malipo.restore.installation import DatabaseRestored, OnHold
 from malipo.restore.store import installation
-from malipo.settlement import adopt, release
+from malipo.settlement import adopt, manage_bank_accounts, release
+from malipo.settlement.bank_account import NoSuchBankAccount
+from malipo.settlement.operator_acts import SettlementActs
 from malipo.settlement.settlement import Settlement, SettlementStatus
-from malipo.settlement.store import releases
+from malipo.settlement.store import bank_accounts, releases
 from tests.bank.bank_desk import open_account
 from tests.bank.samples import ACCOUNT
 from tests.restore.reporting_worker import note_worker
-from tests.settlement.settlement_steps import DAY, SettlementSteps
+from tests.settlement.settlement_steps import DAY, SettlementSteps, add_account
 
 CALENDAR = BankingDays()
 
@@ -126,7 +130,8 @@ async def test_settlements_are_released_only_when_statements_cover_the_lost_time
                 await coverage.insert(tx, account, f"bst_{number}", first=first, last=last)
         async with steps.database.read() as connection:
             refusal = await release.why_not_covered(connection)
-        assert refusal is None or refusal.code == "settlement_not_covered"
+        codes = ("settlement_not_covered", "settlement_no_payer_account")
+        assert refusal is None or refusal.code in codes
         return refusal is None
 
     def day(back: int) -> date:
@@ -283,3 +288,96 @@ async def test_the_debit_of_one_that_was_cancelled_is_a_settlement_of_its_own(st
     assert (found.status, found.bank_account_id) == (SettlementStatus.COMPLETED, settlement.bank_account_id)
     balances = await steps.balances()
     assert (balances["wallet"], balances["in_settlement"], balances["bank"]) == (900_000, 0, -900_000)
+
+
+async def release_settlements(steps: SettlementSteps) -> None:
+    today = clock.day_of(steps.service.clock())
+    async with steps.database.begin() as tx:
+        await coverage.insert(tx, "pac_1", "bst_1", first=today, last=banking_days.after(today, 3))
+        await release.release(tx, now=steps.service.clock())
+
+
+async def confirm(steps: SettlementSteps, *, merchant_id: str | None = None) -> None:
+    async with steps.database.begin() as tx:
+        owner, merchant_id = Actor("asha@duka.example", "10.0.0.1"), merchant_id or steps.merchant_id
+        await manage_bank_accounts.confirm(
+            tx, steps.account.id, merchant_id=merchant_id, actor=owner, now=steps.service.clock()
+        )
+
+
+async def test_no_file_pays_an_account_of_before_a_restore_until_an_owner_has_confirmed_it(
+    steps: SettlementSteps,
+) -> None:
+    """Perhaps it was stopped since the backup: only its owners know."""
+    settlement = await steps.requested()
+    await restore(steps)
+    assert await steps.unfit(settlement) == {settlement.id: "held"}
+    with pytest.raises(Conflict) as refused:  # What was cancelled since the backup can be cancelled only then.
+        await confirm(steps)
+    assert refused.value.code == "settlement_not_released"
+    await release_settlements(steps)
+    assert await steps.unfit(settlement) == {settlement.id: "held"}
+    with pytest.raises(NoSuchBankAccount):
+        await confirm(steps, merchant_id="mer_another")
+    await confirm(steps)
+    assert await steps.unfit(settlement) == {}
+    await restore(steps)
+    assert await steps.unfit(settlement) == {settlement.id: "held"}, "each restore may have lost a stop"
+
+
+async def test_where_no_owner_confirms_an_account_two_operators_verify_it_again(steps: SettlementSteps) -> None:
+    settlement, acts = await steps.requested(), SettlementActs(timedelta(hours=72))
+    await restore(steps)
+    await release_settlements(steps)
+    now = steps.service.clock()
+    async with steps.database.begin() as tx:
+        actor = operator_at("zuhura", "till")
+        await acts.verify(tx, steps.account.id, "Called the owner", actor=actor, now=now)
+        await acts.approve(tx, steps.account.id, actor=operator_at("juma", "till"), now=now)
+        told = await tx.fetchval("SELECT count(*) FROM messages WHERE kind = 'bank_account_verified'")
+        account = await bank_accounts.get(tx, steps.merchant_id, steps.account.id)
+    assert account is not None
+    assert (account.held_since, account.usable_from, told) == (None, now + timedelta(hours=72), 0)
+    assert await steps.unfit(settlement) == {settlement.id: "account"}, "it waits as a new one"
+
+
+async def test_an_account_that_was_verified_after_the_restore_is_not_held(steps: SettlementSteps) -> None:
+    await restore(steps)
+    other = await add_account(steps.database, steps.merchant_id, now=steps.service.clock(), number="0150000WKYA77")
+    await release_settlements(steps)
+    assert await steps.unfit(await steps.requested(bankAccountId=other.id)) == {}
+
+
+async def test_where_no_account_of_ours_is_known_one_is_added_and_its_statements_cover_the_lost_time(
+    steps: SettlementSteps,
+) -> None:
+    """It was perhaps added in the lost time, and has paid."""
+    settlement = await steps.requested()
+    await restore(steps)
+    today = clock.day_of(steps.service.clock())
+    async with steps.database.read() as connection:
+        refusal = await release.why_not_covered(connection)
+        assert refusal is not None
+        assert refusal.code == "settlement_no_payer_account"
+        days, is_missing = (
+            await release.find_waiting_days(connection),
+            await release.is_account_missing(connection),
+        )
+    assert (days, is_missing) == ((today, banking_days.after(today, 3)), True)
+    await open_account(steps.database)
+    async with steps.database.begin() as tx:
+        assert not await release.is_account_missing(tx)
+        refusal = await release.why_not_covered(tx)
+        assert refusal is not None
+        assert refusal.code == "settlement_not_covered"
+        [account] = await payer_accounts.find_all(tx)
+        await coverage.insert(tx, account.id, "bst_1", first=today, last=banking_days.after(today, 3))
+        await release.release(tx, now=steps.service.clock())
+    assert (await steps.cancel(settlement)).status is SettlementStatus.CANCELLED
+
+
+async def test_who_has_no_settlements_waits_for_none_after_a_restore(database: Database) -> None:
+    async with database.begin() as tx:
+        await installation.begin_epoch(tx, "a test")
+        await installation.end_fence(tx)
+        assert await release.find_waiting_days(tx) is None

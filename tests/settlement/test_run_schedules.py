@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from malipo import clock
+from malipo.audit_log.actor import Actor
 from malipo.bank_evidence.store import coverage
 from malipo.db import Conn, Database, Tx
 from malipo.restore.store import installation
-from malipo.settlement.run_schedules import RunSchedules, find_due
+from malipo.settlement.run_schedules import RunSchedules, find_due, set_schedule
 from malipo.settlement.schedule import Every, RunOutcome, Schedule
 from malipo.settlement.settlement import NothingToSettle, Settlement, SettlementStatus
 from malipo.settlement.store import releases, schedules, settlements
@@ -150,7 +151,7 @@ async def test_what_stays_by_the_schedule_stays_when_no_amount_is_named(steps: S
         await steps.requested(None)
     assert (await steps.requested(100_000)).amount == 100_000, "an amount that is named may take it"
     await save(steps, keep=150_000, every=Every.OFF)
-    assert (await steps.requested(None)).amount == 200_000, "a schedule that is off keeps nothing"
+    assert (await steps.requested(None)).amount == 50_000, "also where nothing is sent by itself"
 
 
 async def test_an_error_about_one_merchant_does_not_end_the_look_at_those_after_it(steps: SettlementSteps) -> None:
@@ -200,3 +201,18 @@ async def clock_at(moment: datetime, database: Database, url: str) -> AsyncItera
     finally:
         async with database.begin() as tx:
             await tx.execute("DROP SCHEMA ahead CASCADE")
+
+
+async def test_a_schedule_of_before_a_restore_runs_when_its_owner_has_saved_it_again(steps: SettlementSteps) -> None:
+    """Perhaps it was switched off since the backup."""
+    schedule = await save(steps)
+    await restore(steps)
+    async with steps.database.begin() as tx:
+        await releases.insert(tx, now=steps.service.clock())
+        assert (await find_due(tx, now=NINE), await schedules.find_paused(tx)) == ([], [steps.merchant_id])
+        owner = Actor("asha@duka.example", "10.0.0.1")
+        saved_at = steps.service.clock()
+        await set_schedule(tx, msgspec.structs.replace(schedule, changed_at=saved_at), actor=owner)
+    async with steps.database.read() as connection:
+        assert len(await find_due(connection, now=saved_at + timedelta(days=2))) == 1
+        assert await schedules.find_paused(connection) == []

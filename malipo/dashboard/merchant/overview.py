@@ -7,6 +7,7 @@ on the day on which it ended, in Dar es Salaam.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 from babel.dates import format_date
@@ -37,6 +38,7 @@ from malipo.db import Conn
 from malipo.ledger.store import wallets
 from malipo.ledger.wallet import Wallet
 from malipo.merchants.api_keys import StoredKey
+from malipo.merchants.roles import Right
 from malipo.merchants.store import api_keys
 from malipo.networks import circuit_store
 from malipo.networks.circuit_store import Outage
@@ -49,6 +51,8 @@ from malipo.payments.batches.store.awaiting import ProposedBatch
 from malipo.payments.listing import keyset_pagination, late_payouts
 from malipo.payments.listing.filters import TransactionFilter
 from malipo.payments.transaction import Status, Transaction, Type
+from malipo.settlement.bank_account import BankAccount
+from malipo.settlement.store import bank_accounts, schedules
 from malipo.webhooks.endpoint import Endpoint
 from malipo.webhooks.store import delivery_history, endpoints
 
@@ -74,6 +78,8 @@ class OverviewData:
     keys: Sequence[StoredKey]
     down: Mapping[str, Outage]
     proposed: Sequence[ProposedBatch] = ()  # that await the approval of who looks
+    new_accounts: Sequence[BankAccount] = ()  # that cannot be used yet, for owners
+    is_held: bool = False  # since a restore, until an owner has looked
     waiting: int = 0  # people whom owners should look at: they do not count as a second one yet
 
 
@@ -106,6 +112,8 @@ async def show(request: MerchantRequest) -> Response:
         most_counted=MOST_COUNTED,
         proposed=seen.proposed,
         waiting=seen.waiting,
+        new_accounts=seen.new_accounts,
+        is_held=seen.is_held,
         proposed_amount=request.awaited.amount,
         latest=seen.latest,
         has_key=any(not _is_over(key, now) for key in seen.keys),
@@ -131,8 +139,21 @@ async def _look(connection: Conn, request: MerchantRequest, first: date, now: da
         keys=await api_keys.find_all(connection, merchant_id),
         down=await circuit_store.find_down(connection),
         proposed=await awaiting.find_oldest(connection, merchant_id, makers, limit=_PROPOSED_SHOWN) if makers else [],
+        **await _look_at_bank_accounts(connection, request, now),
         waiting=sum(each.is_told for each in (await find_waiting(connection, request)).values()),
     )
+
+
+async def _look_at_bank_accounts(connection: Conn, request: MerchantRequest, now: datetime) -> dict[str, Any]:
+    """What owners must see without any e-mail: where all their money could soon be sent."""
+    if not request.person.may(Right.ADMINISTER):
+        return {}
+    found = await bank_accounts.find_of(connection, request.merchant_id)
+    schedule = await schedules.find(connection, request.merchant_id)
+    return {
+        "new_accounts": [each for each in found if each.is_new(now)],
+        "is_held": any(each.held_since for each in found) or (schedule is not None and schedule.is_paused),
+    }
 
 
 @dataclass(frozen=True, slots=True)

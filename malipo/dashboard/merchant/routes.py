@@ -148,6 +148,13 @@ PAGES = [
     MerchantPage("POST", f"{bank_accounts.PATH}/new", bank_accounts.add, Right.ADMINISTER, SensitiveAct.BANK_ACCOUNT),
     MerchantPage("GET", f"{bank_accounts.PATH}/{{id}}/stop", bank_accounts.ask_to_stop, Right.ADMINISTER),
     MerchantPage("POST", f"{bank_accounts.PATH}/{{id}}/stop", bank_accounts.stop, Right.ADMINISTER),
+    MerchantPage(
+        "POST",
+        f"{bank_accounts.PATH}/{{id}}/confirm",
+        bank_accounts.confirm,
+        Right.ADMINISTER,
+        SensitiveAct.BANK_ACCOUNT,
+    ),
     MerchantPage("POST", "/dashboard/payout/recipient", new_payment.show_recipient, Right.OPERATE),
     MerchantPage("GET", "/dashboard/keys", api_keys.show, Right.READ),
     MerchantPage("POST", "/dashboard/keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),

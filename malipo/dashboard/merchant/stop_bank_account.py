@@ -34,15 +34,16 @@ async def stop(request: MerchantRequest) -> Response:
 async def _page(request: MerchantRequest, link: str) -> Response:
     now = request.parts.clock()
 
-    async def find(connection: Conn) -> tuple[object, str] | None:
+    async def find(connection: Conn) -> tuple[object, str, bool] | None:
         found = await bank_account_stop_links.find(connection, link, now=now)
         account = None if found is None else await bank_accounts.get_with_id(connection, found.bank_account_id)
         if account is None or not account.may_be_stopped:
             return None
-        return named_account(account), await merchants.name_of(connection, account.merchant_id)
+        business = await merchants.name_of(connection, account.merchant_id)
+        return named_account(account), business, account.has_replaced(now)
 
     shown = await request.parts.queries.read(find)
-    account, merchant_name = shown or (None, "")
+    account, merchant_name, has_replaced = shown or (None, "", False)
     return render.page(
         request,
         "merchant/stop_bank_account.html",
@@ -50,5 +51,6 @@ async def _page(request: MerchantRequest, link: str) -> Response:
         bank_account=account,
         link=link,
         merchant_name=merchant_name,
+        has_replaced=has_replaced,
         is_stopped=False,
     )

@@ -25,7 +25,7 @@ from malipo.payments.after_restore.release import ProposedRelease, ReleaseResult
 from malipo.payments.after_restore.status import RestoreStatus
 from malipo.restore import hold
 from malipo.restore.store import installation
-from malipo.settlement.release import find_waiting_days
+from malipo.settlement.release import find_waiting_days, is_account_missing
 
 _PATH = "/operator/restore"
 _EVERYTHING = "everything"
@@ -51,6 +51,7 @@ class RestoreData(NamedTuple):
     waiting: list[WaitingPayments]
     operators: int
     settlements_wait: tuple[date, date] | None  # the days that statements of our bank accounts must cover
+    is_account_missing: bool  # of ours, so that none can
     codes: Mapping[str, str]  # of what an approver of each proposal is shown
 
 
@@ -168,6 +169,7 @@ async def _find(request: OperatorRequest, connection: Conn) -> RestoreData:
         waiting,
         await operators.count(connection),
         await find_waiting_days(connection),
+        await is_account_missing(connection),
         codes,
     )
 

@@ -38,6 +38,7 @@ _ACTS = {
 _FACTS = {
     "account": "Account",
     "account holder": "Account holder",
+    "account holder in files": "Account holder, as files to the bank write it",
     "account number": "Account number",
     "action": "What it is",
     "added by": "Added by",
@@ -87,6 +88,9 @@ _FACTS = {
     "transfers": "Transfers",
     "urgent_above": "At once, above",
     "wait_again": "Wait again",
+    "bank accounts that owners must confirm": "Bank accounts that owners must confirm",
+    "schedules that owners must save again": "Schedules that owners must save again",
+    "notices sent to owners": "Notices sent to owners",
     "with_key": "With the key",
 }
 _YES, _NO = "Yes", "No"

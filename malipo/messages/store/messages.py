@@ -161,6 +161,26 @@ async def drop_links(tx: Tx, about: Sequence[str], *, now: datetime) -> None:
     )
 
 
+class Notices(NamedTuple):
+    """How many messages of one cause there are, and how many the mail server has taken."""
+
+    written: int
+    sent: int
+
+
+async def count_notices(connection: Conn, kind: MessageKind, cause: str) -> Notices:
+    row = await connection.fetchrow(
+        """
+        SELECT count(*) AS written, count(*) FILTER (WHERE state = 'sent') AS sent
+        FROM messages WHERE kind = $1 AND cause = $2
+        """,
+        kind,
+        cause,
+    )
+    assert row is not None
+    return Notices(row["written"], row["sent"])
+
+
 class QueuedMessage(NamedTuple):
     id: str
     kind: str

@@ -1,18 +1,23 @@
 """Bank accounts of merchants."""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from malipo.db import Conn, Row, Tx
+from malipo.restore.store import installation
 from malipo.settlement.bank_account import BankAccount, BankAccountStatus
 
 Key = tuple[str, str]  # a merchant's id and an account's
 
-_ACCOUNTS = """
+_ACCOUNTS = f"""
     SELECT a.merchant_id, a.id, a.bic, a.account_number, a.holder_name, a.status, a.replaces, a.created_at,
            a.created_by, a.verified_at, a.usable_from, a.ended_at, a.ended_by, a.end_reason,
+           -- Also by one that was stopped after it could be used; not by one that was stopped before.
            (SELECT min(n.usable_from) FROM bank_accounts n
-            WHERE n.merchant_id = a.merchant_id AND n.replaces = a.id AND n.status = 'VERIFIED') AS replaced_from
+            WHERE n.merchant_id = a.merchant_id AND n.replaces = a.id
+              AND (n.status = 'VERIFIED' OR n.ended_at >= n.usable_from)) AS replaced_from,
+           CASE WHEN a.status = 'VERIFIED'
+                THEN {installation.lost_since_if("a.verified_at", within=timedelta(0))} END AS held_since
     FROM bank_accounts a
 """
 
@@ -31,6 +36,7 @@ def _account_of(row: Row) -> BankAccount:
         verified_at=row["verified_at"],
         usable_from=row["usable_from"],
         replaced_from=row["replaced_from"],
+        held_since=row["held_since"],
         ended_at=row["ended_at"],
         ended_by=row["ended_by"],
         end_reason=row["end_reason"],
@@ -141,6 +147,24 @@ async def verify(tx: Tx, account: BankAccount, *, now: datetime, usable_from: da
         now,
         usable_from,
     )
+
+
+async def confirm(tx: Tx, account: BankAccount, *, now: datetime) -> None:
+    """Mark an account as verified now, after a restore. It keeps its wait. The caller has locked it."""
+    await tx.execute(
+        "UPDATE bank_accounts SET verified_at = $3 WHERE merchant_id = $1 AND id = $2",
+        account.merchant_id,
+        account.id,
+        now,
+    )
+
+
+async def find_held(connection: Conn) -> list[BankAccount]:
+    """Of all merchants, those that wait for a confirmation since a restore."""
+    rows = await connection.fetch(
+        f"SELECT * FROM ({_ACCOUNTS}) a WHERE held_since IS NOT NULL ORDER BY merchant_id, id"
+    )
+    return [_account_of(row) for row in rows]
 
 
 async def end(tx: Tx, account: BankAccount, status: BankAccountStatus, *, by: str, reason: str, now: datetime) -> None:

@@ -1,13 +1,19 @@
 """Schedules of settlements, and their runs."""
 
 from collections.abc import Collection
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from malipo.db import Conn, Row, Tx
+from malipo.restore.store import installation
 from malipo.settlement.schedule import Every, RunOutcome, Schedule
 
-_COLUMNS = "s.merchant_id, s.every, s.on_day, s.minimum, s.keep, s.changed_at, s.changed_by"
+_PAUSED_SINCE = f"""
+    CASE WHEN s.every <> 'off' THEN {installation.lost_since_if("s.changed_at", within=timedelta(0))} END
+"""
+_COLUMNS = f"""
+    s.merchant_id, s.every, s.on_day, s.minimum, s.keep, s.changed_at, s.changed_by, {_PAUSED_SINCE} AS paused_since
+"""
 
 
 class Run(NamedTuple):
@@ -25,6 +31,7 @@ def _schedule_of(row: Row) -> Schedule:
         keep=row["keep"],
         changed_at=row["changed_at"],
         changed_by=row["changed_by"],
+        paused_since=row["paused_since"],
     )
 
 
@@ -55,25 +62,33 @@ async def find(connection: Conn, merchant_id: str) -> Schedule | None:
 
 
 async def find_kept(connection: Conn, merchant_ids: Collection[str]) -> dict[str, int]:
-    """What stays in the wallets of merchants whose schedule is on."""
+    """What owners want to stay in the wallets of these merchants, also where nothing is sent by itself."""
     rows = await connection.fetch(
-        "SELECT merchant_id, keep FROM settlement_schedules WHERE merchant_id = ANY($1) AND every <> 'off'",
+        "SELECT merchant_id, keep FROM settlement_schedules WHERE merchant_id = ANY($1)",
         list(merchant_ids),
     )
     return {row["merchant_id"]: row["keep"] for row in rows}
 
 
 async def find_running(connection: Conn, *, day: date) -> list[tuple[Schedule, date | None]]:
-    """All that are on and have not run on this day, each with the day of its last run."""
+    """All that are on, not paused, and have not run on this day, each with the day of its last run."""
     rows = await connection.fetch(
         f"""
         SELECT {_COLUMNS}, r.day AS last_run FROM settlement_schedules s
         LEFT JOIN LATERAL (SELECT max(day) AS day FROM settlement_runs r WHERE r.merchant_id = s.merchant_id) r ON true
-        WHERE s.every <> 'off' AND r.day IS DISTINCT FROM $1 ORDER BY s.merchant_id
+        WHERE s.every <> 'off' AND {_PAUSED_SINCE} IS NULL AND r.day IS DISTINCT FROM $1 ORDER BY s.merchant_id
         """,
         day,
     )
     return [(_schedule_of(row), row["last_run"]) for row in rows]
+
+
+async def find_paused(connection: Conn) -> list[str]:
+    """The merchants whose schedule waits for an owner since a restore."""
+    rows = await connection.fetch(
+        f"SELECT s.merchant_id FROM settlement_schedules s WHERE {_PAUSED_SINCE} IS NOT NULL ORDER BY 1"
+    )
+    return [row["merchant_id"] for row in rows]
 
 
 async def claim_run(tx: Tx, merchant_id: str, day: date, *, now: datetime) -> bool:

@@ -30,6 +30,7 @@ ACTS = {
     ("POST", "/dashboard/batches/{id}/approve"): SensitiveAct.APPROVAL,
     ("GET", "/dashboard/bank-accounts/new"): SensitiveAct.BANK_ACCOUNT,
     ("POST", "/dashboard/bank-accounts/new"): SensitiveAct.BANK_ACCOUNT,
+    ("POST", "/dashboard/bank-accounts/{id}/confirm"): SensitiveAct.BANK_ACCOUNT,
     ("POST", "/dashboard/settlements/schedule"): SensitiveAct.SETTLEMENT,
     ("POST", "/dashboard/settings/approval"): SensitiveAct.PEOPLE,
     ("POST", "/dashboard/settings/approval/confirm"): SensitiveAct.APPROVAL,

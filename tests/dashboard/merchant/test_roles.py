@@ -94,6 +94,7 @@ GET   /dashboard/bank-accounts/new                                      o
 POST  /dashboard/bank-accounts/new                                      o
 GET   /dashboard/bank-accounts/{bank_account}/stop                      o
 POST  /dashboard/bank-accounts/{bank_account}/stop                      o
+POST  /dashboard/bank-accounts/{bank_account}/confirm                   o
 GET   /dashboard/invoices                                           v s o
 GET   /dashboard/invoices.csv                                       v s o
 GET   /dashboard/invoices/{invoice}                                 v s o

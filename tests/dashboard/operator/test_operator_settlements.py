@@ -9,10 +9,12 @@ import pytest
 
 from malipo.app.assemble import Service
 from malipo.db import Database
+from malipo.messages import tell_of_bank_accounts
 from malipo.messages.kinds import MessageKind
-from malipo.settlement.bank_account import BankAccount, BankAccountStatus
+from malipo.settlement.bank_account import BankAccount, BankAccountStatus, named_account
 from malipo.settlement.store import bank_accounts, releases
 from tests.approvals.page_door import hidden_in
+from tests.bank.bank_desk import open_account
 from tests.conftest import Running, make_merchant
 from tests.dashboard.operator.operator_pages import Operator, OperatorPages
 from tests.dashboard.operator.own_database import database as database
@@ -81,6 +83,21 @@ async def test_two_operators_verify_an_account_and_its_owners_are_told(desk: Set
     assert (found.stored_status, found.usable_from is not None) == (BankAccountStatus.VERIFIED, True)
     assert MessageKind.BANK_ACCOUNT_VERIFIED in {row["kind"] for row in await rows(desk.database)}
     assert "Verified, and waits" in (await desk.juma.surfer.get(page)).words
+
+
+async def test_operators_see_whether_any_owner_was_told_of_an_account(desk: SettlementDesk) -> None:
+    id_ = await unverified(desk.database, desk.merchant_id)
+    account, page, now = await desk.account(id_), f"{ACCOUNTS}/{id_}", desk.service.clock()
+    async with desk.database.begin() as tx:
+        await tell_of_bank_accounts.account_added(
+            tx, desk.merchant_id, named_account(account), by=account.created_by, path="/", now=now
+        )
+    seen = await desk.asha.surfer.get(page)
+    assert ("Notices sent to owners 0 / 1" in seen.words, "Call an owner" in seen.words) == (True, True)
+    async with desk.database.begin() as tx:
+        await tx.execute("UPDATE messages SET state = 'sent', ended_at = now() WHERE cause = $1", id_)
+    seen = await desk.asha.surfer.get(page)
+    assert ("Notices sent to owners 1 / 1" in seen.words, "Call an owner" in seen.words) == (True, False)
 
 
 async def test_nobody_approves_what_they_have_not_seen(desk: SettlementDesk) -> None:
@@ -158,6 +175,9 @@ async def test_before_statements_cover_the_lost_time_nothing_is_released(desk: S
     await restored(desk.database)
     async with desk.database.begin() as tx:
         await tx.execute("DELETE FROM bank_coverage")
+    seen = await desk.asha.surfer.get(SETTLEMENTS)
+    assert re.search(r"Add the account that settlements are paid from, and import its statements from", seen.words)
+    await open_account(desk.database)
     seen = await desk.asha.surfer.get(SETTLEMENTS)
     assert re.search(r"do not cover the days from \S+ to \S+ yet", seen.words)
     assert (await desk.asha.surfer.post(f"{SETTLEMENTS}/release", {"evidence": EVIDENCE})).status == 409

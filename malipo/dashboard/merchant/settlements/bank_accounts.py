@@ -13,13 +13,14 @@ from malipo.dashboard import form_errors, render
 from malipo.dashboard.merchant.request import MerchantRequest
 from malipo.dashboard.merchant.second_factor import OWN
 from malipo.dashboard.urls import id_in
+from malipo.db import Conn
 from malipo.errors import Refusal
-from malipo.settlement import manage_bank_accounts
+from malipo.settlement import manage_bank_accounts, release
 from malipo.settlement.bank_account import BankAccount, NoSuchBankAccount
 from malipo.settlement.banks import BANKS
 from malipo.settlement.manage_bank_accounts import PATH as PATH
 from malipo.settlement.manage_bank_accounts import bank_account_of
-from malipo.settlement.store import bank_accounts
+from malipo.settlement.store import bank_accounts, schedules
 from malipo.validation.fields import Fields
 
 _TYPED = ("bank", "bic", "accountNumber", "holderName", "replaces")
@@ -27,13 +28,21 @@ _OTHER = "other"  # instead of a bank of the list
 
 
 async def show(request: MerchantRequest) -> Response:
-    found, now = await _find(request), request.parts.clock()
+    async def find(connection: Conn) -> tuple[list[BankAccount], bool, bool]:
+        accounts = await bank_accounts.find_of(connection, request.merchant_id)
+        schedule = await schedules.find(connection, request.merchant_id)
+        is_held = any(each.held_since for each in accounts) or (schedule is not None and schedule.is_paused)
+        return accounts, is_held, await release.is_released(connection)
+
+    (found, is_held, is_released), now = await request.parts.queries.read_snapshot(find), request.parts.clock()
     return render.page(
         request,
         "merchant/settlements/bank_accounts.html",
         accounts=[(each, each.status(now)) for each in found],
         names={each.id: f"{each.bank} {each.masked_number}" for each in found},
         now=now,
+        is_held=is_held,
+        is_released=is_released,
         wait_hours=request.parts.settings.bank_account_wait_hours,
     )
 
@@ -81,6 +90,7 @@ async def ask_to_stop(request: MerchantRequest) -> Response:
         request,
         "merchant/settlements/bank_account_stop.html",
         bank_account=found,
+        has_replaced=found.has_replaced(request.parts.clock()),
     )
 
 
@@ -93,6 +103,18 @@ async def stop(request: MerchantRequest) -> Response:
         )
     )
     return request.go(PATH, "bank-account-stopped")
+
+
+async def confirm(request: MerchantRequest) -> Response:
+    """After a restore: the account is still right."""
+    await request.form()
+    account_id, now = id_in(request), request.parts.clock()
+    await request.parts.queries.write(
+        lambda tx: manage_bank_accounts.confirm(
+            tx, account_id, merchant_id=request.merchant_id, actor=request.actor, now=now
+        )
+    )
+    return request.go(PATH, "bank-account-confirmed")
 
 
 async def _find(request: MerchantRequest) -> list[BankAccount]:

@@ -21,7 +21,7 @@ _DAYS = {Every.WEEK: "weekDay", Every.MONTH: "monthDay"}  # the field of the day
 
 async def show(request: MerchantRequest) -> Response:
     found = await request.parts.queries.read(lambda connection: schedules.find(connection, request.merchant_id))
-    return _page(request, _typed_of(found))
+    return _page(request, _typed_of(found), is_paused=found is not None and found.is_paused)
 
 
 async def change(request: MerchantRequest) -> Response:
@@ -69,6 +69,7 @@ def _page(
     problems: Mapping[str, str] | None = None,
     *,
     status: int = 200,
+    is_paused: bool = False,
 ) -> Response:
     return render.page(
         request,
@@ -76,5 +77,6 @@ def _page(
         status=status,
         typed=typed,
         problems=problems or {},
+        is_paused=is_paused,
         least=request.parts.settlements.terms.least,
     )

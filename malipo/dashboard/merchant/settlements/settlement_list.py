@@ -80,6 +80,8 @@ async def show(request: MerchantRequest) -> Response:
         accounts={each.id: each for each in found.accounts},
         destinations=Destinations.of(found.accounts, now),
         last_run_day=None if found.last_run is None else request.words.day(noon(found.last_run.day)),
+        is_held=any(each.held_since for each in found.accounts)
+        or (found.schedule is not None and found.schedule.is_paused),
         chosen=chosen,
         newer=_address(chosen, page - 1) if page > 1 else None,
         older=_address(chosen, page + 1) if found.total > page * PER_PAGE else None,

@@ -17,6 +17,8 @@ from malipo.dashboard.urls import id_in
 from malipo.db import Conn, Tx
 from malipo.errors import Missing, Refusal
 from malipo.merchants.store import merchants
+from malipo.messages import tell_of_bank_accounts
+from malipo.messages.store.messages import Notices
 from malipo.settlement import manage_bank_accounts, operator_acts
 from malipo.settlement.bank_account import BankAccount
 from malipo.settlement.settlement import Settlement, SettlementRefusal
@@ -33,6 +35,7 @@ class _Page(NamedTuple):
     others: list[BankAccount]  # of the same merchant
     to_stopped: list[Settlement]  # in approved files to it, and it was stopped
     waiting: list[WaitingAct]
+    notices: Notices  # to its owners, that it was added
 
 
 async def show_all(request: OperatorRequest) -> Response:
@@ -129,6 +132,7 @@ async def page(
             [each for each in others if each.id != account.id],
             [each for each in await settlements.find_to_stopped(connection) if each.bank_account_id == account.id],
             await find_waiting(connection, request, [Act.VERIFY_BANK_ACCOUNT], account.id),
+            await tell_of_bank_accounts.count_notices_of_added(connection, account.id),
         )
 
     found, now = await request.parts.queries.read_snapshot(find), request.parts.clock()
@@ -144,6 +148,7 @@ async def page(
         others=[(each, each.status(now)) for each in found.others],
         to_stopped=found.to_stopped,
         waiting=found.waiting,
+        notices=found.notices,
         wait_hours=request.parts.settings.bank_account_wait_hours,
         now=now,
     )

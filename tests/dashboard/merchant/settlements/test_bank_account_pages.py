@@ -1,21 +1,25 @@
 """/dashboard/bank-accounts: an owner adds one with password and code, sees how it waits, and stops it."""
 
 import secrets
+from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
 
 from malipo import clock
+from malipo.merchants.roles import Role
 from malipo.messages.kinds import MessageKind
 from malipo.settlement.bank_account import BankAccount, BankAccountStatus
-from malipo.settlement.store import bank_accounts
+from malipo.settlement.store import bank_accounts, releases
 from tests.authenticator_app import enrolled
 from tests.dashboard.business import Business
 from tests.dashboard.business import business as business
+from tests.dashboard.business import nobody as nobody
 from tests.dashboard.merchant.settlements.settlement_pages import SettlementPages
 from tests.dashboard.merchant.settlements.settlement_pages import desk as desk
-from tests.dashboard.page_client import PASSWORD, Seen
+from tests.dashboard.page_client import PASSWORD, Seen, Surfer, add_person
 from tests.mail.mail_steps import rows
+from tests.settlement.settlement_steps import add_account
 
 PATH = "/dashboard/bank-accounts"
 NEW = f"{PATH}/new"
@@ -150,3 +154,65 @@ async def test_each_owner_stops_an_account_with_one_press(desk: SettlementPages)
 async def test_the_pages_are_in_kiswahili(secured: Business) -> None:
     seen = await secured.surfer.get(NEW, headers={"Accept-Language": "sw"})
     assert "Ongeza akaunti ya benki" in seen.words
+
+
+@pytest.fixture
+async def restored(secured: Business) -> AsyncIterator[BankAccount]:
+    """An account, and then a restore that is seen by these pages only: a fence would end the owner's session."""
+    account = await add_account(secured.database, secured.merchant_id, now=clock.now())
+    async with secured.database.begin() as tx:
+        await tx.execute("UPDATE installation SET epoch = 2, epoch_began_at = clock_timestamp()")
+        await tx.execute("DELETE FROM messages")
+    yield account
+    async with secured.database.begin() as tx:
+        await tx.execute("UPDATE installation SET epoch = 1")
+        await tx.execute("DELETE FROM settlement_releases")
+
+
+async def test_after_a_restore_an_owner_confirms_an_account_once_settlements_are_released(
+    secured: Business, restored: BankAccount
+) -> None:
+    account = restored
+    confirm = f"{PATH}/{account.id}/confirm"
+
+    seen = await listed(secured)
+    assert ("Waits for an owner to confirm it" in seen.words, "It is right" in seen.words) == (True, False)
+    async with secured.database.begin() as tx:
+        await releases.insert(tx, now=clock.now())
+    assert "It is right: confirm it" in (await listed(secured)).words
+    assert (
+        "Nothing is sent to your bank before an owner has looked"
+        in (await secured.surfer.get("/dashboard/settlements")).words
+    )
+    assert (await secured.surfer.post(confirm, {})).to == PATH
+
+    assert "Waits for an owner to confirm it" not in (await listed(secured)).words
+    assert [each.held_since for each in await all_of(secured)] == [None]
+    assert [row["kind"] for row in await rows(secured.database)] == [MessageKind.BANK_ACCOUNT_VERIFIED]
+
+
+async def test_the_overview_names_a_new_account_to_owners_until_it_can_be_used(
+    secured: Business, nobody: Surfer
+) -> None:
+    """Also where no e-mail is sent."""
+    account = await add_account(secured.database, secured.merchant_id, now=clock.now())
+    clerk = await add_person(
+        secured.database, secured.merchant_id, f"clerk+{secrets.token_hex(6)}@example.com", Role.STAFF
+    )
+    await nobody.log_in(clerk.email)
+
+    async def named(surfer: Surfer) -> bool:
+        seen = await surfer.get("/dashboard")
+        return "has added the bank account CRDB …YA00 of Duka la Asha" in seen.words and account.id in seen.text
+
+    async def usable(sql: str) -> None:
+        async with secured.database.begin() as tx:
+            await tx.execute(f"UPDATE bank_accounts SET {sql} WHERE id = $1", account.id)
+
+    assert not await named(secured.surfer), "it can be used"
+    await usable("usable_from = now() + interval '1 hour'")
+    assert (await named(secured.surfer), await named(nobody)) == (True, False)
+    await usable("status = 'UNVERIFIED', usable_from = NULL, verified_at = NULL")
+    assert await named(secured.surfer)
+    assert (await secured.surfer.post(f"{PATH}/{account.id}/stop")).to == PATH
+    assert not await named(secured.surfer)
