@@ -293,7 +293,7 @@ async def test_the_debit_of_one_that_was_cancelled_is_a_settlement_of_its_own(st
 async def release_settlements(steps: SettlementSteps) -> None:
     today = clock.day_of(steps.service.clock())
     async with steps.database.begin() as tx:
-        await coverage.insert(tx, "pac_1", "bst_1", first=today, last=banking_days.after(today, 3))
+        await coverage.insert(tx, "pac_1", "bst_1", first=today, last=CALENDAR.after(today, 3))
         await release.release(tx, now=steps.service.clock())
 
 
@@ -363,7 +363,7 @@ async def test_where_no_account_of_ours_is_known_one_is_added_and_its_statements
             await release.find_waiting_days(connection),
             await release.is_account_missing(connection),
         )
-    assert (days, is_missing) == ((today, banking_days.after(today, 3)), True)
+    assert (days, is_missing) == ((today, CALENDAR.after(today, 3)), True)
     await open_account(steps.database)
     async with steps.database.begin() as tx:
         assert not await release.is_account_missing(tx)
@@ -371,7 +371,7 @@ async def test_where_no_account_of_ours_is_known_one_is_added_and_its_statements
         assert refusal is not None
         assert refusal.code == "settlement_not_covered"
         [account] = await payer_accounts.find_all(tx)
-        await coverage.insert(tx, account.id, "bst_1", first=today, last=banking_days.after(today, 3))
+        await coverage.insert(tx, account.id, "bst_1", first=today, last=CALENDAR.after(today, 3))
         await release.release(tx, now=steps.service.clock())
     assert (await steps.cancel(settlement)).status is SettlementStatus.CANCELLED
 
