@@ -289,6 +289,9 @@ async def _require_no_stopped_account(tx: Tx, file: PayoutFile) -> None:
     lines = await store.find_lines(tx, file.id)
     for each in await payout_files.sent_to_stopped(tx, [line.settlement_id for line in lines]):
         raise Conflict(code=FileRefusal.ACCOUNT_STOPPED, file=file.id, name=each.reference)
+    # Perhaps that was stopped in the time which a restore has lost.
+    for each in await payout_files.sent_to_held(tx, [line.settlement_id for line in lines]):
+        raise Conflict(code=FileRefusal.ACCOUNT_HELD, file=file.id, name=each.reference)
 
 
 async def find_stopped(connection: Conn, file: PayoutFile) -> list[Settlement]:

@@ -61,6 +61,7 @@ class FileRefusal(Code):
     LINE_ENDED = "payout_file_line_ended"
     NOT_MARKED = "payout_file_not_marked"
     HANDED_IN = "payout_file_handed_in"
+    ACCOUNT_HELD = "payout_file_account_held"
     ACCOUNT_STOPPED = "payout_file_account_stopped"
     ASKED_FOR = "payout_file_asked_for"
     RESTORED_SINCE = "payout_file_restored_since"

@@ -69,6 +69,15 @@ async def sent_to_stopped(tx: Tx, ids: Collection[str]) -> list[Settlement]:
     return _to_stopped(found, accounts)
 
 
+async def sent_to_held(tx: Tx, ids: Collection[str]) -> list[Settlement]:
+    """Those of these settlements that an approved file of before a restore sends to a bank account which no owner has
+    confirmed since."""
+    found = [each for each in await settlements.find(tx, ids) if each.status is SettlementStatus.SENT]
+    accounts = await bank_accounts.lock_shared(tx, _accounts_of(found))
+    held = {key for key, each in accounts.items() if each.held_since is not None}
+    return [each for each in found if (each.merchant_id, each.bank_account_id) in held]
+
+
 async def look_for_stopped(connection: Conn, ids: Collection[str]) -> list[Settlement]:
     """The same without a lock, for a page or the terminal: it may change at once."""
     found = [each for each in await settlements.find(connection, ids) if each.status is SettlementStatus.SENT]

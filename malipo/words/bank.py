@@ -41,6 +41,8 @@ FILES = {
     "payout_file_account_stopped": "The bank account to which the file {file} sends {name} was stopped after the "
     "approval: perhaps somebody is stealing the money. Do not hand the file in. If nobody has, void it. If the bank "
     "has it, ask the bank at once not to pay this transfer, or to call it back.",
+    "payout_file_account_held": "The file {file} is of before the restore, and no owner has confirmed the bank account "
+    "of {name} since: perhaps it was stopped. Ask the merchant to confirm or stop it.",
     "payout_file_asked_for": "Somebody has asked for the file {file}, and perhaps has it. It is void if the bank has "
     "refused it, or if complete statements do not have it.",
     "payout_file_restored_since": "The database was restored after the approval of the file {file}. That somebody had "

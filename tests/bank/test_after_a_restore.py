@@ -80,10 +80,11 @@ async def restorable(postgres: str, template: str, tmp_path: Path) -> Restorable
     return RestorableDesk(postgres, await create_database(postgres, template), tmp_path)
 
 
-async def release_settlements(desk: BankDesk) -> None:
+async def release_settlements(desk: BankDesk, *, confirms: bool = True) -> None:
     async with desk.database.begin() as tx:
         await release.release(tx, now=desk.now)
-    await confirm_accounts(desk.database, now=desk.now)
+    if confirms:
+        await confirm_accounts(desk.database, now=desk.now)
 
 
 async def test_a_file_that_has_left_before_its_approval_was_lost_is_not_paid_again(restorable: RestorableDesk) -> None:
@@ -476,3 +477,22 @@ async def test_a_file_that_was_really_not_handed_in_is_downloaded_after_the_rele
         await desk.bring(desk.today)
         assert await desk.statuses(settlement) == ["COMPLETED"]
         assert await desk.download(file.id), "it was downloaded by our books, and each download has the same bytes"
+
+
+async def test_a_file_of_before_a_restore_is_downloaded_when_owners_have_confirmed_its_accounts(
+    restorable: RestorableDesk,
+) -> None:
+    """Perhaps one was stopped in the lost time."""
+    async with restorable.opened() as desk:
+        file, _ = await desk.approved(100_000)
+        monday = desk.today
+    await restorable.copy()
+    await restorable.restore()
+    async with restorable.opened() as desk:
+        desk.at = desk.now + 4 * DAY
+        await desk.bring(monday, monday + 3 * DAY)
+        await release_settlements(desk, confirms=False)
+        with pytest.raises(Conflict, match="payout_file_account_held"):
+            await desk.download(file.id)
+        await confirm_accounts(desk.database, now=desk.now)
+        assert await desk.download(file.id)

@@ -12,8 +12,8 @@ FAULTS = (
     Fault(
         "the page that stops a bank account does not name its business",
         "_page",
-        "        merchant_name=merchant_name,\n        is_stopped=False,",
-        '        merchant_name="",\n        is_stopped=False,',
+        "        merchant_name=merchant_name,\n        has_replaced=has_replaced,",
+        '        merchant_name="",\n        has_replaced=has_replaced,',
         "An owner of several businesses stops the account of the wrong one, or none.",
         ("dashboard/merchant/test_stop_bank_account.py",),
     ),

@@ -717,4 +717,12 @@ FAULTS = (
         "A withdrawal without an amount takes what an owner wanted to stay for refunds.",
         _RUNS,
     ),
+    Fault(
+        "an approved file of before a restore pays an account that no owner has confirmed",
+        "sent_to_held",
+        "if each.held_since is not None}",
+        "if False}",
+        "The account was stopped in the lost time, and the file pays it.",
+        ("bank/test_after_a_restore.py",),
+    ),
 )
