@@ -186,7 +186,7 @@ class _Run:
             self.batches,
             self._receivers,
             self.operators,
-            LinkOracle(plan, site.accounts, self._links, self.customers, database, self.book),
+            LinkOracle(plan, site.accounts, self._links, self.customers, database, self.book, self.operators.mistaken),
             ReceiptOracle(plan.seed, site.accounts, database, self._witness),
         )
         self._settlements: MerchantSettlements | None = None

@@ -57,13 +57,16 @@ class LinkOracle:
         customers: Customers,
         database: SimulatedDatabase,
         book: Book,
+        mistaken: Collection[str],
     ) -> None:
+        """`mistaken`: the payments that operators have called what they were not."""
         self._plan = plan
         self._accounts = accounts
         self._merchants = merchants
         self._customers = customers
         self._database = database
         self._book = book
+        self._mistaken = mistaken
         # Of a time that no process of the service writes.
         clocks = [fault.seconds for fault in plan.faults if fault.kind == "clock"]
         self._has_one_clock = not clocks
@@ -302,7 +305,8 @@ class LinkOracle:
             if each.phone == phone and (each.kind == "charged") != each.is_reversal:
                 charged[each.reference] += -1 if each.is_reversal else 1
         keys = sorted(reference for reference, times in charged.items() if times > 0)
-        if len(keys) > 1 + sum(each.late is not None for each in attempts):
+        # Operators who were mistaken have called a paid attempt FAILED, and its customer pressed again.
+        if len(keys) > 1 + sum(each.late is not None or each.id in self._mistaken for each in attempts):
             self._find("paid-twice", f"{phone} was charged at {links[0].key} under {keys}")
 
     def is_charged_again(self, phone: str, key: str) -> bool:

@@ -343,7 +343,8 @@ async def test_where_no_owner_confirms_an_account_two_operators_verify_it_again(
 
 async def test_an_account_that_was_verified_after_the_restore_is_not_held(steps: SettlementSteps) -> None:
     await restore(steps)
-    other = await add_account(steps.database, steps.merchant_id, now=steps.service.clock(), number="0150000WKYA77")
+    later = steps.service.clock() + timedelta(milliseconds=1)  # Its milliseconds are whole, the database's are not.
+    other = await add_account(steps.database, steps.merchant_id, now=later, number="0150000WKYA77")
     await release_settlements(steps)
     assert await steps.unfit(await steps.requested(bankAccountId=other.id)) == {}
 

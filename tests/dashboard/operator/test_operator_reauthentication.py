@@ -43,6 +43,7 @@ ACTS = {
     ("POST", "/operator/floats/read"): SensitiveAct.APPROVAL,
     ("POST", "/operator/floats/transfer"): SensitiveAct.APPROVAL,
     ("POST", "/operator/books/suspense/release"): SensitiveAct.APPROVAL,
+    ("POST", "/operator/books/suspense/take-back"): SensitiveAct.APPROVAL,
     ("POST", "/operator/floats/approve"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/{id}/propose"): SensitiveAct.APPROVAL,
     ("POST", "/operator/statements/{id}/approve"): SensitiveAct.APPROVAL,
