@@ -22,6 +22,11 @@ async def exists(connection: Conn, merchant_id: str) -> bool:
     return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM merchants WHERE id = $1)", merchant_id))
 
 
+async def lock(tx: Tx, merchant_id: str) -> None:
+    """Changes of a merchant's terms run one after the other; payments go on meanwhile."""
+    await tx.execute("SELECT FROM merchants WHERE id = $1 FOR NO KEY UPDATE", merchant_id)
+
+
 async def is_active(connection: Conn, merchant_id: str) -> bool:
     return bool(await connection.fetchval("SELECT is_active FROM merchants WHERE id = $1", merchant_id))
 

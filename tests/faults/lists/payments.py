@@ -42,6 +42,14 @@ FAULTS = (
         _PURE,
     ),
     Fault(
+        "two tariffs that are set at once are mixed",
+        "set_tariff",
+        "await merchants.lock(tx, merchant_id)",
+        "pass",
+        "Payments cost what nobody has set, and what the check of tariffs has never seen.",
+        ("payments/test_set_tariff.py",),
+    ),
+    Fault(
         "a payout reserves nothing for its fee",
         "_take",
         "transaction.amount + transaction.fee",
