@@ -1,5 +1,6 @@
 """Merchants."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -33,6 +34,17 @@ async def is_active(connection: Conn, merchant_id: str) -> bool:
 
 async def name_of(connection: Conn, merchant_id: str) -> str:
     return str(await connection.fetchval("SELECT name FROM merchants WHERE id = $1", merchant_id))
+
+
+async def find_names(connection: Conn, merchant_ids: Iterable[str | None] | None = None) -> dict[str, str]:
+    """The names of these merchants, by id; without ids, of all. None among them counts as nobody."""
+    if merchant_ids is None:
+        rows = await connection.fetch("SELECT id, name FROM merchants")
+    else:
+        rows = await connection.fetch(
+            "SELECT id, name FROM merchants WHERE id = ANY($1::text[])", list({*merchant_ids} - {None})
+        )
+    return {row["id"]: row["name"] for row in rows}
 
 
 async def has_had_money(connection: Conn, merchant_id: str) -> bool:
