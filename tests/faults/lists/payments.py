@@ -50,6 +50,22 @@ FAULTS = (
         ("payments/test_set_tariff.py",),
     ),
     Fault(
+        "a status that was written on no row is committed with its moves",
+        "update_statuses",
+        'ensure(done == f"UPDATE {len(steps)}", "a locked row changed under us")',
+        "pass",
+        "Money moves twice for a payment whose status another commit has changed.",
+        ("payments/test_status_writes.py",),
+    ),
+    Fault(
+        "malipo runs without its assertions",
+        "run",
+        "if sys.flags.optimize:",
+        "if False:",
+        "With PYTHONOPTIMIZE in the environment, checks of money are left out in silence.",
+        ("cli/test_optimized_python.py",),
+    ),
+    Fault(
         "a payout reserves nothing for its fee",
         "_take",
         "transaction.amount + transaction.fee",
