@@ -56,7 +56,9 @@ async def adopt(
     await require_new(tx, exception, lost)
     try:
         await status_writer.open_all(tx, [draft], wallets, now=now)
-    except asyncpg.UniqueViolationError:
+    except asyncpg.UniqueViolationError as error:
+        if error.constraint_name not in transactions.UNIQUE_KEYS:
+            raise  # of a move, an event or a refund: that is no repeat
         raise Conflict(code=AdoptRefusal.REPEATED) from None
     key = {"merchant_id": draft.merchant_id, "transaction_id": draft.id}
     submitted = StatusChange(**key, cause=Cause.SUBMITTED)
