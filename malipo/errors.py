@@ -12,6 +12,7 @@
     ├── QueryTimeout        it would take too long, and was stopped
     └── OutcomeUnknown      we do not know whether it was done; ask again with the same key
     Impossible              the machine does not allow it: a port, a file, another program
+    InvariantBroken         something that is always so is not: a mistake of ours, and nothing is committed
 
 Narrower meanings live beside the code that raises them. This file knows nothing of HTTP: the statuses stand
 in `api/errors.py`.
@@ -141,3 +142,13 @@ class OutcomeUnknown(Unavailable):
 
 class Impossible(Exception):  # noqa: N818
     """The process cannot go on. The text is one sentence for the operator."""
+
+
+class InvariantBroken(AssertionError):  # noqa: N818
+    """What the code relies on is not so. The transaction is rolled back."""
+
+
+def ensure(holds: bool, sentence: str) -> None:
+    """An `assert` that Python never leaves out: for what guards money, such as the number of rows that were written."""
+    if not holds:
+        raise InvariantBroken(sentence)

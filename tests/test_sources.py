@@ -3,7 +3,7 @@
 import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -86,7 +86,11 @@ def _modules(containing: str) -> Iterator[tuple[str, ast.Module]]:
 
 
 def _texts(module: ast.Module) -> Iterator[str]:
-    for node in ast.walk(module):
+    yield from _texts_of(ast.walk(module))
+
+
+def _texts_of(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         match node:
             case ast.Constant(value=str(text)):
                 yield text
@@ -101,6 +105,19 @@ def _is_store(path: str) -> bool:
 def test_only_stores_and_files_of_queries_contain_sql() -> None:
     found = {path for path, module in _modules("SELECT|INSERT|UPDATE|DELETE") if any(map(SQL.search, _texts(module)))}
     assert {path for path in found if not _is_store(path)} == QUERIES
+
+
+def test_no_assertion_acts_or_counts_what_a_statement_wrote() -> None:
+    """Python can leave assertions out: what guards money is `ensure` of `errors.py`."""
+    wrong = []
+    for path, module in _modules(r"assert .*(await|INSERT 0|UPDATE |DELETE )"):
+        for node in ast.walk(module):
+            if isinstance(node, ast.Assert):
+                parts = list(ast.walk(node.test))
+                acts = any(isinstance(each, ast.Await) for each in parts)
+                if acts or any(text.startswith(("INSERT 0", "UPDATE ", "DELETE ")) for text in _texts_of(parts)):
+                    wrong.append(f"{path}: {ast.unparse(node)}")
+    assert wrong == []
 
 
 def test_a_module_that_says_pure_reads_no_database() -> None:

@@ -39,6 +39,7 @@ STATUSES: dict[type[Refusal], HTTPStatus] = {
     Conflict: HTTPStatus.CONFLICT,
     TooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     TooMany: HTTPStatus.TOO_MANY_REQUESTS,
+    Refusal: HTTPStatus.CONFLICT,  # any other
 }
 
 # Our sentences for refusals that the framework gives by status alone.

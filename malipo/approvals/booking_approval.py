@@ -20,7 +20,7 @@ from malipo.approvals.store import Proposal
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Conn, Tx
-from malipo.errors import Code, Conflict, Missing, Refusal
+from malipo.errors import Code, Conflict, Missing, Refusal, ensure
 from malipo.ledger import bank_bookings, bookings, house_bookings, transfers
 from malipo.ledger.accounts import Account
 from malipo.ledger.bank_bookings import BankBooking, BankBookingKind
@@ -133,7 +133,7 @@ async def request(
     )
     if deciders is Deciders.TWO:
         return BookingResult(is_new=True, proposal=await _propose(tx, booking, actor=actor, now=now))
-    assert await _book(tx, booking, actor=actor, now=now), "the booking is locked, and was not booked"
+    ensure(await _book(tx, booking, actor=actor, now=now), "the booking is locked, and was not booked")
     details = _details(booking) | audit_log.alone(deciders is Deciders.SINGLE_OPERATOR)
     await audit_log.append(tx, actor, action_of(booking.kind), now=now, **details)
     return BookingResult(is_new=True, proposal=None)

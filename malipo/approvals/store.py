@@ -8,6 +8,7 @@ import msgspec
 
 from malipo.approvals.act_rules import Act
 from malipo.db import Conn, Row, Tx
+from malipo.errors import ensure
 
 ActTerms = TypeVar("ActTerms")
 
@@ -175,7 +176,7 @@ async def end(
         is_approved,
         is_single_operator,
     )
-    assert ended is not None, "a proposal is decided once"
+    ensure(ended is not None, "a proposal is decided once")
 
 
 async def _find(connection: Conn, condition: str, *values: object, lock: bool = False) -> list[Proposal]:

@@ -40,7 +40,7 @@ from malipo.bank.store import payout_files as store
 from malipo.bank_evidence.store import debits, holidays
 from malipo.bank_formats.bank_text import bank_text
 from malipo.db import Conn, Tx
-from malipo.errors import Conflict, Missing
+from malipo.errors import Conflict, Missing, ensure
 from malipo.restore.store import send_counts
 from malipo.settlement import payout_files, release
 from malipo.settlement.manage_bank_accounts import MOST_HOLDER
@@ -265,7 +265,7 @@ async def download(tx: Tx, name: str, *, actor: Actor, now: datetime) -> Downloa
         return None
     content = await store.get_content(tx, file.id)
     sha256 = hashlib.sha256(content).digest()
-    assert sha256 == file.sha256, "the bytes of a payout file have changed since its approval"
+    ensure(sha256 == file.sha256, "the bytes of a payout file have changed since its approval")
     await store.note_download(tx, file.id, now=now)
     await audit_log.append(tx, actor, "bank.file_downloaded", now=now, file=file.id, message=file.message_id)
     return Download(name_of(file, content), content, sha256)

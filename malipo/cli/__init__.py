@@ -82,6 +82,9 @@ def _top() -> tuple[argparse.ArgumentParser, Any]:
 
 
 def run(arguments: Sequence[str]) -> int:
+    if sys.flags.optimize:
+        # Checks of money are among what Python then leaves out.
+        return _print_error("malipo does not run under python -O: unset PYTHONOPTIMIZE, or leave out -O.", code=1)
     try:
         file, arguments = _without_environment_file(arguments)
         _add_to_environment(file or os.environ.pop(_ENVIRONMENT_FILE_VARIABLE, None))

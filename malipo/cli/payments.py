@@ -108,14 +108,15 @@ def _row(case: Case, settings: Settings) -> dict[str, Any]:
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> tuple[Case, ProposedResolution | None, list[StoredAnswer], Creator | None]:
-        async with database.begin() as tx:
-            case = await cases.lock(tx, arguments.payment)
+        async with database.snapshot() as connection:
+            case = await cases.find(connection, arguments.payment)
             if case is None:
                 raise NoSuchCase(arguments.payment)
-            proposal = await cases.find_proposal(tx, case.transaction)
+            open_ = await cases.find_open_proposal(connection, case.transaction)
+            proposal = None if open_ is None else cases.proposed_resolution(open_)
             merchant_id, id_ = case.transaction.merchant_id, case.transaction.id
-            heard = await network_answers.find(tx, merchant_id, id_)
-            return case, proposal, heard, await creators.find(tx, merchant_id, id_)
+            heard = await network_answers.find(connection, merchant_id, id_)
+            return case, proposal, heard, await creators.find(connection, merchant_id, id_)
 
     case, proposal, heard, creator = with_database(settings, act, command=arguments.act)
     row, rows = _row(case, settings), [told.heard_of(each) for each in heard]

@@ -80,8 +80,8 @@ async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> Sho
 
 async def _booking(connection: Conn, proposal: Proposal) -> ShownProposal:
     booking = proposed_booking(proposal)
-    names = {each.id: each.name for each in await merchants.find_all(connection)}
-    whose = None if booking.merchant_id is None else f"{names[booking.merchant_id]} ({booking.merchant_id})"
+    id_ = booking.merchant_id
+    whose = None if id_ is None else f"{await merchants.name_of(connection, id_)} ({id_})"
     terms = {
         "booking": booking.kind.replace("_", " "),
         "amount": money.display(booking.amount),
@@ -117,11 +117,11 @@ def _shown_cents(name: str, value: object) -> object:
 
 async def _key(connection: Conn, proposal: Proposal) -> ShownProposal:
     key = proposal.terms_as(KeyTerms)
-    names = {each.id: each.name for each in await merchants.find_all(connection)}
+    name = await merchants.name_of(connection, proposal.subject)
     wallet = await find_wallet(connection, proposal.subject)
     terms = {
         "API key": key.name,
-        "merchant": f"{names[proposal.subject]} ({proposal.subject})",
+        "merchant": f"{name} ({proposal.subject})",
         "permissions": ", ".join(key.permissions),
         "addresses": ", ".join(key.ip_allowlist) or "any",
         "works until": None if key.expires_at is None else clock.iso(key.expires_at),

@@ -4,7 +4,6 @@ import argparse
 import re
 from typing import Any
 
-from malipo.audit_log import store as audit_log
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database, write
 from malipo.cli.output import add_subcommand, tell, tell_table
@@ -14,6 +13,7 @@ from malipo.merchants import onboard
 from malipo.networks.connector import Channel
 from malipo.payments import fees
 from malipo.payments.fees import Band
+from malipo.payments.set_tariff import set_tariff
 from malipo.payments.store import tariffs
 from malipo.payments.transaction import Type
 from malipo.settings import Settings
@@ -63,18 +63,7 @@ def _set(arguments: argparse.Namespace, settings: Settings) -> int:
 
     async def act(tx: Any, actor: Any, now: Any) -> str:
         merchant_id = await onboard.find_merchant(tx, arguments.merchant)
-        for channel in channels:
-            await tariffs.replace(tx, merchant_id, Type(arguments.type), channel, bands)
-        await audit_log.append(
-            tx,
-            actor,
-            "tariff.set",
-            now=now,
-            merchant_id=merchant_id,
-            type=arguments.type,
-            channels=channels,
-            bands=arguments.band,
-        )
+        await set_tariff(tx, merchant_id, Type(arguments.type), channels, bands, actor=actor, now=now)
         return merchant_id
 
     merchant_id = write(arguments, settings, act)

@@ -145,7 +145,8 @@ def _holds(wallet: Wallet) -> str:
 def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> list[dict[str, Any]]:
         async with database.snapshot() as connection:
-            names = {each.id: each.name for each in await merchants.find_all(connection)}
+            found = await booking_approval.find_open(connection)
+            names = await merchants.find_names(connection, [each.merchant_id for each in found])
             return [
                 {
                     "id": each.id,
@@ -157,7 +158,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                     "proposed by": each.requested_by,
                     "proposed at": each.requested_at,
                 }
-                for each in await booking_approval.find_open(connection)
+                for each in found
                 if each.kind in _WORDS
             ]
 

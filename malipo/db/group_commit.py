@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from malipo import clock, log, randomness, tracing
 from malipo.db import Conn, ConnectionLost, Contention, Database, DiskFull, ReadOnly, Tx, retry
 from malipo.db.pace import Pace
-from malipo.errors import OutcomeUnknown, Refusal, Unavailable
+from malipo.errors import OutcomeUnknown, Refusal, Unavailable, ensure
 from malipo.metrics.process_metrics import Metrics
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
             async with asyncio.timeout(seconds), self._read() as connection:
                 has_begun = True
                 answers = await fast_path(connection, [caller.ask for caller in callers])
-                assert len(answers) == len(callers), "an act answers everybody"
+                ensure(len(answers) == len(callers), "an act answers everybody")
         except (ConnectionLost, TimeoutError) as error:
             # The statement is its own COMMIT. A server that is read-only or full did nothing.
             in_doubt = has_begun and not isinstance(error, ReadOnly | DiskFull)
@@ -308,7 +308,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
         try:
             async with asyncio.timeout(seconds), self._begin() as tx:
                 answers = await self._act(tx, [caller.ask for caller in callers], again=again)
-                assert len(answers) == len(callers), "an act answers everybody"
+                ensure(len(answers) == len(callers), "an act answers everybody")
                 has_acted = True
         except TimeoutError:
             # The server hangs. If the act has returned, it hangs inside COMMIT.

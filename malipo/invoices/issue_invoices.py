@@ -15,7 +15,7 @@ from malipo import clock, ids
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict
+from malipo.errors import Conflict, ensure
 from malipo.invoices.invoice import (
     FeeSum,
     Invoice,
@@ -128,7 +128,7 @@ async def _book_vat(tx: Tx, draft: InvoiceDraft, number: str, *, day: date, acto
         booked_by=actor.name,
     )
     booked = await house_bookings.book(tx, [booking], now=now)
-    assert booked, "the number is new"
+    ensure(bool(booked), "the number is new")
     return booking.id
 
 

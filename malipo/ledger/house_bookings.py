@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from malipo import ids, money
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Tx
-from malipo.errors import Code, Conflict, Missing
+from malipo.errors import Code, Conflict, Missing, ensure
 from malipo.ledger import suspense
 from malipo.ledger.accounts import Account, Move
 from malipo.ledger.store import house_bookings as store
@@ -80,10 +80,11 @@ class HouseBooking(msgspec.Struct, frozen=True, kw_only=True):
     booked_at: datetime | None = None  # None before it is booked
 
     def __post_init__(self) -> None:
-        assert self.amount > 0
-        assert {self.source, self.target} <= _ACCOUNTS, "a house booking touches no merchant's money"
+        ends = {self.source, self.target}
+        ensure(self.amount > 0, "a booking of nothing is no booking")
+        ensure(ends <= _ACCOUNTS, "a house booking touches no merchant's money")
         if self.kind in _OTHER_END:
-            assert {self.source, self.target} == {self.held_in, _OTHER_END[self.kind]}
+            ensure(ends == {self.held_in, _OTHER_END[self.kind]}, "the kind names both accounts")
 
     @property
     def move(self) -> Move:
@@ -165,7 +166,8 @@ async def book(tx: Tx, bookings: Sequence[HouseBooking], *, now: datetime) -> li
 
     of a bank reference, of a line, or of the fees or sweeps of a file on a day there is one that is not undone.
     """
-    assert all(each.kind not in (HouseBookingKind.UNDO, HouseBookingKind.ROUNDING) for each in bookings)
+    derived = (HouseBookingKind.UNDO, HouseBookingKind.ROUNDING)
+    ensure(all(each.kind not in derived for each in bookings), "an undo or a rounding follows another booking")
     await _require_open(tx, bookings)
     inserted = await store.insert(tx, [replace(each, booked_at=now) for each in bookings])
     booked = [each for each in bookings if each.id in inserted]

@@ -51,7 +51,7 @@ class Cancel:
         ]
         now = self._clock()
         moved = iter(await status_writer.advance(tx, changes, now=now))
-        outcomes = [_AskedFirst() if key in queried_first else next(moved) for key in keys]
+        outcomes = [AskedFirst() if key in queried_first else next(moved) for key in keys]
         for each, outcome in zip(cancellations, outcomes, strict=True):
             if each.actor is not None and isinstance(outcome, StatusOutcome) and outcome.has_moved:
                 transaction = outcome.transaction
@@ -66,12 +66,14 @@ class Cancel:
         return [_answer(outcome) for outcome in outcomes]
 
 
-class _AskedFirst(Conflict):
+class AskedFirst(Conflict):
     code = "not_cancellable"
 
     def __init__(self) -> None:
         super().__init__(
-            "It may have been sent before the service was restored. Its network is asked, or operators are looking."
+            "It cannot be cancelled yet: the service was restored from a backup, and this payment may have been sent "
+            "before. The service asks the network whether it was; if the network cannot say, the operators of the "
+            "service decide. Try again in some minutes."
         )
 
 

@@ -28,6 +28,12 @@ class Band:
     min_fee: int = 0
     max_fee: int | None = None
 
+    @property
+    def text(self) -> str:
+        """As `malipo tariff set` reads it."""
+        numbers = (self.from_amount, self.fixed_fee, self.basis_points, self.min_fee, self.max_fee)
+        return ":".join(str(each) for each in numbers if each is not None)
+
     def fee(self, amount: int) -> int:
         """The fixed fee plus the percentage, rounded half up to a whole shilling, between `min_fee` and `max_fee`."""
         fee = max(self.fixed_fee + money.basis_points_of(amount, self.basis_points), self.min_fee)

@@ -25,11 +25,12 @@ async def note_health(tx: Tx, attempts: Sequence[Attempt], *, now: datetime) -> 
     succeeded = {each.key[0] for each in attempts if each.is_success}
     if succeeded:
         await endpoints.note_success(tx, sorted(succeeded))
-    failed = {each.key[0] for each in attempts} - succeeded
+    # Who is gone is disabled, whatever other attempts of this commit were answered.
+    gone = {each.key[0] for each in attempts if each.is_gone}
+    failed = {each.key[0] for each in attempts} - succeeded | gone
     if not failed:
         return
     since = await endpoints.note_failure(tx, sorted(failed), now=now)
-    gone = {each.key[0] for each in attempts if each.is_gone}
     for endpoint_id in sorted(failed):
         reason = why_disabled(is_gone=endpoint_id in gone, failing_since=since.get(endpoint_id), now=now)
         if reason is not None:

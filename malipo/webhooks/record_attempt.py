@@ -23,8 +23,8 @@ class RecordAttempts:
         counted: list[Attempt] = []
         for attempt in (each for each in attempts if each.id in new):
             after = current[attempt.key].after(attempt, self._retry_seconds)
-            # A failure that is reported late does not show the endpoint's health now. Neither does the failure of a
-            # test, which a person sends to see what fails. "Gone" always counts.
+            # A failure that is reported late, after another worker's attempt, does not show the endpoint's health now.
+            # Neither does the failure of a test, which a person sends to see what fails, unless the answer is 410.
             if attempt.is_success or (
                 after != current[attempt.key] and (attempt.is_gone or not current[attempt.key].is_test)
             ):

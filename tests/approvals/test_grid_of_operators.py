@@ -35,7 +35,7 @@ from malipo.payments.after_restore.fence import fence
 from malipo.payments.cases import cancel_unsent, resolve
 from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
 from malipo.payments.dispatch import AnswerSource
-from malipo.payments.store import tariffs
+from malipo.payments.set_tariff import set_tariff
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.reconciliation.close.closed_day import ClosedDay
 from malipo.reconciliation.exceptions.action import Action
@@ -311,8 +311,10 @@ class World:
             case Act.SAVE_LAYOUT:
                 said: dict[str, Any] = {"moved": ["Bado"], "not_moved": [], "now": clock.now()}
                 return self.single(lambda tx, by: save_status_words(tx, "generic", actor=by, **said))
-            case Act.SET_TARIFF:  # The command itself writes it.
-                return self.single(lambda tx, _: tariffs.replace(tx, merchant_id, PAYOUT, Channel.MPESA, []))
+            case Act.SET_TARIFF:
+                return self.single(
+                    lambda tx, by: set_tariff(tx, merchant_id, PAYOUT, [Channel.MPESA], [], actor=by, now=clock.now())
+                )
             case Act.SET_CHARGE:  # The command itself writes it.
                 charge = Charge(channel=Channel.MPESA, type=PAYOUT, basis_points=100, fixed_fee=0, min_fee=0)
                 return self.single(lambda tx, by: expected_charges.set_charge(tx, charge, by=by.name, now=clock.now()))

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from malipo import clock
+from malipo.db import DataError
 from malipo.errors import Conflict, Forbidden, Invalid, OutcomeUnknown
 from malipo.networks.connector import Channel, Verdict
 from malipo.payments.cases.resolution import OperatorFinding, ResolvedOutcome
@@ -403,3 +404,16 @@ async def test_an_adoption_is_undone_also_while_something_is_proposed_about_its_
     await lost.adopt(found)
     assert await lost.statements.float_change() == await lost.statements.statement_change()
     await lost.statements.check_ledger()
+
+
+async def test_a_row_that_is_there_already_for_another_reason_is_no_repeat(lost_payout: Lost) -> None:
+    """Here the wallet has counted fewer lines than its statement has. It must be looked at, and not be put down as
+    the merchant's repeat."""
+    exception = await lost_payout.on_statement()
+    database = lost_payout.statements.database
+    async with database.begin() as tx:
+        await tx.execute("UPDATE wallets SET statement_lines = 0 WHERE merchant_id = $1", lost_payout.merchant_id)
+    with pytest.raises(DataError) as raised:
+        await lost_payout.adopt(exception)
+    assert raised.value.constraint == "moves_statement"
+    assert await lost_payout.payments() == 0

@@ -23,8 +23,11 @@ from malipo.reconciliation.imports.import_statement import (
     StatementImport,
     import_statement,
 )
+from malipo.reconciliation.statements.store import statements
 from malipo.words.say import say
 from tests.conftest import NOBODY
+from tests.db.lock_waits import are_waiting
+from tests.journeys.full_stack import until
 
 ZONE = ZoneInfo("Africa/Dar_es_Salaam")
 START = datetime(2026, 11, 1, tzinfo=ZONE)
@@ -234,3 +237,20 @@ async def test_a_file_that_is_not_one_is_refused(database: Database, tmp_path: P
     (tmp_path / "a.csv").write_text("hello")
     with pytest.raises(Refusal):
         await imported(database, tmp_path / "a.csv")
+
+
+async def test_two_first_imports_at_once_that_name_one_account_differently_are_of_one_account(
+    database: Database, tmp_path: Path
+) -> None:
+    first = write(tmp_path / "first.csv", [("R1", 100), ("R2", 200)])
+    second = write(tmp_path / "second.csv", [("R3", 300)], first=2, opening=300)
+    async with database.begin() as tx:
+        request = StatementImport(
+            first, channel=Channel.TIGO_PESA, account="Main", profile=built_in()["generic"], is_new_account=True
+        )
+        await import_statement(tx, request, actor=NOBODY, now=clock.now())
+        other = asyncio.create_task(imported(database, second, account="main"))
+        await until(lambda: are_waiting(database), pause=0.01, what="the second import")
+    assert (await other).file.account == "Main"
+    async with database.read() as connection:
+        assert await statements.find_accounts(connection, Channel.TIGO_PESA) == ["Main"]

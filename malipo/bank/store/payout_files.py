@@ -10,6 +10,7 @@ from malipo import clock
 from malipo.bank.payout_file import FileLine, FileStatus, FileTrace, PayoutFile
 from malipo.bank_evidence.which_count import MAY_COUNT
 from malipo.db import Conn, Tx
+from malipo.errors import ensure
 
 _FILE = ", ".join(PayoutFile.__struct_fields__)
 _LINE = ", ".join(FileLine.__struct_fields__)
@@ -90,7 +91,7 @@ async def approve(tx: Tx, file: PayoutFile, content: bytes) -> None:
         file.approved_by,
         file.approved_at,
     )
-    assert done == "UPDATE 1", "a payout file is approved once"
+    ensure(done == "UPDATE 1", "a payout file is approved once")
 
 
 async def note_looks(tx: Tx, file_id: str, looks: str) -> None:
@@ -143,7 +144,7 @@ async def void(tx: Tx, file_id: str, *, by: str, why: str, now: datetime) -> Non
         now,
         why,
     )
-    assert done == "UPDATE 1", "a payout file is voided once"
+    ensure(done == "UPDATE 1", "a payout file is voided once")
     await tx.execute(
         "UPDATE payout_file_lines SET left_at = $2, why_left = 'voided' WHERE file_id = $1 AND left_at IS NULL",
         file_id,

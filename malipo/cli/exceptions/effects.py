@@ -39,8 +39,7 @@ async def find(
         return None
     if changes is None:
         return None
-    names = {each.id: each.name for each in await merchants.find_all(connection)}
-    return rows_of(changes, names)
+    return rows_of(changes, await merchants.find_names(connection))
 
 
 def rows_of(changes: Sequence[AccountChange], names: dict[str, str]) -> Rows:

@@ -16,7 +16,7 @@ from malipo.http.public_url import public_url
 from malipo.http.request_ids import note_transaction
 from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.payments import retry_failed_payment
-from malipo.payments.cancel import Cancellation, NotCancellable
+from malipo.payments.cancel import AskedFirst, Cancellation, NotCancellable
 from malipo.payments.refunds import refundable
 from malipo.payments.retry_failed_payment import PaymentRetry
 from malipo.payments.store import creators, network_answers, refunds, transactions
@@ -28,6 +28,11 @@ from malipo.receipts.find_receipt import find_token
 
 _SENT = "It was too late to cancel: it was already on its way to {network}."
 _ENDED = "It was too late to cancel: it had already ended."
+_ASKED_FIRST = (
+    "It cannot be cancelled yet: the service was restored from a backup, and this payment may have been sent to "
+    "{network} before. The service asks {network}; if it cannot say, the operators of the service decide. Try again in "
+    "some minutes."
+)
 _PAID = "{network} now says that it was paid."
 _UNPAID = "{network} now says that it was not paid, or given back."
 # The outcome of the latest correction.
@@ -41,7 +46,7 @@ _CORRECTED = {
     CorrectionReason.DEBT_WAIVED: ("good", "{amount} that was owed need not be given back."),
     CorrectionReason.DEBT_WITHDRAWN: ("good", "So {amount} is no longer owed."),
 }
-SENTENCES = (_SENT, _ENDED, _PAID, _UNPAID, *(words for _, words in _CORRECTED.values()))
+SENTENCES = (_SENT, _ENDED, _ASKED_FIRST, _PAID, _UNPAID, *(words for _, words in _CORRECTED.values()))
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -69,11 +74,13 @@ async def cancel(request: MerchantRequest) -> Response:
         )
     except NotCancellable:
         return await _page(request, is_too_late=True)
+    except AskedFirst:
+        return await _page(request, problem=_ASKED_FIRST)
     note_transaction(transaction.id)
     return request.go(f"{PATH}/{transaction.id}", "payment-cancelled")
 
 
-async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Response:
+async def _page(request: MerchantRequest, *, is_too_late: bool = False, problem: str | None = None) -> Response:
     name = name_in(request)
     refunded, entries, creator, attempt, token = await request.parts.queries.read_snapshot(
         lambda connection: _everything(connection, request.merchant_id, name)
@@ -82,17 +89,18 @@ async def _page(request: MerchantRequest, *, is_too_late: bool = False) -> Respo
     left = refundable.amount_of(transaction, refunded.correction, refunded.refunds, wanted=None)
     note_transaction(transaction.id)
     network = PROFILES[transaction.channel].name
-    too_late = request.words(_ENDED if transaction.status.is_final else _SENT, network=network)
+    if is_too_late:
+        problem = _ENDED if transaction.status.is_final else _SENT
     return render.page(
         request,
         "merchant/transaction.html",
-        status=409 if is_too_late else 200,
+        status=200 if problem is None else 409,
         transaction=transaction,
         entries=entries[::-1],
         creator=creator,
         attempt=attempt,
         network=network,
-        problem=too_late if is_too_late else None,
+        problem=None if problem is None else request.words(problem, network=network),
         refunded_amount=sum(each.amount for each in refunded.refunds if each.is_paid),
         left_to_refund=left if isinstance(left, int) else None,
         corrected=_corrected(request.words, transaction.correction, network),

@@ -70,7 +70,7 @@ async def show(request: OperatorRequest) -> Response:
     before = key_in(request)
 
     async def find(connection: Conn) -> tuple[AuditLogPage, Mapping[str, str]]:
-        names = await _names(connection)
+        names = await merchants.find_names(connection)
         if not is_right:
             return AuditLogPage([]), names
         return await store.find_page(connection, _wanted(log_query, names), before=before, limit=_PER_PAGE), names
@@ -98,7 +98,7 @@ async def show(request: OperatorRequest) -> Response:
 async def download(request: OperatorRequest) -> Response:
     log_query = query_in(request.http.query_params)
     log_query.fields.check()
-    names = await request.parts.queries.read(_names)
+    names = await request.parts.queries.read(merchants.find_names)
     headers = SECURITY_HEADERS | {"Content-Disposition": 'attachment; filename="audit-log.csv"'}
     pieces = _csv(request, _wanted(log_query, names))
     return StreamingResponse(pieces, media_type="text/csv; charset=utf-8", headers=headers)
@@ -133,10 +133,6 @@ def row_of(entry: AuditLogEntry) -> tuple[str, ...]:
         clock.iso(entry.created_at),
         entry.id,
     )
-
-
-async def _names(connection: Conn) -> Mapping[str, str]:
-    return {each.id: each.name for each in await merchants.find_all(connection)}
 
 
 def _wanted(log_query: AuditLogQuery, names: Mapping[str, str]) -> AuditLogFilter:

@@ -46,7 +46,7 @@ async def show(request: OperatorRequest) -> Response:
     is_right = fields.problem is None
 
     async def find(connection: Conn) -> tuple[list[PastBooking], Mapping[str, str]]:
-        names = {each.id: each.name for each in await merchants.find_all(connection)}
+        names = await merchants.find_names(connection)
         if not is_right:
             return [], names
         chosen = _merchant_of(typed.get("merchant"), names)

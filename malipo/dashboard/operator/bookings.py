@@ -81,7 +81,7 @@ async def _page(
 ) -> Response:
     async def find(connection: Conn) -> tuple[list[ProposedBooking], Mapping[str, str], int]:
         found = await booking_approval.find_open(connection)
-        names = {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
+        names = await merchants.find_names(connection, [each.merchant_id for each in found])
         return found, names, await operators.count(connection)
 
     found, names, number = await request.parts.queries.read_snapshot(find)

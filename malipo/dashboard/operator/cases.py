@@ -80,7 +80,7 @@ async def show_all(request: OperatorRequest) -> Response:
     ) -> tuple[list[Case], Mapping[str, str], int, list[Proposal], Mapping[str, Assignment]]:
         found = await find_open(connection, request)
         assigned = await assignments.find(connection, [case.transaction.id for case in found])
-        names = {each.id: each.name for each in await merchants.find_all(connection)} if found else {}
+        names = await merchants.find_names(connection, [case.transaction.merchant_id for case in found])
         down = set(await circuit_store.find_down(connection)) & set(request.parts.networks.routes.values())
         waiting = await proposals.find_open(connection, list(Act)) if request.may(Right.READ) else []
         return found, names, len(down), waiting, assigned
@@ -161,12 +161,13 @@ async def page(
 ) -> Response:
     """The page of one case; after a refused form, with its mistakes."""
 
-    async def find(tx: Tx) -> tuple[Dossier, Casework | None]:
-        found = await read(tx, payment_in(request))
+    async def find(connection: Conn) -> tuple[Dossier, Casework | None]:
+        found = await read(connection, payment_in(request))
         transaction = found.case.transaction
-        return found, await casework.find(tx, request, transaction.id, f"/operator/cases/{transaction.reference}")
+        path = f"/operator/cases/{transaction.reference}"
+        return found, await casework.find(connection, request, transaction.id, path)
 
-    dossier, work = await request.parts.queries.write(find)
+    dossier, work = await request.parts.queries.read_snapshot(find)
     case, proposal, heard, merchant, wallet, creator, code, is_offered_alone, served, of_payment = dossier
     is_stale = proposal is not None and case.proposed is None
     network = PROFILES[case.transaction.channel].name
@@ -215,26 +216,26 @@ async def page(
     )
 
 
-async def read(tx: Tx, payment: str) -> Dossier:
-    case = await cases.lock(tx, payment)
+async def read(connection: Conn, payment: str) -> Dossier:
+    """It locks nothing: an answer about the payment is written while somebody looks at it."""
+    case = await cases.find(connection, payment)
     if case is None:
         raise NoSuchCase(payment)
     transaction = case.transaction
-    names = {each.id: each.name for each in await merchants.find_all(tx)}
-    heard = await network_answers.find(tx, transaction.merchant_id, transaction.id)
-    wallet, _ = await wallets.get(tx, transaction.merchant_id)
-    proposal = await cases.lock_proposal(tx, transaction)
+    heard = await network_answers.find(connection, transaction.merchant_id, transaction.id)
+    wallet, _ = await wallets.get(connection, transaction.merchant_id)
+    proposal = await cases.find_open_proposal(connection, transaction)
     return Dossier(
         case,
         None if proposal is None else proposed_resolution(proposal),
         heard,
-        names[transaction.merchant_id],
+        await merchants.name_of(connection, transaction.merchant_id),
         wallet,
-        await creators.find(tx, transaction.merchant_id, transaction.id),
-        "" if proposal is None else await resolve.find_code(tx, proposal),
-        proposal is not None and may_be_alone(proposal.action, operators=await operators.count(tx)),
-        await find_served(tx, case),
-        await exceptions.find_of_payment(tx, transaction.merchant_id, transaction.id),
+        await creators.find(connection, transaction.merchant_id, transaction.id),
+        "" if proposal is None else await resolve.find_code(connection, proposal),
+        proposal is not None and may_be_alone(proposal.action, operators=await operators.count(connection)),
+        await find_served(connection, case),
+        await exceptions.find_of_payment(connection, transaction.merchant_id, transaction.id),
     )
 
 

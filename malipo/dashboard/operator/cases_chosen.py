@@ -160,7 +160,7 @@ async def _page(
 
 async def _find(request: OperatorRequest, reference: str) -> ChosenCase | None:
     try:
-        dossier = await request.parts.queries.write(lambda tx: pages.read(tx, reference))
+        dossier = await request.parts.queries.read_snapshot(lambda connection: pages.read(connection, reference))
     except NoSuchCase:
         return None
     row = pages.row_of(request, dossier.case, dossier.merchant)

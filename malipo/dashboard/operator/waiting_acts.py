@@ -118,7 +118,7 @@ async def find_waiting(
     wanted = [each for each in found if subject in (None, each.subject)]
     number = await operators.count(connection) if wanted else 0
     now = request.parts.clock()
-    names = {each.id: each.name for each in await merchants.find_all(connection)} if wanted else {}
+    names = await merchants.find_names(connection) if wanted else {}
     return [await _shown(connection, request, each, names, operators=number, now=now) for each in wanted]
 
 

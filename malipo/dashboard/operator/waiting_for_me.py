@@ -151,7 +151,8 @@ async def _find(connection: Conn, request: OperatorRequest, me: str) -> Found:
     if len(of_exceptions) + len(of_bank) < len(assigned):
         cases = [each for each in await case_pages.find_open(connection, request) if each.transaction.id in assigned]
     to_stopped = await settlements.find_to_stopped(connection)
-    names = {each.id: each.name for each in await merchants.find_all(connection)} if cases or to_stopped else {}
+    shown = [*(each.transaction.merchant_id for each in cases), *(each.merchant_id for each in to_stopped)]
+    names = await merchants.find_names(connection, shown)
     return Found(
         [ToStopped(each, names[each.merchant_id]) for each in to_stopped],
         sorted(waiting, key=lambda each: each.requested_at),

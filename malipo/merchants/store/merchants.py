@@ -1,5 +1,6 @@
 """Merchants."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,12 +23,28 @@ async def exists(connection: Conn, merchant_id: str) -> bool:
     return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM merchants WHERE id = $1)", merchant_id))
 
 
+async def lock(tx: Tx, merchant_id: str) -> None:
+    """Changes of a merchant's terms run one after the other; payments go on meanwhile."""
+    await tx.execute("SELECT FROM merchants WHERE id = $1 FOR NO KEY UPDATE", merchant_id)
+
+
 async def is_active(connection: Conn, merchant_id: str) -> bool:
     return bool(await connection.fetchval("SELECT is_active FROM merchants WHERE id = $1", merchant_id))
 
 
 async def name_of(connection: Conn, merchant_id: str) -> str:
     return str(await connection.fetchval("SELECT name FROM merchants WHERE id = $1", merchant_id))
+
+
+async def find_names(connection: Conn, merchant_ids: Iterable[str | None] | None = None) -> dict[str, str]:
+    """The names of these merchants, by id; without ids, of all. None among them counts as nobody."""
+    if merchant_ids is None:
+        rows = await connection.fetch("SELECT id, name FROM merchants")
+    else:
+        rows = await connection.fetch(
+            "SELECT id, name FROM merchants WHERE id = ANY($1::text[])", list({*merchant_ids} - {None})
+        )
+    return {row["id"]: row["name"] for row in rows}
 
 
 async def has_had_money(connection: Conn, merchant_id: str) -> bool:

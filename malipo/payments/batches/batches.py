@@ -52,5 +52,6 @@ class Batches:
 
 
 def _group(commits: GroupCommits, name: str, act: GroupAct[Ask, Answer]) -> GroupCommit[Ask, Answer]:
-    """A large batch shares its commit with no other, and another need not wait for it."""
+    """A large batch shares its commit with no other, and another need not wait for it. Two in one commit would also
+    lock the second one's row and payments after the first one's wallet, against the order of locks."""
     return commits.group(name, act, most=1, lanes=2, least_patience_seconds=_SECONDS)

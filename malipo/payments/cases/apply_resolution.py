@@ -8,6 +8,7 @@ from malipo import money
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
+from malipo.errors import ensure
 from malipo.ledger.bookings import WalletTooLow
 from malipo.ledger.store import wallets as ledger
 from malipo.networks.connector import FailureCode
@@ -94,7 +95,7 @@ async def _end(
     changes = [submitted, change] if case.transaction.status is Status.PENDING else [change]
     ended = (await status_writer.advance(tx, changes, now=now))[-1]
     assert ended is not None
-    assert ended.has_moved
+    ensure(ended.has_moved, "what is resolved ends")
     is_unsent = case.transaction.status is Status.PENDING
     if failure is not None and resembles_adopted(case) and is_unsent and ended.transaction.refund_of is None:
         await adopted_payments.give_up_key_of_repeat(tx, ended.transaction)

@@ -117,9 +117,24 @@ async def find_contradicted(connection: Conn) -> list[Case]:
     return [_case_of(row) for row in rows]
 
 
+async def find(connection: Conn, id_or_reference: str) -> Case | None:
+    """To look at it: by its id if it is open or was contradicted, by its reference in any case."""
+    key = await _find_key(connection, id_or_reference)
+    return None if key is None else await get(connection, *key)
+
+
 async def lock(tx: Tx, id_or_reference: str) -> Case | None:
-    """Lock a payment until the commit: by its id if it is open or was contradicted, by its reference in any case."""
-    key = await tx.fetchrow(
+    """Lock the payment until the commit, to decide about it. It is found as by `find`."""
+    key = await _find_key(tx, id_or_reference)
+    if key is None:
+        return None
+    # Locked first and read afterwards, because the commit that the lock waited for may have changed the joined rows.
+    await tx.execute("SELECT FROM transactions WHERE merchant_id = $1 AND id = $2 FOR UPDATE", *key)
+    return await get(tx, *key)
+
+
+async def _find_key(connection: Conn, id_or_reference: str) -> tuple[str, str] | None:
+    row = await connection.fetchrow(
         f"""
         SELECT merchant_id, id FROM transactions WHERE reference = $1
         UNION SELECT merchant_id, transaction_id FROM dispatches WHERE transaction_id = $1
@@ -130,11 +145,7 @@ async def lock(tx: Tx, id_or_reference: str) -> Case | None:
         """,
         id_or_reference,
     )
-    if key is None:
-        return None
-    # Locked first and read afterwards, because the commit that the lock waited for may have changed the joined rows.
-    await tx.execute("SELECT FROM transactions WHERE merchant_id = $1 AND id = $2 FOR UPDATE", *key.values())
-    return await get(tx, *key.values())
+    return None if row is None else (row["merchant_id"], row["id"])
 
 
 async def get(connection: Conn, merchant_id: str, transaction_id: str) -> Case:
@@ -143,6 +154,12 @@ async def get(connection: Conn, merchant_id: str, transaction_id: str) -> Case:
     )
     assert row is not None
     return _case_of(row)
+
+
+async def find_open_proposal(connection: Conn, transaction: Transaction) -> Proposal | None:
+    """The open proposal about this payment, to look at it."""
+    found = await proposals.find_of(connection, RESOLUTIONS, transaction.id)
+    return next((each for each in found if each.decided_at is None), None)
 
 
 async def lock_proposal(tx: Tx, transaction: Transaction) -> Proposal | None:

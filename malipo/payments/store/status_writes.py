@@ -10,6 +10,7 @@ from datetime import datetime
 import msgspec
 
 from malipo.db import Contention, Tx
+from malipo.errors import ensure
 from malipo.ledger.accounts import Posting
 from malipo.ledger.store import wallets as ledger
 from malipo.ledger.wallet import Wallet
@@ -123,4 +124,4 @@ async def update_statuses(tx: Tx, steps: Sequence[tuple[Status, Transaction]]) -
     ]
     ended = [(each.merchant_id, each.id) for _, each in steps if each.status.is_final]
     done = await tx.execute(_ADVANCE, _encode(reached).decode(), _encode(ended).decode())
-    assert done == f"UPDATE {len(steps)}", "a locked row changed under us"
+    ensure(done == f"UPDATE {len(steps)}", "a locked row changed under us")

@@ -43,7 +43,8 @@ async def find_for(connection: Conn, tariff_keys: Collection[TariffKey]) -> dict
 
 
 async def replace(tx: Tx, merchant_id: str, type_: Type, channel: str, bands: Sequence[Band]) -> None:
-    """Replace the tariff of a merchant for one type and channel. Without bands there is no fee."""
+    """Replace the tariff of a merchant for one type and channel. Without bands there is no fee.
+    The caller has locked the merchant: two who replace at once would leave a mixture of their bands."""
     await tx.execute(
         "DELETE FROM tariffs WHERE merchant_id = $1 AND type = $2 AND channel = $3", merchant_id, type_, channel
     )

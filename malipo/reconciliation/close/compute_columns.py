@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from malipo import money
 from malipo.db import Tx
-from malipo.errors import Problem
+from malipo.errors import Problem, ensure
 from malipo.networks.connector import Channel
 from malipo.reconciliation.close import late_moves
 from malipo.reconciliation.close.business_day import begin_of, end_of
@@ -277,6 +277,7 @@ def _columns(ledger: Ledger, statements: _Statements, earlier: Mapping[str, Chan
 
 
 def _require_explained_in_full(close: DayClose) -> None:
-    """Assert that the open items sum to the difference between the two columns."""
+    """Ensure that the open items sum to the difference between the two columns."""
     for each in close.channels:
-        assert each.difference in (None, sum(reason.amount for reason in each.open.values())), each.channel
+        explained = sum(reason.amount for reason in each.open.values())
+        ensure(each.difference in (None, explained), f"open items do not explain the difference of {each.channel}")

@@ -17,7 +17,7 @@ from malipo import ids
 from malipo.approvals import decide
 from malipo.audit_log.actor import Actor
 from malipo.db import Tx
-from malipo.errors import Conflict, Invalid
+from malipo.errors import Conflict, Invalid, ensure
 from malipo.ledger.store import wallets as ledger
 from malipo.links import lost_attempt
 from malipo.payments import correction_moves, status_writer
@@ -56,14 +56,16 @@ async def adopt(
     await require_new(tx, exception, lost)
     try:
         await status_writer.open_all(tx, [draft], wallets, now=now)
-    except asyncpg.UniqueViolationError:
+    except asyncpg.UniqueViolationError as error:
+        if error.constraint_name not in transactions.UNIQUE_KEYS:
+            raise  # of a move, an event or a refund: that is no repeat
         raise Conflict(code=AdoptRefusal.REPEATED) from None
     key = {"merchant_id": draft.merchant_id, "transaction_id": draft.id}
     submitted = StatusChange(**key, cause=Cause.SUBMITTED)
     confirmed = StatusChange(**key, cause=Cause.CONFIRMED, provider_reference=exception.receipt)
     outcome = (await status_writer.advance(tx, [submitted, confirmed], now=now))[-1]
     assert outcome is not None
-    assert outcome.transaction.status is Status.COMPLETED
+    ensure(outcome.transaction.status is Status.COMPLETED, "an adopted payment is completed")
     await _note(tx, exception, lost, outcome.transaction, now=now)
     return outcome.transaction
 

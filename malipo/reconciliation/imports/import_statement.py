@@ -121,8 +121,9 @@ async def import_statement(tx: Tx, request: StatementImport, *, actor: Actor, no
     carrier_by = await store.share_profile(tx, profile.name)
     sha256 = _sha256(path)
     await store.lock_content(tx, sha256)
-    account = _known_name(request.account, await store.find_accounts(tx, channel))
     await store.lock_channel(tx, channel)
+    # Under the lock: who imports a first statement at once may name the account "Main" or "main".
+    account = _known_name(request.account, await store.find_accounts(tx, channel))
     # Keeps days from being closed meanwhile, so that a line is either in the close of its day or comes after it.
     await first_open_day(tx)
     file = _unread_file(path.name, sha256, channel, account, profile, imported_by=actor.name, now=now)

@@ -13,6 +13,7 @@ import msgspec
 from malipo import ids, money
 from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Tx
+from malipo.errors import ensure
 from malipo.ledger import house_bookings
 from malipo.ledger.accounts import Account, Move
 from malipo.ledger.house_bookings import HouseBooking, HouseBookingKind
@@ -73,7 +74,7 @@ async def write_sums(tx: Tx, sums: Sequence[ChargeSum], *, first_open_day: date 
     """Book sums of lines. The caller takes the lines from the queue, if they are in it."""
     bookings = [_booking_of(each, first_open_day, now) for each in sums if each.cents]
     booked = await house_bookings.book(tx, bookings, now=now) if bookings else []
-    assert len(booked) == len(bookings), "the fees and sweeps of a file and a day are booked once, all of them"
+    ensure(len(booked) == len(bookings), "the fees and sweeps of a file and a day are booked once, all of them")
 
 
 def move_of(lines: ChargeSum) -> tuple[Move, int]:

@@ -1,6 +1,7 @@
 """/operator: how operators settle what no network does, and what they look at."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -14,7 +15,10 @@ from malipo.networks.routing import Networks
 from malipo.payments.transaction import Status
 from tests.dashboard.operator.operator_pages import COLLECTION, EVIDENCE, PAYOUT, PROPOSAL, OperatorPages, proposal_on
 from tests.dashboard.operator.operator_pages import operator_pages as operator_pages
+from tests.dashboard.page_client import Seen
+from tests.db.lock_waits import are_waiting
 from tests.journeys.concurrency import order
+from tests.journeys.full_stack import until
 from tests.payments.payment_steps import PaymentSteps
 
 
@@ -43,6 +47,28 @@ async def test_two_operators_settle_a_payout(
         ("payment.resolved", f"operator {juma.name}", juma.address),
     ]
     assert payout.reference not in (await asha.surfer.get("/operator")).words
+
+
+async def test_who_looks_at_a_case_waits_for_no_commit_of_it_and_keeps_none_waiting(
+    operator_pages: OperatorPages,
+) -> None:
+    asha = await operator_pages.operator("asha")
+    payout = await operator_pages.late()
+    assert (await asha.propose(payout, "completed")).status == 303
+    database = operator_pages.service.queries.database
+    one, chosen = f"/operator/cases/{payout.reference}", f"/operator/cases/chosen?payment={payout.reference}"
+
+    async def waits_or_is_done(looking: asyncio.Task[Seen]) -> bool:
+        return looking.done() or await are_waiting(database)
+
+    for path in (one, chosen):
+        async with database.begin() as tx:
+            await tx.execute("SELECT FROM transactions WHERE id = $1 FOR UPDATE", payout.id)
+            await tx.execute("SELECT FROM proposals WHERE subject = $1 FOR UPDATE", payout.id)
+            looking = asyncio.create_task(asha.surfer.get(path))
+            await until(partial(waits_or_is_done, looking), pause=0.01, what="the page")
+            assert looking.done(), path
+        assert EVIDENCE in (await looking).words
 
 
 async def test_one_operator_alone_cannot_settle_a_payout(operator_pages: OperatorPages) -> None:

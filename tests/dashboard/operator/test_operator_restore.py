@@ -303,6 +303,18 @@ async def test_a_merchants_people_are_logged_out_by_a_fence_and_see_their_paymen
         assert payment.reference in (await surfer.get("/dashboard/transactions")).words
 
 
+async def test_a_merchant_reads_why_what_may_have_been_sent_is_not_cancelled(operator_pages: OperatorPages) -> None:
+    payout = await _payment(operator_pages)
+    async with operator_pages.service.queries.database.begin() as tx:
+        await tx.execute("UPDATE dispatches SET is_asked_first = true")
+    async with surfing(operator_pages.running.url) as surfer:
+        await _shopkeeper(operator_pages, surfer)
+        seen = await surfer.post(f"/dashboard/transactions/{payout.id}/cancel")
+    assert seen.status == 409
+    assert "if it cannot say, the operators of the service decide" in seen.words
+    assert payout.reference in seen.words
+
+
 @pytest.mark.parametrize("closed", ["restored", "held"])
 async def test_a_merchant_is_told_why_no_payment_is_taken_and_nothing_is_made(
     operator_pages: OperatorPages, closed: str

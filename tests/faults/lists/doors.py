@@ -6,6 +6,14 @@ _CALLBACKS = ("journeys/callbacks/test_callback_refused.py", "journeys/callbacks
 
 FAULTS = (
     Fault(
+        "a refusal without a status of its own is no answer",
+        "STATUSES",
+        "Refusal: HTTPStatus.CONFLICT,",
+        "",
+        "What was refused is answered with 500, as if nobody knew what has happened.",
+        ("api/test_errors.py",),
+    ),
+    Fault(
         "a page that another site asked for is compressed",
         "may_compress",
         'request.headers.get("sec-fetch-site") in ("same-origin", "none")',

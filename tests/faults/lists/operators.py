@@ -8,6 +8,14 @@ _ALONE = ("operators/test_booking_approval.py", "approvals/test_one_operator_mak
 
 FAULTS = (
     Fault(
+        "the page of a case locks the payment",
+        "read",
+        "case = await cases.find(connection, payment)",
+        "case = await cases.lock(connection, payment)",
+        "What a network says of a payment waits until somebody's page is read.",
+        ("dashboard/operator/test_operator.py",),
+    ),
+    Fault(
         "what an operator moved alone before does not count",
         "takes_two",
         "return amount > 0 and moved_alone + amount > approval_amount",

@@ -12,6 +12,14 @@ _FIT_TWO = ("reconciliation/test_lines_that_fit_two.py",)
 
 FAULTS = (
     Fault(
+        "any row that is there already is a repeat of the merchant's",
+        "adopt",
+        "if error.constraint_name not in transactions.UNIQUE_KEYS:",
+        "if False:",
+        "Operators are told that the merchant has repeated the request, where the books are broken.",
+        ("reconciliation/test_adopt_payment.py",),
+    ),
+    Fault(
         "nobody answers for how a file is read but its importer",
         "authors_of",
         'return tuple(each for each in found if each.by not in ("", imported_by))',

@@ -10,6 +10,14 @@ _GROUP = ("db/test_group_commit.py", "db/test_group_commit_retries.py")
 
 FAULTS = (
     Fault(
+        "a merchant gets an error page for what may have been sent before a restore",
+        "cancel",
+        "return await _page(request, problem=_ASKED_FIRST)",
+        "raise",
+        "Who wants to stop a payout does not learn that its network is being asked, and gives up or pays elsewhere.",
+        ("dashboard/operator/test_operator_restore.py",),
+    ),
+    Fault(
         "a committed approval that cannot be read is told as not done",
         "read_after_commit",
         "except (ConnectionLost, Contention, Unavailable, Missing) as error:",

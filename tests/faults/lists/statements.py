@@ -8,6 +8,19 @@ _FILES = ("network_statements/test_golden_files.py",)
 
 FAULTS = (
     Fault(
+        "the name of an account is looked up before the lock",
+        "import_statement",
+        """    await store.lock_channel(tx, channel)
+    # Under the lock: who imports a first statement at once may name the account "Main" or "main".
+    account = _known_name(request.account, await store.find_accounts(tx, channel))
+""",
+        """    account = _known_name(request.account, await store.find_accounts(tx, channel))
+    await store.lock_channel(tx, channel)
+""",
+        "Two first imports at once make two accounts of one, and the close adds both.",
+        ("reconciliation/test_import_statement.py",),
+    ),
+    Fault(
         "an amount in parentheses came in",
         "_cents_of_text",
         'return -cents if is_negative or "-" in (before, after) else cents',

@@ -196,7 +196,7 @@ async def page(
             await add_payer_account.find(connection, file.payer_account_id),
             lines,
             {each.id: each.status for each in of_lines},
-            {each.id: each.name for each in await merchants.find_all(connection)},
+            await merchants.find_names(connection, [each.merchant_id for each in lines]),
             await gather_payout_file.find_stopped(connection, file),
             await store.was_asked_for(connection, file.id),
             await gather_payout_file.find_ended_unseen(connection, file),

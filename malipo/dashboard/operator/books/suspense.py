@@ -126,7 +126,7 @@ async def _page(
     # The balance is the sum of all moves: more than a page's statement may read.
     async def find(connection: Conn) -> _Found:
         released = await suspense.find_released(connection, limit=_MOST_SHOWN)
-        names = {each.id: each.name for each in await merchants.find_all(connection)} if released else {}
+        names = await merchants.find_names(connection, [each.merchant_id for each in released])
         return _Found(await suspense.find(connection, now=now), released, names)
 
     found, released, names = await own_snapshot.read(request, find)

@@ -219,7 +219,7 @@ async def _codes(request: OperatorRequest, connection: Conn, chosen: Sequence[st
 
 
 async def effects_of(request: OperatorRequest, connection: Conn) -> Effects:
-    names = {each.id: each.name for each in await merchants.find_all(connection)}
+    names = await merchants.find_names(connection)
     credits_ = request.parts.settings.credit_by_itself
     return Effects(request.words, connection, names, credits_automatically=credits_)
 
@@ -283,7 +283,6 @@ async def page(
         found = await exceptions.get(connection, exception_id)
         if found is None:
             raise NoSuchException(exception_id)
-        names = {each.id: each.name for each in await merchants.find_all(connection)}
         is_open = found.state is ExceptionState.OPEN
         suggestions = await suggest_payments(connection, found) if is_open else []
         history = await resolutions.find(connection, exception_id)
@@ -295,7 +294,7 @@ async def page(
             found,
             history,
             suggestions,
-            names,
+            await merchants.find_names(connection, [found.merchant_id, *(each.merchant_id for each in suggestions)]),
             await effects.choices([found], suggestions, typed) if is_open else [],
             None if proposal is None else await preview_of(effects, found, proposal),
             None if done is None else await effects.find([found], Action.UNDO, undo),

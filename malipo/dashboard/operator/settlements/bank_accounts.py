@@ -42,7 +42,7 @@ async def show_all(request: OperatorRequest) -> Response:
     async def find(connection: Conn) -> tuple[list[BankAccount], list[BankAccount], dict[str, str], set[str]]:
         unverified = await bank_accounts.find_unverified(connection)
         latest = await bank_accounts.find_latest(connection, limit=_MOST)
-        names = {each.id: each.name for each in await merchants.find_all(connection)}
+        names = await merchants.find_names(connection, [each.merchant_id for each in (*unverified, *latest)])
         waiting = await find_waiting(connection, request, [Act.VERIFY_BANK_ACCOUNT])
         return unverified, latest, names, {each.proposal.subject for each in waiting}
 

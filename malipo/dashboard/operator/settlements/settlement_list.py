@@ -61,10 +61,12 @@ async def page(
 
     async def find(connection: Conn) -> _Page:
         is_released = await release.is_released(connection)
+        found = await settlements.find_latest(connection, status=chosen, limit=_MOST)
+        owing = await settlements.find_owing(connection)
         return _Page(
-            await settlements.find_latest(connection, status=chosen, limit=_MOST),
-            {each.id: each.name for each in await merchants.find_all(connection)},
-            await settlements.find_owing(connection),
+            found,
+            await merchants.find_names(connection, [each.merchant_id for each in (*found, *owing)]),
+            owing,
             await bank_accounts.find_unverified(connection),
             is_released,
             None if is_released else await release.why_not_covered(connection),

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import msgspec
 
 from malipo.db import Conn, Row, Tx
+from malipo.errors import ensure
 from malipo.payments.batches.batch import Batch, BatchStatus, BatchWarning
 
 _COLUMNS = """
@@ -142,7 +143,7 @@ async def approve(tx: Tx, batch: Batch) -> None:
         batch.first_payout_id,
         batch.adopted_count,
     )
-    assert done == "UPDATE 1", "a locked row changed under us"
+    ensure(done == "UPDATE 1", "a locked row changed under us")
 
 
 async def cancel(tx: Tx, batch: Batch) -> None:
