@@ -4,7 +4,6 @@ of the command."""
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +93,7 @@ async def bank_case(service: Service, database: Database, folder: Path, act: Act
 async def _desk(service: Service, database: Database, folder: Path, mark: str, *, has_account: bool) -> BankDesk:
     merchant = await make_merchant(database, wallet=10_000, name=f"Duka {mark}")
     now = clock.now()
-    account = await add_account(database, merchant.id, now=now - timedelta(days=30), number=f"01{mark}")
+    account = await add_account(database, merchant.id, now=now, number=f"01{mark}")
     desk = BankDesk(service, database, merchant, account, folder, Bank(account=f"22{mark}"), limit=LIMIT)
     if has_account:
         ours = PayerAccount(id=f"pya_{mark}", bic=desk.bank.bic, number=desk.bank.account, name=desk.bank.name)

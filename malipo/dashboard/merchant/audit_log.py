@@ -90,6 +90,7 @@ SENTENCES = {
     "batch.approved": "Approved a batch of {items} payouts, {amount} in all",
     "batch.cancelled": "Cancelled {items} payouts of a batch",
     "bank_account.added": "Added the bank account {bic} {number}",
+    "bank_account.confirmed": "Confirmed the bank account {bic} {number} after a restore",
     "bank_account.verified": "Verified a bank account",
     "bank_account.rejected": "Rejected the bank account {bic} {number}",
     "bank_account.stopped": "Stopped the bank account {bic} {number}",

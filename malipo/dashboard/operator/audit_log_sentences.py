@@ -39,6 +39,7 @@ SENTENCES = {
     "receipt_log.begun": "Began another receipt log: {reason}",
     "receipt_log.key_change_wanted": "Let another key sign the receipt log: {reason}",
     "receipt.erased": "Erased the receipt of a payment: {reason}",
+    "bank_account.confirmed": "Confirmed the bank account {bic} {number} after a restore",
     "bank_account.verified": "Verified a bank account: {evidence}",
     "bank_account.verified_proposed": "Proposed that a bank account is verified: {evidence}",
     "bank_account.verified_rejected": "Rejected that a bank account is verified",
