@@ -351,6 +351,12 @@ def test_this_version_is_in_the_table_of_releases_and_in_the_changelog() -> None
     assert f"\n## {__version__} (" in (ROOT / "CHANGELOG.md").read_text()
 
 
+def test_the_index_of_the_documentation_has_each_page_for_people() -> None:
+    index = (DOCS / "README.md").read_text()
+    pages = [*DOCS.glob("*.md"), *(DOCS / "operating").glob("*.md")]
+    assert sorted(page.name for page in pages if f"]({page.relative_to(DOCS)})" not in index) == ["README.md"]
+
+
 def test_the_index_of_decisions_has_each_page_with_its_title() -> None:
     pages = sorted((DOCS / "decisions").glob("[0-9]*.md"))
     titles = {page.name: page.read_text().splitlines()[0].lstrip("# ") for page in pages}
