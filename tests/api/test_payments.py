@@ -10,7 +10,7 @@ import pytest
 from malipo import clock
 from malipo.app.assemble import Service
 from malipo.payments.transaction import Cause, Status
-from tests.api.conftest import bring, created, shown, tell, total
+from tests.api.conftest import bring, created, move, shown, total
 from tests.api.response_fields import (
     ADDED_TO_LISTED,
     ADDED_TO_RETRIEVED,
@@ -273,7 +273,7 @@ async def test_a_collection_that_no_network_took_failed_without_processing(
     api: Client, service: Service, merchant: Merchant
 ) -> None:
     transaction = await created(api, COLLECTION)
-    await tell(service, merchant, transaction["id"], Cause.LAPSED)
+    await move(service, merchant, transaction["id"], Cause.LAPSED)
 
     later = await shown(api, transaction["id"])
 

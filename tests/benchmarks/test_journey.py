@@ -71,7 +71,7 @@ def line(event: str, *, at: float = 1_800_000_000.5, merchant: int = 1, status: 
 def test_a_webhook_that_came_twice_is_counted_and_its_first_arrival_is_the_one_that_counts(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(line("evt_1") + line("evt_1", at=1_800_000_009))
     arrivals = Arrivals(tmp_path / "log")
-    arrivals.hear()
+    arrivals.count_new()
     assert (arrivals.first, arrivals.duplicates) == ({(SHOP, "evt_1"): 1_800_000_000.5}, 1)
 
 
@@ -80,14 +80,14 @@ def test_half_a_line_is_read_when_the_rest_of_it_is_there(tmp_path: Path) -> Non
     arrivals = Arrivals(log)
     for end in (len(whole) - 8, len(whole)):
         log.write_text(whole[:end])
-        arrivals.hear()
+        arrivals.count_new()
     assert (set(arrivals.first), arrivals.duplicates) == ({(SHOP, "evt_1"), (SHOP, "evt_2")}, 0)
 
 
 def test_there_is_no_result_if_a_merchants_server_has_refused_a_webhook(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(line("evt_1", status=500))
     with pytest.raises(CannotMeasure, match="500"):
-        Arrivals(tmp_path / "log").hear()
+        Arrivals(tmp_path / "log").count_new()
 
 
 def stream(*, seconds: float, late: float) -> Stream:

@@ -15,17 +15,17 @@ from tests.cli.test_wallet_command import terminal as terminal
 
 async def test_what_waits_is_listed_until_it_is_decided(terminal: Terminal) -> None:
     assert (await terminal("approvals")).out == "Nothing waits for a second operator.\n"
-    await terminal.told("wallet", "top-up", "Duka", LARGE, "--reference", "NMB 7", by="asha")
-    await terminal.told("floats", "transfer", "MPESA", LARGE, "--to-bank", "--reference", "NMB 8", by="juma")
+    await terminal.json_of("wallet", "top-up", "Duka", LARGE, "--reference", "NMB 7", by="asha")
+    await terminal.json_of("floats", "transfer", "MPESA", LARGE, "--to-bank", "--reference", "NMB 8", by="juma")
 
-    first, second = await terminal.told("approvals")
+    first, second = await terminal.json_of("approvals")
     assert (first["act"], first["about"], first["amount"]) == ("top_up", "NMB 7", 2_500_000)
     assert (first["proposed by"], first["approved at"]) == ("operator asha", "/operator/bookings")
     assert (second["act"], second["about"], second["proposed by"]) == ("transfer", "NMB 8", "operator juma")
 
-    await terminal.told("wallet", "approve", first["id"], "--here", by="juma")
-    await terminal.told("floats", "reject", second["id"], by="asha")
-    assert await terminal.told("approvals") == []
+    await terminal.json_of("wallet", "approve", first["id"], "--here", by="juma")
+    await terminal.json_of("floats", "reject", second["id"], by="asha")
+    assert await terminal.json_of("approvals") == []
 
 
 @pytest.mark.parametrize("act", [act for act, rule in ACTS.items() if rule.two is not Two.NEVER])

@@ -1,4 +1,4 @@
-"""A database that is away at start is waited for; one that refuses malipo is told apart, and waited for too."""
+"""A database that is away at start is waited for; one that refuses malipo has another sentence, and is waited for too."""
 
 import asyncio
 import secrets

@@ -156,9 +156,11 @@ async def test_the_status_is_for_programs_too(desk: Desk, service: Service) -> N
     after: Any = json.loads((await desk("restore", "status", "--json"))[1])
     assert (after["isFenced"], after["epoch"] > 1, after["fenceReason"]) == (True, True, REASON)
     first, last = after["settlementsWaitForStatementsOf"]
-    told = (await desk("restore", "status"))[1]
-    assert f"Import the bank's statements from {first} to {last}, of every account of ours: malipo bank import" in told
-    assert "malipo settlements release" in told
+    output = (await desk("restore", "status"))[1]
+    assert (
+        f"Import the bank's statements from {first} to {last}, of every account of ours: malipo bank import" in output
+    )
+    assert "malipo settlements release" in output
 
 
 @pytest.mark.parametrize(

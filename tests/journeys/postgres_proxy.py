@@ -78,7 +78,7 @@ class PostgresProxy:
     def speak_again(self) -> None:
         self._is_silent = False
 
-    def heard(self) -> None:
+    def note_message(self) -> None:
         self._last_heard = asyncio.get_running_loop().time()
 
     async def until_quiet(self, *, seconds: float) -> None:
@@ -160,10 +160,10 @@ class _Line:
                 self._to_server.write(hello)
             while True:
                 kind, message = await _message(self._from_client)
-                self._wire.heard()
+                self._wire.note_message()
                 if self.is_silent:
                     continue
-                if (trap := self._hear(kind, message)) is not None and not await self._spring(trap, message):
+                if (trap := self._read(kind, message)) is not None and not await self._spring(trap, message):
                     continue
                 self._to_server.write(message)
                 await self._to_server.drain()
@@ -181,7 +181,7 @@ class _Line:
                     self._to_client.write(message)
                     await self._to_client.drain()
 
-    def _hear(self, kind: bytes, message: bytes) -> Trap | None:
+    def _read(self, kind: bytes, message: bytes) -> Trap | None:
         """Follow the conversation; the trap that this message springs."""
         body = message[5:]
         if kind == b"P":

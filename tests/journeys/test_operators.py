@@ -83,5 +83,5 @@ async def test_two_operators_end_what_tigo_pesa_does_not_say_and_the_books_agree
     available, in_flight = await database_facts.wallet(full_stack.database, full_stack.merchant.id)
     assert (available, in_flight) == (before[0] + 4000 - 5000, 0)
     await database_facts.assert_clean(full_stack.database)
-    told = (await _operate(full_stack, None, "audit", "--json")).json
-    assert [each["what"] for each in told].count("payment.resolved") == 3
+    reported = (await _operate(full_stack, None, "audit", "--json")).json
+    assert [each["what"] for each in reported].count("payment.resolved") == 3

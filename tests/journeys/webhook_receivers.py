@@ -1,4 +1,4 @@
-"""Merchants' servers: real HTTP on a real port, that answer, fail, hang, drip or hang up, as they are told.
+"""Merchants' servers: real HTTP on a real port, that answer, fail, hang, drip or hang up, as the test says.
 
 A receiver keeps everything it was sent, byte for byte. It is written without malipo's own HTTP, and knows nothing of it.
 """

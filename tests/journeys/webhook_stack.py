@@ -113,7 +113,7 @@ class WebhookStack:
 
         await asyncio.gather(*(one(each) for each in opened))
 
-    async def tell(self, merchant: Merchant, number: int) -> None:
+    async def make_events(self, merchant: Merchant, number: int) -> None:
         """So many events, of both kinds."""
         opened = await self.open(merchant, number - number // 2)
         await self.take_back(opened[: number // 2])
@@ -178,7 +178,7 @@ class WebhookStack:
         )
         return {row["state"]: row["count"] for row in rows}
 
-    async def until_told(self, *, seconds: float = PATIENCE_SECONDS) -> None:
+    async def until_delivered(self, *, seconds: float = PATIENCE_SECONDS) -> None:
         """Return when every event has its place, and every delivery is delivered."""
 
         async def is_told() -> bool:

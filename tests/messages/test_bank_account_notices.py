@@ -38,8 +38,8 @@ async def test_all_owners_of_the_last_30_days_are_told_of_a_bank_account(
 
     await _add(database, merchant, times.now)
 
-    told = {row["address"] for row in await rows(database)}
-    assert told == {neema.email, "removed@duka.example.com", "lowered@duka.example.com"}
+    messages = {row["address"] for row in await rows(database)}
+    assert messages == {neema.email, "removed@duka.example.com", "lowered@duka.example.com"}
 
 
 async def test_the_link_of_a_notice_works_once_and_opening_it_changes_nothing(

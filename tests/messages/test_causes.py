@@ -319,7 +319,7 @@ async def _failed_batch(office: Office) -> Act:
     await office.batches.approve(batch, office.requester("neema"))
     sent = (await office.batches.claim()).to_send
     for payout, verdict in zip(sent, (Verdict.CONFIRMED, Verdict.REFUSED), strict=True):
-        await office.payments.hear(payout, verdict, AnswerSource.SEND)
+        await office.payments.report(payout, verdict, AnswerSource.SEND)
     return lambda office: complete_batches(office.database)
 
 
@@ -573,13 +573,13 @@ async def test_the_right_people_get_the_message_in_their_language(
 
     await act(office)
 
-    told = await rows(office.database)
-    assert {row["kind"] for row in told} - {cause.besides} == {cause.kind}
+    messages = await rows(office.database)
+    assert {row["kind"] for row in messages} - {cause.besides} == {cause.kind}
     async with office.database.begin() as tx:
         await tx.execute("DELETE FROM messages WHERE kind = $1", cause.besides)
     server.inbox.mails.clear()
     # A summary is due at eight, which is later today if it is night.
-    last = max(clock.now(), *(row["due_at"] for row in told))
+    last = max(clock.now(), *(row["due_at"] for row in messages))
     await sender(office.database, server.at(), Times(last + timedelta(hours=1)))()
     mails = {str(mail["To"]).rpartition("<")[2].rstrip(">").removesuffix(_AT): mail for mail in server.inbox.mails}
     assert " ".join(sorted(mails)) == cause.told

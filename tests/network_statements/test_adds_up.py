@@ -84,8 +84,8 @@ def test_a_heading_that_does_not_fit_is_told() -> None:
 def test_a_file_without_balances_is_held_against_its_heading() -> None:
     lines = [StatementLine(row=1, receipt="R", at=START, amount=1000, kind=LineKind.MONEY)]
     assert chain_of(lines).problems(StatementHeading(opening=0, closing=1000_00)) == []
-    [told] = chain_of(lines).problems(StatementHeading(opening=0, closing=900_00))
-    assert say(told) == "Opening 0 and the lines (+1,000) make 1,000, not the closing 900: 100 differ."
+    [reported] = chain_of(lines).problems(StatementHeading(opening=0, closing=900_00))
+    assert say(reported) == "Opening 0 and the lines (+1,000) make 1,000, not the closing 900: 100 differ."
     assert chain_of(lines).problems(StatementHeading()) == []
 
 

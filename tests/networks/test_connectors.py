@@ -78,8 +78,8 @@ async def test_a_probe_moves_no_money_and_tells_trouble(
     for _ in faults:
         assert (await connector.probe()).is_fault
     if connector.name == "halopesa":
-        assert {(each.target, each.body) for each in server.heard} == {("/ServiceAPI", b"")}
-        assert all(halopesa_spec.PASSWORD.encode() not in each.raw for each in server.heard)
+        assert {(each.target, each.body) for each in server.requests} == {("/ServiceAPI", b"")}
+        assert all(halopesa_spec.PASSWORD.encode() not in each.raw for each in server.requests)
 
 
 @PROBES

@@ -35,20 +35,20 @@ async def test_each_kind_of_due_work_is_found_for_its_network(steps: PaymentStep
     await steps.make_due(taken)
     assert await due(steps) == Due([], [], ["mpesa"]), "the worker has died: it is queried"
 
-    await steps.hear(taken, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(taken, Verdict.UNSENT, AnswerSource.SEND)
     assert await due(steps) == NOTHING
     await steps.make_due(taken)
     assert await due(steps) == Due([], ["mpesa"], []), "nothing has left: it is sent again"
 
     [taken] = (await steps.claim()).to_send
-    await steps.hear(taken, Verdict.WAITING, AnswerSource.SEND)
+    await steps.report(taken, Verdict.WAITING, AnswerSource.SEND)
     await steps.make_due(taken)
     assert await due(steps) == Due([], [], ["mpesa"])
 
 
 async def test_an_ended_payment_that_may_still_be_paid_is_queried(steps: PaymentSteps) -> None:
     failed = await steps.send(Type.DISBURSEMENT)
-    await steps.hear(failed, Verdict.REFUSED, AnswerSource.SEND)
+    await steps.report(failed, Verdict.REFUSED, AnswerSource.SEND)
     assert await due(steps) == NOTHING
     await steps.make_due(failed)
     assert await due(steps) == Due([], [], ["mpesa"])
@@ -77,7 +77,7 @@ async def test_what_another_worker_is_first_for_is_found_when_it_is_late(steps: 
     await steps.wait(taken, seconds=60)
     assert await due(steps, late=others) == Due([], [], ["mpesa"])
 
-    await steps.hear(taken, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(taken, Verdict.UNSENT, AnswerSource.SEND)
     await steps.make_due(taken)
     assert await due(steps, late=others) == NOTHING
     await steps.wait(taken, seconds=60)

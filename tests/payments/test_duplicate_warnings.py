@@ -51,8 +51,10 @@ def payment(
 def known(earlier: Transaction, *refunds: int, reported: bool | None = None) -> PaymentWithRefunds:
     correction = None
     if reported is not None:
-        told = CorrectionNotice(Status.COMPLETED if reported else FAILED, 25_000, NOW - HOUR, CorrectionReason.CREDITED)
-        correction = Correction(is_paid=reported, is_fee_paid=reported, latest=told)
+        answer = CorrectionNotice(
+            Status.COMPLETED if reported else FAILED, 25_000, NOW - HOUR, CorrectionReason.CREDITED
+        )
+        correction = Correction(is_paid=reported, is_fee_paid=reported, latest=answer)
     made = [Refund(f"txn_r{place}", place, amount, COMPLETED) for place, amount in enumerate(refunds)]
     return PaymentWithRefunds(earlier, correction, made)
 

@@ -26,8 +26,8 @@ async def test_what_the_network_says_after_the_resolution_is_a_contradiction_and
     await propose(steps, payout.id, ResolvedOutcome.FAILED)
     await approve(steps, payout.id)
 
-    settled = await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.SEND)  # The reply was late.
-    again = await steps.hear(payout, Verdict.CONFIRMED)
+    settled = await steps.report(payout, Verdict.CONFIRMED, AnswerSource.SEND)  # The reply was late.
+    again = await steps.report(payout, Verdict.CONFIRMED)
 
     assert (settled.is_contradiction, again.is_contradiction) == (True, False)
     assert await steps.status(payout) is Status.FAILED
@@ -48,7 +48,7 @@ async def test_a_debt_is_held_and_collected_in_parts_and_each_has_an_event(datab
     first = await steps.ended(PAYOUT, Status.FAILED, 2000)
     await steps.ended(PAYOUT, Status.COMPLETED, 1500)  # Spent before anybody knew.
     assert await database_facts.wallet(database, merchant.id) == (500, 0)
-    await steps.hear(first, Verdict.CONFIRMED)
+    await steps.report(first, Verdict.CONFIRMED)
 
     with pytest.raises(InsufficientBalance) as refused:
         await steps.open(PAYOUT, 500)
@@ -137,7 +137,7 @@ async def test_two_operators_may_say_the_opposite_of_an_end_that_its_network_doe
     after = await steps.balances()
     with pytest.raises(Conflict):
         await propose(steps, ended.reference, outcome)
-    await steps.hear(ended, Verdict.CONFIRMED if outcome is ResolvedOutcome.COMPLETED else Verdict.REFUSED)
+    await steps.report(ended, Verdict.CONFIRMED if outcome is ResolvedOutcome.COMPLETED else Verdict.REFUSED)
     assert await steps.balances() == after
     await database_facts.assert_clean(steps.database)
 

@@ -90,8 +90,8 @@ def test_a_refund_is_told_of_its_collection() -> None:
 
 
 def test_a_correction_says_what_is_true_now_and_nothing_of_what_the_merchant_owes() -> None:
-    told = ToldPayment(**{name: getattr(PAID, name) for name in PAID.__struct_fields__} | {"correction": WRONG})
-    fact = fact_of(Event.PAYMENT_CORRECTED, told, Merchant("mer_1", "Duka"), ordinal=2)
+    recorded = ToldPayment(**{name: getattr(PAID, name) for name in PAID.__struct_fields__} | {"correction": WRONG})
+    fact = fact_of(Event.PAYMENT_CORRECTED, recorded, Merchant("mer_1", "Duka"), ordinal=2)
     assert fact is not None
     assert json.loads(encode(fact)) == {
         "fact": "corrected",

@@ -152,8 +152,8 @@ async def test_of_many_at_once_no_more_than_the_limit_are_told(
         except LookupsUsedUp:
             return False
 
-    told = await asyncio.gather(*map(one, lines))
-    assert sum(told) == len(await _entries(database, merchant)) == 5
+    reported = await asyncio.gather(*map(one, lines))
+    assert sum(reported) == len(await _entries(database, merchant)) == 5
     assert _asked(server) == 5
 
 
@@ -216,8 +216,8 @@ async def test_whoever_looks_names_up_by_a_batch_leaves_each_number_in_the_audit
     await names_of(service).look_up_many(merchant.id, lines, actor=ASHA)
     entries = await _entries(database, merchant)
     assert {(each.actor, each.action) for each in entries} == {("asha@example.com", "recipient.looked_up")}
-    told = sorted(str(each.details["phone"]) for each in entries)
-    assert told == sorted({line.phone for line in lines})
+    reported = sorted(str(each.details["phone"]) for each in entries)
+    assert reported == sorted({line.phone for line in lines})
     assert all(each.details["count"] == 1 and each.details["channel"] == "AIRTEL_MONEY" for each in entries)
 
 

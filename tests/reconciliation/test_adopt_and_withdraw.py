@@ -1,4 +1,4 @@
-"""Adopting lines, and statements that are withdrawn, imported again, or told more of by a second file."""
+"""Adopting lines, and statements that are withdrawn, imported again, or completed by a second file."""
 
 import pytest
 
@@ -62,8 +62,8 @@ async def test_a_key_that_the_workers_file_tells_of_an_adopted_line_is_the_payme
     [found] = await lost.statements.open_exceptions()
     await lost.adopt(found)
     key = await lost.network_key()
-    told = Entry("QK1", signed, paid.at, key=key, phone=PHONE)
-    await lost.statements.load(lost.statements.write(told), by=WORKER)
+    reported = Entry("QK1", signed, paid.at, key=key, phone=PHONE)
+    await lost.statements.load(lost.statements.write(reported), by=WORKER)
     await lost.statements.match()
     again = await lost.repeat()
     assert again.is_replay

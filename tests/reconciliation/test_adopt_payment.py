@@ -63,10 +63,10 @@ async def test_each_event_of_an_adopted_payout_that_the_wallet_could_not_pay_has
     lost.amount = await lost.held() + 5_000
     await lost.adopt(await lost.on_statement())
     async with lost.statements.database.read() as connection:
-        told = await connection.fetch(
+        reported = await connection.fetch(
             "SELECT event, body::json -> 'transaction' ->> 'providerReference' AS receipt FROM events ORDER BY event"
         )
-    assert [tuple(row) for row in told] == [("payout.completed", "QK1"), ("payout.corrected", "QK1")]
+    assert [tuple(row) for row in reported] == [("payout.completed", "QK1"), ("payout.corrected", "QK1")]
 
 
 async def test_an_adoption_that_is_approved_after_the_repeat_is_refused(lost: Lost) -> None:
@@ -74,7 +74,7 @@ async def test_an_adoption_that_is_approved_after_the_repeat_is_refused(lost: Lo
     await lost.propose(found)
     repeated = (await lost.repeat()).transaction
     await lost.statements.steps.claim()
-    await lost.statements.steps.hear(repeated, Verdict.CONFIRMED, provider_reference="QK1")
+    await lost.statements.steps.report(repeated, Verdict.CONFIRMED, provider_reference="QK1")
     with pytest.raises(Conflict, match=repeated.reference):
         await lost.desk.approve(found)
     await lost.desk.reject(found)
@@ -102,7 +102,7 @@ async def test_an_adoption_is_refused_if_a_payment_has_the_receipt(lost: Lost) -
     found = await lost.on_statement(key="", phone="255754***001")
     repeated = (await lost.repeat()).transaction
     await lost.statements.steps.claim()
-    await lost.statements.steps.hear(repeated, Verdict.CONFIRMED, provider_reference="QK1")
+    await lost.statements.steps.report(repeated, Verdict.CONFIRMED, provider_reference="QK1")
     with pytest.raises(Conflict, match=repeated.reference):
         await lost.propose(found, idempotency_key="order-other", phone=PHONE)
 

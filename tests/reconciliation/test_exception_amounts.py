@@ -49,7 +49,7 @@ async def test_what_was_found_while_the_payment_was_open_counts_as_it_is_when_it
     assert (found.amount, found.followed) == (950_000, 0)
     assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.PROPOSED
     await desk.reject(found)
-    await statements.steps.hear(payment, Verdict.CONFIRMED)
+    await statements.steps.report(payment, Verdict.CONFIRMED)
     # 50,000 are booked now, and all of the line is the payment's.
     assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.PROPOSED
     assert (await desk.approve(found)).state is ExceptionState.RESOLVED

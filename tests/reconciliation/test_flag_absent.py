@@ -172,7 +172,7 @@ async def test_a_later_file_that_has_it_resolves_what_was_ours_only(statements: 
 async def test_a_payment_that_has_failed_meanwhile_is_absent_rightly(statements: Statements) -> None:
     payment = await statements.steps.processing(Type.DISBURSEMENT)
     await statements.take()
-    await statements.steps.hear(payment, Verdict.REFUSED)
+    await statements.steps.report(payment, Verdict.REFUSED)
     assert (await statements.match()).resolved == 1
 
 

@@ -73,7 +73,7 @@ async def test_a_forged_reversal_does_not_suppress_the_networks_own_line(
     assert (held.amount, held.answerable) == (900_000, {ASHA.name})
     assert await moved_alone(desk) == 0
     # The network repeats that it was not paid. Its line still stands, and the reversal still waits.
-    await desk.statements.steps.hear(payment, Verdict.REFUSED, AnswerSource.QUERY)
+    await desk.statements.steps.report(payment, Verdict.REFUSED, AnswerSource.QUERY)
     await desk.statements.match(100_000)
     assert (await desk.statements.float_change(), len(await desk.waiting())) == (line.amount, 1)
 

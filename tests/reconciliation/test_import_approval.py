@@ -93,7 +93,7 @@ async def test_an_open_payment_is_completed_by_the_network_and_not_by_the_file(d
     assert (asked.next_action, asked.is_hinted) == ("ask", True), "its network is queried at once"
     assert await desk.statements.steps.due_in_seconds(payment) <= 1
 
-    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
+    await desk.statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
     assert (await desk.statements.status(payment), await desk.wallet()) == (Status.COMPLETED, before + MILLIONS)
     await desk.statements.match()
     assert (await desk.waiting(), await desk.statements.open_exceptions()) == ([], [])
@@ -273,7 +273,7 @@ async def test_nobody_approves_another_list_than_the_one_they_saw(desk: ImportDe
     file_id, _ = await desk.take(first, second)
     [held] = await desk.waiting()
     seen = code_of(held)
-    await desk.statements.steps.hear(second, Verdict.CONFIRMED, AnswerSource.QUERY)
+    await desk.statements.steps.report(second, Verdict.CONFIRMED, AnswerSource.QUERY)
     assert [each.amount for each in await desk.waiting()] == [MILLIONS], "at once, before anything is matched again"
     with pytest.raises(Conflict):
         await desk.approve(file_id, seen=seen)
@@ -363,10 +363,10 @@ async def test_the_summary_says_what_waits_payments_or_fees(desk: ImportDesk) ->
     payment = await failed(desk)
     await desk.bring(desk.statements.write(line_of(payment), fee(2_000_000), fee(5, "F2")))
     done = await desk.statements.match()
-    told = matching_result.in_words((summary_of(done), []))
+    reported = matching_result.in_words((summary_of(done), []))
     assert (done.awaiting_approval, done.bookings_awaiting_approval) == (3, 2)
-    assert "would end or contradict, and that wait for a second operator: 1." in told
-    assert "Fees and sweeps of this file that wait for a second operator before they are booked: 2." in told
+    assert "would end or contradict, and that wait for a second operator: 1." in reported
+    assert "Fees and sweeps of this file that wait for a second operator before they are booked: 2." in reported
 
 
 async def test_payments_and_fees_of_a_file_are_one_list(desk: ImportDesk) -> None:

@@ -141,7 +141,7 @@ async def test_each_account_has_lines_of_its_own(database: Database, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         (("opening balance,0", "opening balance,5"), "The heading opens with 5, the lines with 0."),
         (("R3,2026-11-01 03:00,1003,4006", "R3,2026-11-01 03:00,1003,4106"), "Row 9 says that the balance is 4,106"),
@@ -149,14 +149,14 @@ async def test_each_account_has_lines_of_its_own(database: Database, tmp_path: P
     ],
 )
 async def test_a_file_that_does_not_add_up_changes_nothing(
-    database: Database, tmp_path: Path, change: tuple[str, str], told: str
+    database: Database, tmp_path: Path, change: tuple[str, str], reported: str
 ) -> None:
     path = write(tmp_path / "a.csv", ENTRIES)
     assert change[0] in path.read_text()
     path.write_text(path.read_text().replace(*change))
     with pytest.raises(DoesNotAddUp) as refused:
         await imported(database, path)
-    assert told in say(refused.value.problems[0])
+    assert reported in say(refused.value.problems[0])
     assert await lines(database) == []
     # Accepted, it is kept with its problems, and proves nothing by what it does not have.
     accepted = await imported(database, path, accepts_problems=True)

@@ -139,7 +139,7 @@ async def test_the_network_tells_the_receipt_of_the_line_after_a_copy_has_named_
         await import_lines(desk, WORKER, line, reversal_of(line))
     await import_lines(desk, ASHA, replace(line, key=other.network_key))
     assert (await matched(desk))[RECEIPT, "payment"] == other.id
-    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await desk.statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
     await desk.statements.match()
     if not is_fetched_first:
         await import_lines(desk, WORKER, line, reversal_of(line))
@@ -163,7 +163,7 @@ async def test_nor_after_what_the_copy_adds_was_rejected(desk: ImportDesk) -> No
     line = line_of(payment, RECEIPT, key="")
     file_id = await import_lines(desk, ASHA, replace(line, key=other.network_key))
     await desk.reject(file_id)
-    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await desk.statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
     await import_lines(desk, WORKER, line)
     assert (await matched(desk), await desk.statements.kinds()) == ({(RECEIPT, "payment"): payment.id}, [])
     assert await desk.wallet() == before + MILLIONS
@@ -220,7 +220,7 @@ async def test_the_network_tells_the_receipt_after_a_copy_has_completed_another_
     await import_lines(desk, WORKER, line)
     await import_lines(desk, ASHA, replace(line, key=other.network_key))
     assert (await matched(desk))[RECEIPT, "payment"] == other.id
-    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await desk.statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
     await desk.statements.match()
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
 
@@ -251,6 +251,6 @@ async def test_the_network_tells_the_receipt_after_an_operator_has_typed_it_for_
     line = line_of(payment, RECEIPT, key="", phone="")
     await import_lines(desk, WORKER, line)
     assert (await matched(desk))[RECEIPT, "payment"] == other.id
-    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await desk.statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
     await import_lines(desk, WORKER, line, reversal_of(line))
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id, (f"{RECEIPT}R", "reversal"): payment.id}

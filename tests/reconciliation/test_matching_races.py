@@ -160,11 +160,11 @@ async def test_whoever_is_killed_in_between_ends_the_same_at_the_next_run(
 async def test_an_answer_and_a_line_at_once_end_a_payment_once(statements: Statements) -> None:
     payments = [await statements.steps.processing(Type.DISBURSEMENT, 600 + place) for place in range(8)]
     await statements.load(statements.write(*(line_of(each) for each in payments)))
-    heard = (
-        statements.steps.hear(each, verdict, AnswerSource.QUERY)
+    result = (
+        statements.steps.report(each, verdict, AnswerSource.QUERY)
         for each, verdict in zip(payments, [Verdict.CONFIRMED, Verdict.REFUSED] * 4, strict=True)
     )
-    await asyncio.gather(statements.match(), *heard)
+    await asyncio.gather(statements.match(), *result)
     await statements.match()
     assert await statements.float_change() == await statements.statement_change()
     await statements.check_ledger()

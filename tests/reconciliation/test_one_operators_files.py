@@ -97,8 +97,8 @@ async def test_the_networks_own_line_does_not_vouch_for_an_operators_words(desk:
     before, at = await fees(desk), clock.now() - timedelta(hours=1)
     await desk.bring(desk.statements.write(Entry("X1", -MILLIONS, at, words), name="asha.csv"), ASHA)
     assert (await desk.statements.match()).awaiting_approval == 1
-    told = Entry("X1", -MILLIONS, at, "Sent to 255754000666")
-    await desk.bring(desk.statements.write(told, ends=clock.now() + timedelta(days=3)), by=WORKER)
+    reported = Entry("X1", -MILLIONS, at, "Sent to 255754000666")
+    await desk.bring(desk.statements.write(reported, ends=clock.now() + timedelta(days=3)), by=WORKER)
     await desk.statements.match()
     assert await fees(desk) == before
     assert len(await desk.waiting()) == 1
@@ -201,10 +201,10 @@ async def test_a_line_that_went_to_a_customer_stays_one_whatever_an_operators_fi
     """It is booked by two at any amount. Asha's file has it as the reversal of a receipt that there is not, or as
     anything."""
     desk, imports, at = ExceptionDesk(statements.database), ImportDesk(statements), clock.now() - timedelta(hours=1)
-    told = statements.write(Entry("X1", -900_000, at, "Sent to 255754000666"))
+    reported = statements.write(Entry("X1", -900_000, at, "Sent to 255754000666"))
     linked = "NOPE" if "NOPE" in details else ""
     named = statements.write(Entry("X1", -900_000, at, details, linked=linked), ends=later())
-    for path, by in [(told, WORKER), (named, ASHA)] if is_fetched_first else [(named, ASHA), (told, WORKER)]:
+    for path, by in [(reported, WORKER), (named, ASHA)] if is_fetched_first else [(named, ASHA), (reported, WORKER)]:
         await imports.bring(path, by=by)
         await statements.match()
     [found] = await statements.open_exceptions()
@@ -310,15 +310,15 @@ async def test_the_very_bytes_of_an_operators_file_are_the_networks_word_when_th
 
 async def test_who_approves_is_shown_which_way_a_sweep_went(desk: ImportDesk) -> None:
     at = clock.now() - timedelta(hours=1)
-    told: list[str] = []
+    reported: list[str] = []
     for number, amount in enumerate([MILLIONS, -MILLIONS]):
         entry = Entry(f"S{number}", amount, at, WORDS["sweep"])
         await desk.bring(desk.statements.write(entry, ends=later(3 + number)), ASHA)
         await desk.statements.match()
     async with desk.database.snapshot() as connection:
         for each in await proposals.find_open(connection, [Act.IMPORT]):
-            told += (await find_shown(connection, each, Settings())).changes
-    assert [each.rpartition("000 ")[2] for each in told] == ["came in", "went out"]
+            reported += (await find_shown(connection, each, Settings())).changes
+    assert [each.rpartition("000 ")[2] for each in reported] == ["came in", "went out"]
 
 
 INVENTED = "ABCDEFGHJKMNPQR1"  # looks like a key of ours
@@ -338,8 +338,8 @@ async def test_an_invented_key_in_an_operators_copy_changes_no_booking(desk: Imp
     await desk.statements.match()
     assert (await desk.statements.float_change(), await desk.statements.kinds()) == (-MILLIONS, [])
     # The network's own file still tells another key, although an operator has told one before.
-    told = replace(line, key="0123456789ABCDEF")
-    await desk.bring(desk.statements.write(told, ends=later(4)), WORKER)
+    reported = replace(line, key="0123456789ABCDEF")
+    await desk.bring(desk.statements.write(reported, ends=later(4)), WORKER)
     await desk.statements.match()
     assert (await desk.statements.float_change(), await desk.statements.kinds()) == (0, [("theirs_only", -MILLIONS)])
     await desk.statements.check_ledger()
@@ -369,7 +369,7 @@ async def test_only_the_networks_own_file_tells_the_key_of_an_adopted_collection
 
 async def say_not_paid(desk: ImportDesk, payment: Transaction) -> None:
     """Its network does, and two operators."""
-    await desk.statements.steps.hear(payment, Verdict.REFUSED, AnswerSource.QUERY)
+    await desk.statements.steps.report(payment, Verdict.REFUSED, AnswerSource.QUERY)
     finding = OperatorFinding(ResolvedOutcome.FAILED, "The network has taken it back, they say")
     async with desk.database.begin() as tx:
         await propose(tx, payment.reference, finding, actor=JUMA, approval_amount=1_000_000, now=clock.now())
@@ -384,7 +384,7 @@ async def test_a_line_that_one_operator_has_matched_alone_credits_nothing_by_its
     """It has a shilling more than the payment, and that is all that Asha books. Later it was not paid after all."""
     statements, exceptions = desk.statements, ExceptionDesk(desk.database)
     payment = await failed(desk, 900_000)
-    await statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
+    await statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
     line = line_of(payment, "X1", amount=900_001)
     if is_fetched:  # and does not say whose it is
         await desk.bring(statements.write(replace(line, key="", phone="")), WORKER)
@@ -411,7 +411,7 @@ async def test_a_line_that_one_operator_has_matched_alone_credits_nothing_by_its
 async def test_a_line_that_two_operators_have_matched_waits_for_nobody(desk: ImportDesk) -> None:
     statements, exceptions = desk.statements, ExceptionDesk(desk.database)
     payment = await failed(desk)
-    await statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
+    await statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
     await desk.bring(statements.write(line_of(payment, "X1", amount=2 * MILLIONS)), ASHA)
     await statements.match()
     [found] = await statements.open_exceptions()

@@ -117,8 +117,8 @@ async def repeat(tx: Tx, line_id: int, times: int) -> list[int]:
 
 async def note(tx: Tx, line_id: int, claim: str, payment: Transaction) -> None:
     """As `fill_candidates` does it."""
-    told = claim.removesuffix(" ≠").split(", ")
-    is_exact, by_receipt, by_key = not claim.endswith("≠"), claim.removesuffix(" ≠") != "key", "key" in told
+    reported = claim.removesuffix(" ≠").split(", ")
+    is_exact, by_receipt, by_key = not claim.endswith("≠"), claim.removesuffix(" ≠") != "key", "key" in reported
     given = (line_id, payment.merchant_id, payment.id, is_exact, by_receipt, by_key)
     await tx.execute("INSERT INTO candidates VALUES ($1, $2, $3, $4, $5, $6)", *given)
 

@@ -1,4 +1,4 @@
-"""An operator whose file told a fact of a line cannot approve another operator's proposal about it."""
+"""An operator whose file has a fact of a line cannot approve another operator's proposal about the line."""
 
 import re
 from dataclasses import replace
@@ -64,7 +64,7 @@ async def test_who_names_the_payment_of_a_line_does_not_approve_the_match(desk: 
 
 
 @pytest.mark.parametrize(
-    ("own", "told", "is_refused"),
+    ("own", "reported", "is_refused"),
     [
         ({}, {}, False),
         ({"key": "1M7Q2VXD76XZRVT6"}, {"key": "MLP-1M7Q2VXD76XZRVT6"}, False),
@@ -77,10 +77,10 @@ async def test_who_names_the_payment_of_a_line_does_not_approve_the_match(desk: 
     ],
 )
 async def test_only_what_the_network_does_not_tell_counts(
-    desk: ImportDesk, own: dict[str, str], told: dict[str, str], is_refused: bool
+    desk: ImportDesk, own: dict[str, str], reported: dict[str, str], is_refused: bool
 ) -> None:
     exceptions = ExceptionDesk(desk.database)
-    exception = await bring_both(desk, a_line(**own), a_line(**told))
+    exception = await bring_both(desk, a_line(**own), a_line(**reported))
     await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=JUMA)
     if is_refused:
         with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
@@ -196,7 +196,7 @@ async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk:
 
 
 @pytest.mark.parametrize(
-    ("told", "tellers"),
+    ("reported", "tellers"),
     [
         ([FactSource("key", "asha")], {"asha"}),
         ([FactSource("key", "asha", ("neema",))], {"asha", "neema"}),
@@ -207,5 +207,7 @@ async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk:
         ([FactSource("key", "asha"), FactSource("kind", "juma")], {"asha", "juma"}),
     ],
 )
-def test_who_told_what_is_shown_of_a_line_that_juma_proposes_about(told: list[FactSource], tellers: set[str]) -> None:
-    assert tellers_of(told, proposed_by="juma") == tellers
+def test_who_told_what_is_shown_of_a_line_that_juma_proposes_about(
+    reported: list[FactSource], tellers: set[str]
+) -> None:
+    assert tellers_of(reported, proposed_by="juma") == tellers

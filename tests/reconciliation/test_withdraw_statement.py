@@ -149,8 +149,8 @@ async def test_of_two_files_that_overlap_exactly_the_lines_of_the_other_are_left
 async def test_a_payment_that_a_line_has_ended_stays_and_is_listed(statements: Statements) -> None:
     open_ = await statements.steps.processing(Type.DISBURSEMENT, 600)
     failed = await statements.steps.ended(Type.COLLECTION, Status.FAILED, 400)
-    told = await statements.completed(Type.COLLECTION, 900)
-    path = statements.write(*(line_of(each) for each in (open_, failed, told)))
+    reported = await statements.completed(Type.COLLECTION, 900)
+    path = statements.write(*(line_of(each) for each in (open_, failed, reported)))
     file = (await statements.load(path)).file
     await statements.match()
     async with statements.database.read() as connection:

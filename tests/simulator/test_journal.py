@@ -37,15 +37,15 @@ def begin(state: Path) -> Iterator[Callable[..., Process]]:
 @pytest.fixture
 async def ear() -> AsyncIterator[Listener]:
     """Somebody who listens, whatever becomes of the simulator."""
-    heard = Listener("")
+    received = Listener("")
     app = web.Application()
-    app.router.add_post("/told", heard.take)
+    app.router.add_post("/told", received.take)
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    heard.url = f"http://127.0.0.1:{runner.addresses[0][1]}/told"
-    yield heard
+    received.url = f"http://127.0.0.1:{runner.addresses[0][1]}/told"
+    yield received
     await runner.cleanup()
 
 

@@ -1,4 +1,4 @@
-"""Which URLs can be an endpoint, and what the developer is told about one that cannot."""
+"""Which URLs can be an endpoint, and the reason for which one is refused."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -90,8 +90,8 @@ NEVER = {
 @pytest.mark.parametrize("url", NEVER)
 def test_some_urls_are_wrong_wherever_malipo_runs(url: str) -> None:
     assert problem_with(url, allow_private=True, ports=()) == NEVER[url]
-    told = problem_with(url, allow_private=False, ports=())
-    assert told == NEVER[url].replace(" or http://", "")
+    delivered = problem_with(url, allow_private=False, ports=())
+    assert delivered == NEVER[url].replace(" or http://", "")
 
 
 HOUSE = [

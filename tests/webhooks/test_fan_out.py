@@ -1,4 +1,4 @@
-"""What was told gets its place, and a delivery for everybody who wants to hear it, in one commit."""
+"""The fan-out numbers events in the feed and inserts a delivery for each subscribed endpoint, in one commit."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -91,13 +91,13 @@ async def test_only_those_are_told_who_listen_now(stack: WebhookStack) -> None:
     done = await _fan_out(stack)
 
     assert (done.event_count, list(done.claimed), set(done.waiting)) == (2, [], {all_.id, ends.id})
-    told = [(row["feed_number"], row["event"], row["endpoint_id"]) for row in await _deliveries(stack)]
-    assert told == [
+    delivered = [(row["feed_number"], row["event"], row["endpoint_id"]) for row in await _deliveries(stack)]
+    assert delivered == [
         (1, "payment.pending", all_.id),
         (2, "payment.cancelled", all_.id),
         (2, "payment.cancelled", ends.id),
     ]
-    assert stranger.id not in {each for _, _, each in told}
+    assert stranger.id not in {each for _, _, each in delivered}
 
 
 async def test_two_workers_who_claim_at_once_never_share_a_delivery(stack: WebhookStack) -> None:
@@ -187,17 +187,17 @@ async def test_a_correction_is_told_to_who_wants_everything_and_not_to_who_named
     every = await stack.register(merchant, URL, ["*"])
     named = await stack.register(merchant, URL, ["payout.corrected"])
     former = await stack.register(merchant, URL, FORMER)
-    story = PaymentSteps(stack.service, merchant.id)
+    steps = PaymentSteps(stack.service, merchant.id)
     for type_ in Type:
-        await story.contradicted(type_, Status.FAILED)
+        await steps.contradicted(type_, Status.FAILED)
 
     await _fan_out(stack)
 
-    told: dict[str, set[str]] = {each.id: set() for each in (every, named, former)}
+    delivered: dict[str, set[str]] = {each.id: set() for each in (every, named, former)}
     for row in await _deliveries(stack):
-        told[row["endpoint_id"]].add(row["event"])
+        delivered[row["endpoint_id"]].add(row["event"])
     ends = {"payment.pending", "payment.failed", "payout.failed"}
-    assert told == {
+    assert delivered == {
         every.id: ends | {"payment.corrected", "payout.corrected"},
         named.id: {"payout.corrected"},
         former.id: ends,
@@ -217,5 +217,5 @@ async def test_what_was_missed_is_sent_again_to_who_wants_everything(stack: Webh
             since = stack.clock() - timedelta(hours=1)
             await recovery.recover(tx, stored, since=since, after=None, most=100, now=stack.clock())
 
-    told = {(row["endpoint_id"], row["event"]) for row in await _deliveries(stack)}
-    assert told == {(every.id, "payout.failed"), (every.id, "payout.corrected"), (former.id, "payout.failed")}
+    delivered = {(row["endpoint_id"], row["event"]) for row in await _deliveries(stack)}
+    assert delivered == {(every.id, "payout.failed"), (every.id, "payout.corrected"), (former.id, "payout.failed")}

@@ -51,13 +51,13 @@ async def test_any_other_status_is_an_answer_and_no_success(
     answer = await send(post, server.port)
     assert isinstance(answer, ReceiverResponse)
     assert (answer.status, answer.is_success) == (500 if final.sent else int(line[:3]), False)
-    assert len(server.heard) == 1
+    assert len(server.requests) == 1
 
 
 async def test_it_is_sent_as_it_was_given_and_with_little_else(post: WebhookClient, server: ScriptedServer) -> None:
     server.expect(HOOK, http("200 OK"))
     await send(post, server.port)
-    [request] = server.heard
+    [request] = server.requests
     assert request.body == BODY
     assert dict(request.headers) == {
         "Host": f"127.0.0.1:{server.port}",
@@ -174,7 +174,7 @@ async def test_what_cannot_be_understood_is_none(
 ) -> None:
     server.expect(HOOK, said)
     assert await send(post, server.port) == NoResponse(reason)
-    assert len(server.heard) == 1, "on a fresh line it is sent once"
+    assert len(server.requests) == 1, "on a fresh line it is sent once"
     await until_nothing_is_poured(server)
 
 
@@ -231,14 +231,14 @@ async def test_nothing_is_taken_from_the_environment(
         monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
     server.expect(HOOK, http("200 OK"))
     assert await status(post, server.port) == 200
-    assert "authorization" not in server.heard[0].header_names
+    assert "authorization" not in server.requests[0].header_names
 
 
 async def test_a_cookie_is_not_kept(post: WebhookClient, server: ScriptedServer) -> None:
     server.always(HOOK, http("200 OK", "", "Set-Cookie: session=1; Path=/"))
     for _ in range(2):
         await send(post, server.port)
-    assert all("cookie" not in each.header_names for each in server.heard)
+    assert all("cookie" not in each.header_names for each in server.requests)
 
 
 async def test_it_runs_on_the_loop_that_it_names(anyio_backend: tuple[str, dict[str, Any]]) -> None:

@@ -38,14 +38,14 @@ async def test_a_line_that_was_being_closed_costs_no_attempt(
     server.expect(HOOK, http("200 OK"), goodbye, http("201 Created"))
     assert [await status(post, server.port) for _ in range(2)] == [200, 201]
     assert connections(server) == [1, 1, 2]
-    assert len({each.raw for each in server.heard}) == 1
+    assert len({each.raw for each in server.requests}) == 1
 
 
 async def test_the_second_try_goes_by_a_fresh_line_and_is_the_last(post: WebhookClient, server: ScriptedServer) -> None:
     let_go = asyncio.Event()
     server.expect(HOOK, *[Reply(http("200 OK").sent, held_by=let_go)] * 3)
     sending = [asyncio.create_task(send(post, server.port)) for _ in range(3)]
-    while len(server.heard) < 3:  # noqa: ASYNC110
+    while len(server.requests) < 3:  # noqa: ASYNC110
         await asyncio.sleep(0.002)
     let_go.set()
     await asyncio.gather(*sending)
@@ -98,7 +98,7 @@ async def test_receivers_that_hang_keep_no_other_waiting(post: WebhookClient, se
     let_go = asyncio.Event()
     server.expect(HOOK, *[Reply(http("200 OK").sent, held_by=let_go)] * 120)
     waiting = [asyncio.create_task(send(post, server.port)) for _ in range(120)]
-    while len(server.heard) < 120:  # noqa: ASYNC110
+    while len(server.requests) < 120:  # noqa: ASYNC110
         await asyncio.sleep(0.005)
     async with ScriptedServer.opened() as other:
         for each in (other, server):

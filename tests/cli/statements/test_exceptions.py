@@ -1,4 +1,4 @@
-"""malipo exceptions, and what an import tells of them, as an operator types it."""
+"""malipo exceptions, and what an import prints of them, as an operator types it."""
 
 from pathlib import Path
 

@@ -233,8 +233,8 @@ def test_pauses_grow_are_drawn_and_obey_the_service() -> None:
         assert 0 <= drawn[0] < longest / 4
         assert longest / 2 < drawn[-1] <= longest
     assert pauses(lost, number=6) == []
-    told = pauses(refusal("rate_limited", 29), number=2)
-    assert 29 <= told[0] < told[-1] <= 31
+    result = pauses(refusal("rate_limited", 29), number=2)
+    assert 29 <= result[0] < result[-1] <= 31
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop)
 
 
 @pytest.mark.parametrize(
-    ("type_", "told", "says", "decision", "words"),
+    ("type_", "shown", "says", "decision", "words"),
     [
         (COLLECTION, Status.FAILED, [], None, "it was paid. TZS 970 was added to your wallet."),
         (
@@ -123,11 +123,11 @@ async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop)
     ],
 )
 async def test_the_latest_correction_stands_on_the_page(
-    shop: Shop, type_: Type, told: Status, says: list[Verdict], decision: ResolvedOutcome | None, words: str
+    shop: Shop, type_: Type, shown: Status, says: list[Verdict], decision: ResolvedOutcome | None, words: str
 ) -> None:
-    contradicted = await shop.steps.contradicted(type_, told)
+    contradicted = await shop.steps.contradicted(type_, shown)
     for verdict in says:
-        await shop.steps.hear(contradicted, verdict)
+        await shop.steps.report(contradicted, verdict)
     if decision is not None:
         await shop.resolve(contradicted, decision)
     assert words in (await shop.page(contradicted)).words

@@ -24,8 +24,8 @@ async def test_the_old_address_is_told_of_the_new_one(operator_pages: OperatorPa
         assert (await asha.surfer.post(f"{PATH}/address", {"email": email})).to == f"{PATH}#messages"
 
     mine = [row for row in await rows(database) if row["account_id"] == await _id_of(database, asha.name)]
-    told = [row for row in mine if row["kind"] == MessageKind.ADDRESS_CHANGED]
-    assert [row["address"] for row in told] == ["asha@malipo.example.com", "asha2@malipo.example.com"]
+    shown = [row for row in mine if row["kind"] == MessageKind.ADDRESS_CHANGED]
+    assert [row["address"] for row in shown] == ["asha@malipo.example.com", "asha2@malipo.example.com"]
     seen = await asha.surfer.get("/operator/audit")
     assert f"Changed the address of the operator {asha.name}" in seen.words
 

@@ -63,11 +63,11 @@ async def test_a_success_after_failure_goes_to_suspense_once_however_often_it_is
 
     async with a_worker(callback_stack.full_stack), a_worker(callback_stack.full_stack):
         for _ in range(3):
-            told = [
+            reported = [
                 callback_stack.send_callback("airtel_money", callback_stack.airtel(key, "TS"), url=url)
                 for url in [callback_stack.full_stack.api.url, callback_stack.other_url] * 5
             ]
-            assert {status for status, _, _ in await asyncio.gather(*told)} == {200}
+            assert {status for status, _, _ in await asyncio.gather(*reported)} == {200}
             await callback_stack.until_idle(id_)
 
     row = await callback_stack.row(id_)

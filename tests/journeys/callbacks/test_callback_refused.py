@@ -161,8 +161,8 @@ async def test_odd_words_in_a_callback_are_kept_as_far_as_they_can_be_and_break_
         await callback_stack.stuck("AIRTEL_MONEY", "COLLECTION"),
     )
 
-    told = mpesa(await callback_stack.key(hinted), "INS-6", input_ResultDesc=letters, input_TransactionID=letters)
-    status, _, _ = await callback_stack.send_callback("mpesa", told)
+    reported = mpesa(await callback_stack.key(hinted), "INS-6", input_ResultDesc=letters, input_TransactionID=letters)
+    status, _, _ = await callback_stack.send_callback("mpesa", reported)
     signed = callback_stack.airtel(
         await callback_stack.key(ended), message=letters[:9000], airtel_money_id=letters[:9000]
     )

@@ -63,13 +63,13 @@ World = dict[bool, Place]  # by whether the networks told, or were only asked
 def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> World:
     async def live() -> World:
         urls = [await create_database(postgres, template) for _ in range(2)]
-        told, asked = await asyncio.gather(
+        reported, asked = await asyncio.gather(
             *(
                 _live(tmp_path_factory.mktemp("town"), url, [cell for cell in EXPECTED if cell.is_told is is_told])
                 for url, is_told in zip(urls, (True, False), strict=True)
             )
         )
-        return {True: told, False: asked}
+        return {True: reported, False: asked}
 
     return asyncio.run(live())
 

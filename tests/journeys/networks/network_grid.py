@@ -110,7 +110,7 @@ class Cell(NamedTuple):
 
     @property
     def is_contradicted(self) -> bool:
-        """Told FAILED, and then SUCCESS: by a callback, or by the question that follows every payout that failed."""
+        """PageRow FAILED, and then SUCCESS: by a callback, or by the question that follows every payout that failed."""
         if self.type == "DISBURSEMENT":
             return self.digits == "110" and self.network != "Tigo Pesa"
         return self.digits == "110" and self.is_told

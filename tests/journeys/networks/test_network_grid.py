@@ -142,12 +142,20 @@ def test_a_network_that_takes_back_its_word_is_put_right_and_told(world: World, 
         assert "correction" not in end.shown
         assert end.why_unsettled is not None
         return
-    told = end.shown["correction"]
+    reported = end.shown["correction"]
 
     if cell.is_credited:
-        assert (told["outcome"], told["amount"], told["reason"]) == ("COMPLETED", AMOUNTS[cell] - FEE, "credited")
+        assert (reported["outcome"], reported["amount"], reported["reason"]) == (
+            "COMPLETED",
+            AMOUNTS[cell] - FEE,
+            "credited",
+        )
     else:
-        assert (told["outcome"], told["amount"], told["reason"]) == ("COMPLETED", AMOUNTS[cell] + FEE, "debt_recorded")
+        assert (reported["outcome"], reported["amount"], reported["reason"]) == (
+            "COMPLETED",
+            AMOUNTS[cell] + FEE,
+            "debt_recorded",
+        )
         assert end.why_unsettled is not None
 
 

@@ -118,8 +118,8 @@ async def _events(full_stack: FullStack) -> dict[str, list[tuple[str, datetime]]
         if not page["events"]:
             break
         for each in page["events"]:
-            told = (each["event"], datetime.fromisoformat(each["createdAt"]))
-            events.setdefault(each["transaction"]["id"], []).append(told)
+            reported = (each["event"], datetime.fromisoformat(each["createdAt"]))
+            events.setdefault(each["transaction"]["id"], []).append(reported)
         cursor = f"&after={page['next']}"
     return events
 
@@ -148,16 +148,16 @@ def _seen(
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda each: f"{each.digits}-{each.type.lower()}-{each.network}")
 def test_the_page_says_what_becomes_of_a_test_number(watched: Watched, number: Number) -> None:
-    told, seen = TOLD[number], watched[number]
+    reported, seen = TOLD[number], watched[number]
 
-    is_later = told.after.startswith("minutes")  # After this test has gone: its end is in the grid of all networks.
-    assert _end_of(seen) == ("stays `PROCESSING`" if is_later else told.end)
-    assert _fits(told.after, seen), seen
+    is_later = reported.after.startswith("minutes")  # After this test has gone: its end is in the grid of all networks.
+    assert _end_of(seen) == ("stays `PROCESSING`" if is_later else reported.end)
+    assert _fits(reported.after, seen), seen
     first = ["payment.pending"] if number.type == "COLLECTION" else []  # as the page says above the table
     assert seen.events[: len(first)] == first
     events = ", ".join(f"`{name}`" for name in seen.events[len(first) :]) or "none"
-    assert events == ("none" if is_later else told.events)
-    assert _corrected(seen) == told.corrected, seen
+    assert events == ("none" if is_later else reported.events)
+    assert _corrected(seen) == reported.corrected, seen
 
 
 def _end_of(seen: Seen) -> str:

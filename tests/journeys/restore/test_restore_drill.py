@@ -173,8 +173,8 @@ async def _assert_fenced(full_stack: FullStack, session: str) -> None:
     assert (await full_stack.api("GET", "/readyz")).status == 503
     known = (await full_stack.api("GET", "/v1/payments")).body
     assert known["success"] is True
-    told = await operate(full_stack, None, "restore", "status", "--json")
-    assert told.json["isFenced"] is True
+    output = await operate(full_stack, None, "restore", "status", "--json")
+    assert output.json["isFenced"] is True
     assert "FENCED" in (await operate(full_stack, None, "payments", "unsettled")).err
     async with full_stack.database.read() as connection:
         ended = await connection.fetchval("SELECT ended_at FROM operator_sessions WHERE id = $1", session)

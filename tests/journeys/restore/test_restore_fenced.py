@@ -69,6 +69,6 @@ async def test_a_callback_ends_a_payment_its_merchant_is_told_and_everything_can
             assert (await full_stack.api("GET", path)).status == 200, path
         assert (await installation(full_stack))["fenced_at"] is not None
         async with full_stack.database.read() as connection:
-            heard = await connection.fetch("SELECT source FROM network_answers WHERE verdict = 'confirmed'")
-    assert [each["source"] for each in heard] == ["callback"], "no query has said it"
+            received = await connection.fetch("SELECT source FROM network_answers WHERE verdict = 'confirmed'")
+    assert [each["source"] for each in received] == ["callback"], "no query has said it"
     await database_facts.assert_clean(full_stack.database)

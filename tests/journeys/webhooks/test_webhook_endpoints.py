@@ -251,7 +251,7 @@ def _assert_signed_with(got: Got, secret: str, next_secret: str | None = None) -
     assert got.headers["webhook-signature"].split(" ") == [_standard(each, got) for each in both]
 
 
-async def _told(scenario: WebhookScenario, endpoint: RegisteredEndpoint) -> Got:
+async def _first_delivery(scenario: WebhookScenario, endpoint: RegisteredEndpoint) -> Got:
     """What the endpoint gets of a new event."""
     before = len(scenario.receiver.at("/shop"))
     await scenario.stack.open(scenario.merchant)
@@ -272,24 +272,24 @@ async def test_while_a_secret_is_changed_both_sign_for_24_hours_and_then_the_new
     scenario: WebhookScenario,
 ) -> None:
     endpoint = await scenario.register("/shop")
-    _assert_signed_with(await _told(scenario, endpoint), endpoint.secret)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), endpoint.secret)
 
     second = await _rotate(scenario, endpoint)
     began = scenario.manual_clock()
-    _assert_signed_with(await _told(scenario, endpoint), endpoint.secret, second)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), endpoint.secret, second)
     refused = await scenario.ask(endpoint, "POST", "/rotate-secret")
     assert (refused.status, refused.code) == (409, "rotation_under_way")
 
     scenario.manual_clock.move_to(began + timedelta(hours=24) - A_MOMENT)
-    _assert_signed_with(await _told(scenario, endpoint), endpoint.secret, second)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), endpoint.secret, second)
     scenario.manual_clock.move_to(began + timedelta(hours=24))
-    _assert_signed_with(await _told(scenario, endpoint), second)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), second)
     assert "rotationEndsAt" not in await scenario.shown(endpoint)
 
     third = await _rotate(scenario, endpoint)
-    _assert_signed_with(await _told(scenario, endpoint), second, third)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), second, third)
     assert (await scenario.ask(endpoint, "POST", "/rotate-secret/finish")).status == 200
-    _assert_signed_with(await _told(scenario, endpoint), third)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), third)
     refused = await scenario.ask(endpoint, "POST", "/rotate-secret/finish")
     assert (refused.status, refused.code) == (409, "no_rotation")
     assert len({endpoint.secret, second, third}) == 3
@@ -297,7 +297,7 @@ async def test_while_a_secret_is_changed_both_sign_for_24_hours_and_then_the_new
 
 async def test_what_waits_is_signed_with_the_secret_of_the_time_when_it_is_sent(scenario: WebhookScenario) -> None:
     endpoint = await scenario.register("/shop", behaviour=says(500))
-    _assert_signed_with(await _told(scenario, endpoint), endpoint.secret)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), endpoint.secret)
     second = await _rotate(scenario, endpoint)
     await scenario.ask(endpoint, "POST", "/rotate-secret/finish")
 

@@ -1,7 +1,7 @@
-"""A worker's line to its database is cut or falls silent at the worst moment: what was claimed is sent once, and what was
-heard is counted once.
+"""A worker's connection to its database is cut or falls silent at the worst moment: each claimed payment is sent once, and
+each answer is counted once.
 
-Nothing is simulated but the wire between them; the networks keep their own book, which is what counts.
+Only the connection between them is simulated; the networks keep their own book, which is what counts.
 """
 
 import asyncio

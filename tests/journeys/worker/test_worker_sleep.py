@@ -69,15 +69,15 @@ async def test_a_worker_that_slept_with_an_answer_in_its_hand_changes_nothing_wh
     else:
         await home.take("AIRTEL_MONEY", "COLLECTION", "+255684450001")
 
-    async def heard() -> int:
+    async def received() -> int:
         async with home.database.read() as connection:
             return int(await connection.fetchval("SELECT count(*) FROM network_answers WHERE source = $1", act))
 
     async with _asleep(home, tmp_path, point, payments) as worker:
-        before = await heard()
+        before = await received()
 
         async def has_told() -> bool:
-            return await heard() > before
+            return await received() > before
 
         worker.process.send_signal(signal.SIGCONT)
         await until(has_told, what="its telling what it had heard")

@@ -108,18 +108,21 @@ def test_a_success_without_an_amount_lacks_it_and_nothing_else_does(type_: Type)
     ],
 )
 def test_an_amount_is_a_number_or_nobodys(said: object, amount: int) -> None:
-    for type_, told in ((Type.COLLECTION, {"collectedAmount": said}), (Type.DISBURSEMENT, {"order": {"amount": said}})):
-        answer = asked(type_, reply(type_, status="SUCCESS", **told))
+    for type_, reported in (
+        (Type.COLLECTION, {"collectedAmount": said}),
+        (Type.DISBURSEMENT, {"order": {"amount": said}}),
+    ):
+        answer = asked(type_, reply(type_, status="SUCCESS", **reported))
         assert answer.amount == amount if amount > 0 else (answer.amount is not None and answer.amount < 1), answer
 
 
 @pytest.mark.parametrize("said", ["255621000001", "+255621000001"])
 def test_a_phone_is_told_as_ours_are(said: str) -> None:
-    for type_, told in (
+    for type_, reported in (
         (Type.COLLECTION, {"paymentPhoneNumber": said}),
         (Type.DISBURSEMENT, {"beneficiary": {"accountNumber": said}}),
     ):
-        answer = asked(type_, reply(type_, status="SUCCESS", **told))
+        answer = asked(type_, reply(type_, status="SUCCESS", **reported))
         assert answer.phone == "+255621000001"
 
 

@@ -55,7 +55,9 @@ def connect(call: Call, port: int, http_client: HttpClient, timeout_seconds: int
 
 def assert_discreet(text: str, server: ScriptedServer) -> None:
     """Neither a secret, nor its base64, nor a sealed one: whoever has that can use it as it is."""
-    sealed = [value for request in server.heard for name, value in request.headers if name.lower() == "authorization"]
+    sealed = [
+        value for request in server.requests for name, value in request.headers if name.lower() == "authorization"
+    ]
     for secret in (*SECRETS, *(each.partition(" ")[2] for each in sealed)):
         assert secret not in text
         assert base64.b64encode(secret.encode()).decode().rstrip("=") not in text

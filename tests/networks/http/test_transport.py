@@ -83,7 +83,7 @@ async def test_a_long_body_arrives_whole(exchanges: Transport, server: ScriptedS
     body = bytes(range(256)) * 256
     server.expect(PAY, http("200 OK", "{}"))
     assert await pay(exchanges, server.port, body=body) == (200, b"{}")
-    assert server.heard[0].body == body
+    assert server.requests[0].body == body
 
 
 # What is a whole answer.

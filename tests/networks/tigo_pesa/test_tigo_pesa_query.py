@@ -18,7 +18,7 @@ async def test_there_is_no_question_about_a_payout(server: ScriptedServer, tigo:
     UNKNOWN.check(answer)
     assert "no query" in answer.code + answer.detail
     assert connector.resubmit(Type.DISBURSEMENT) is Resubmit.UNSAFE
-    assert server.heard == []
+    assert server.requests == []
 
 
 async def test_without_an_address_there_is_no_question_about_a_collection(
@@ -28,7 +28,7 @@ async def test_without_an_address_there_is_no_question_about_a_collection(
     assert not connector.can_query(Type.COLLECTION)
     assert tigo().can_query(Type.COLLECTION)
     UNKNOWN.check(await connector.query(COLLECTION))
-    assert server.heard == []
+    assert server.requests == []
 
 
 async def asked(server: ScriptedServer, tigo: Connect, reply: Reply) -> Answer:

@@ -28,7 +28,7 @@ async def _end(batches: BatchSteps, *verdicts: Verdict) -> None:
     """Send as many payouts as there are verdicts, and hear these."""
     steps = PaymentSteps(batches.service, batches.merchant_id)
     for payout, verdict in zip((await batches.claim(most=len(verdicts))).to_send, verdicts, strict=True):
-        await steps.hear(payout, verdict, AnswerSource.SEND)
+        await steps.report(payout, verdict, AnswerSource.SEND)
 
 
 async def _told(database: Database) -> list[dict[str, Any]]:
@@ -57,11 +57,15 @@ async def test_a_batch_is_told_with_its_counts_in_the_commit_that_completes_it(b
     woken: list[bool] = []
     await complete_batches(batches.database, lambda: woken.append(True))
 
-    [told] = await _told(batches.database)
+    [reported] = await _told(batches.database)
     seen = (await batches.look(batch)).batch
-    assert (told["batch_id"], told["event"], told["created_at"]) == (batch.id, "batch.completed", seen.completed_at)
-    assert told["feed_number"] is None, "it gets its place as all events do"
-    assert msgspec.json.decode(told["body"]) == {
+    assert (reported["batch_id"], reported["event"], reported["created_at"]) == (
+        batch.id,
+        "batch.completed",
+        seen.completed_at,
+    )
+    assert reported["feed_number"] is None, "it gets its place as all events do"
+    assert msgspec.json.decode(reported["body"]) == {
         "event": "batch.completed",
         "batch": {
             "id": batch.id,
@@ -111,8 +115,8 @@ async def test_one_that_was_cancelled_while_it_ran_is_told_when_its_last_payout_
     batch = await batches.running(3)
     await _sent_one_and_cancelled(batches, batch)
     await complete_batches(batches.database)
-    [told] = await _told(batches.database)
-    shown = msgspec.json.decode(told["body"])["batch"]
+    [reported] = await _told(batches.database)
+    shown = msgspec.json.decode(reported["body"])["batch"]
     assert (shown["status"], shown["counts"]["COMPLETED"], shown["counts"]["CANCELLED"]) == ("COMPLETED", 1, 2)
     assert "cancelledAt" in shown
 
@@ -123,7 +127,7 @@ async def _sent_one_and_cancelled(batches: BatchSteps, batch: Batch) -> None:
     await batches.cancel(batch)
     await complete_batches(batches.database)
     assert await _told(batches.database) == []
-    await steps.hear(sent, Verdict.CONFIRMED, AnswerSource.SEND)
+    await steps.report(sent, Verdict.CONFIRMED, AnswerSource.SEND)
 
 
 async def test_one_that_was_cancelled_before_its_approval_is_not_told(batches: BatchSteps) -> None:

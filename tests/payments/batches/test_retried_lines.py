@@ -36,7 +36,7 @@ class Wages:
         await self.batches.approve(first)
         sent = (await self.batches.claim()).to_send
         for each in sent:
-            await self.steps.hear(each, Verdict.REFUSED, AnswerSource.SEND)
+            await self.steps.report(each, Verdict.REFUSED, AnswerSource.SEND)
         return first, sent
 
     async def again(self, failed: list[Transaction], *, key: str | None = None) -> Batch:
@@ -44,7 +44,7 @@ class Wages:
         return (await self.batches.service.batches.create(retrying(order, [each.id for each in failed]))).batch
 
     async def paid(self, failed: Transaction) -> None:
-        assert (await self.steps.hear(failed, Verdict.CONFIRMED)).is_contradiction
+        assert (await self.steps.report(failed, Verdict.CONFIRMED)).is_contradiction
 
     async def assert_nothing_opened(self, batch: Batch) -> None:
         seen = await self.batches.look(batch)
@@ -84,14 +84,14 @@ async def test_a_batch_with_a_line_that_was_paid_after_all_is_not_approved(wages
 async def test_while_it_is_in_doubt_whether_a_line_was_paid_the_batch_is_not_approved(wages: Wages) -> None:
     _, failed = await wages.failed()
     batch = await wages.again(failed)
-    await wages.steps.hear(failed[2], Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+    await wages.steps.report(failed[2], Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
 
     with pytest.raises(PaidPerhaps) as refused:
         await wages.batches.approve(batch)
 
     assert refused.value.values == {"lines": "3"}
     await wages.assert_nothing_opened(batch)
-    await wages.steps.hear(failed[2], Verdict.REFUSED)
+    await wages.steps.report(failed[2], Verdict.REFUSED)
     assert (await wages.batches.approve(batch)).status is BatchStatus.RUNNING
 
 
@@ -220,7 +220,7 @@ async def test_two_approvals_and_reports_at_once_do_not_block_each_other(wages: 
         BatchSteps(assemble(Settings(**NO_LIMITS), wages.batches.database), batch.merchant_id) for _ in range(3)
     ]
     reports = [
-        PaymentSteps(each.service, batch.merchant_id).hear(payout, Verdict.REFUSED)
+        PaymentSteps(each.service, batch.merchant_id).report(payout, Verdict.REFUSED)
         for each in processes
         for payout in reversed(failed)
     ]

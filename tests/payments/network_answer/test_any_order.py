@@ -38,7 +38,7 @@ def test_whatever_is_received_in_whatever_order_a_payment_ends_only_as_its_netwo
         before, dispatch = life.transaction.status, life.dispatch
         life.now += timedelta(seconds=seconds)
 
-        decision = life.hear(news)
+        decision = life.report(news)
 
         if before.is_final:
             assert decision.cause is None

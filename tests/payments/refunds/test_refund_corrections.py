@@ -56,7 +56,7 @@ async def test_both_refunds_paid_because_the_first_was_reported_too_late_are_bot
     await steps.contradict(first, is_paid=True)
     with pytest.raises(RefundInProgress):
         await steps.ask(collection)
-    await steps.hear(second, Verdict.CONFIRMED)
+    await steps.report(second, Verdict.CONFIRMED)
 
     assert await steps.refunded_amount(collection) == 10_000
     assert await steps.value("SELECT owed FROM wallets WHERE merchant_id = $1", steps.merchant_id) == 5000
@@ -136,7 +136,7 @@ async def test_a_refund_that_the_network_may_have_is_never_given_up(steps: Refun
     first = await steps.refunded(collection, status=F)
     sent = await steps.sent(collection)
     await steps.contradict(first, is_paid=True)
-    await steps.hear(sent, Verdict.UNKNOWN)
+    await steps.report(sent, Verdict.UNKNOWN)
     assert (await steps.claim()).lapsed == []
     assert await steps.status(sent) is Status.PROCESSING
 

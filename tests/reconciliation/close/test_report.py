@@ -124,8 +124,8 @@ def test_the_report_names_the_company_and_has_lines_to_sign() -> None:
 
 def test_the_report_has_every_amount_and_runs_nothing_from_elsewhere() -> None:
     page = html_of(closed(), KEY)
-    for told in ("5,700", "-50", "6,650", "5,950", "exc_1", "Trial balance", "operator asha", "Sunday, 2026-11-15"):
-        assert told in page
+    for reported in ("5,700", "-50", "6,650", "5,950", "exc_1", "Trial balance", "operator asha", "Sunday, 2026-11-15"):
+        assert reported in page
     assert (
         "What differs is explained to the shilling. Closed without a statement of TIGO_PESA: &lt;b&gt;portal&lt;/b&gt;"
         in page

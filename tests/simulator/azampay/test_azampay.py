@@ -172,12 +172,16 @@ async def test_names_are_told_with_a_right_checksum_or_without_one(azampay: Azam
 async def test_a_callback_comes_in_two_forms_and_unsigned(azampay: Azampay, sim: Sim, listener: Listener) -> None:
     network_id = (await azampay.disburse(PHONE, 1000, "salary4")).body["pgReferenceId"]
     await until(lambda: len(listener.calls) == 1)
-    told = listener.calls[0].body
-    assert (told["initiatorReferenceId"], told["pgReferenceId"]) == ("salary4", network_id)
-    assert (told["status"], told["amount"], told["operator"]) == ("success", "1000", "Halotel")
-    assert "signature" not in told
+    answer = listener.calls[0].body
+    assert (answer["initiatorReferenceId"], answer["pgReferenceId"]) == ("salary4", network_id)
+    assert (answer["status"], answer["amount"], answer["operator"]) == ("success", "1000", "Halotel")
+    assert "signature" not in answer
     await sim.control(channels={"AZAMPAY": {"callbackForm": "collections"}})
     await azampay.disburse(PHONE, 1000, "salary5")
     await until(lambda: len(listener.calls) == 2)
-    told = listener.calls[1].body
-    assert (told["utilityref"], told["transactionstatus"], told["reference"]) == ("salary5", "success", told["transid"])
+    answer = listener.calls[1].body
+    assert (answer["utilityref"], answer["transactionstatus"], answer["reference"]) == (
+        "salary5",
+        "success",
+        answer["transid"],
+    )

@@ -179,9 +179,9 @@ async def test_a_recovery_code_lets_in_once_and_is_told(
     assert (await surfer.post(CODE, {"recovery": app.recovery_codes[0].upper()})).status == 303
     again = await password_typed(running, stack, business.owner.email)
     assert (await again.post(CODE, {"recovery": app.recovery_codes[0]})).status == 400
-    told = (await surfer.get("/dashboard/settings/activity")).words
-    assert "Used a recovery code; 9 are left" in told
-    assert "Typed a wrong code" in told
+    shown = (await surfer.get("/dashboard/settings/activity")).words
+    assert "Used a recovery code; 9 are left" in shown
+    assert "Typed a wrong code" in shown
 
 
 async def test_a_sensitive_act_needs_the_code_too(business: Business, app: AuthenticatorApp) -> None:
