@@ -36,7 +36,7 @@ def test_what_a_statement_says(tmp_path: Path, text: str) -> None:
     assert (statement.pending, problems_of(statement)) == (1, [])
 
 
-def test_a_public_library_sees_the_same(tmp_path: Path) -> None:
+def test_another_library_reads_the_same_entries(tmp_path: Path) -> None:
     text = MT940.replace(":61:261119ED5000,00NTRFNONREF\n", "")  # The library has no expected lines.
     [statement] = mt940_of(tmp_path, text)
     theirs = library.parse(text)

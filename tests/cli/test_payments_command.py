@@ -63,7 +63,7 @@ def _assert_aligned(header: str, lines: list[str], *, right: set[str]) -> None:
                 assert word.start() == 0 or line[word.start() - 2 : word.start()] == "  "
 
 
-async def test_a_second_operator_is_shown_the_payment_the_evidence_and_everything_that_was_heard(desk: Desk) -> None:
+async def test_a_second_operator_is_shown_the_payment_the_evidence_and_every_answer(desk: Desk) -> None:
     payout = (await cases_of_each_kind(desk.steps))["slow"]
     await desk.steps.report(payout, Verdict.UNKNOWN, code="INS-1", detail="Internal Error")
     say = ("resolve", payout.id, "--completed", "--evidence", EVIDENCE, "--provider-reference", "QK12AB")
@@ -104,7 +104,7 @@ async def test_a_payment_that_is_on_no_list_is_shown_without_a_reason_to_be_ther
         assert "too long" not in text
 
 
-async def test_what_somebody_said_was_paid_is_on_the_list_in_words(desk: Desk) -> None:
+async def test_a_payment_that_somebody_reported_paid_is_on_the_list_in_words(desk: Desk) -> None:
     steps = desk.steps
     said, signed = await steps.processing(PAYOUT), await steps.ended(PAYOUT, Status.FAILED)
     await steps.report(said, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)

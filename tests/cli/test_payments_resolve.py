@@ -57,7 +57,7 @@ async def test_a_payout_is_proposed_by_one_operator_and_approved_by_another(desk
     await database_facts.assert_clean(desk.steps.database)
 
 
-async def test_a_proposal_is_rejected_and_a_program_is_told_in_json(desk: Desk) -> None:
+async def test_a_rejected_proposal_is_printed_as_json(desk: Desk) -> None:
     payout = await desk.steps.processing(PAYOUT)
 
     say = ("resolve", payout.id, "--failed", "--evidence", EVIDENCE, "--despite-waiting")
@@ -118,7 +118,7 @@ RESOLVED = [
 
 
 @pytest.mark.parametrize(("type_", "status", "outcome", "credited", "borne", "words"), RESOLVED)
-def test_two_operators_are_told_what_a_resolution_does_to_the_wallet(
+def test_a_resolution_prints_its_effect_on_the_wallet_for_both_operators(
     type_: Type, status: Status, outcome: ResolvedOutcome, credited: int, borne: int, words: str
 ) -> None:
     resolved = ResolutionResult(
@@ -134,7 +134,7 @@ def test_two_operators_are_told_what_a_resolution_does_to_the_wallet(
         (Status.COMPLETED, ("--failed",), RESOLVED[2]),
     ],
 )
-async def test_a_contradiction_takes_two_who_are_told_what_it_did_to_the_wallet(
+async def test_a_contradiction_takes_two_operators_and_prints_its_effect_on_the_wallet(
     desk: Desk, status: Status, say: tuple[str, ...], row: tuple[Any, ...]
 ) -> None:
     _, _, outcome, credited, borne, words = row

@@ -62,12 +62,12 @@ async def test_commands_about_payments_and_keys_say_that_nothing_is_sent_and_the
     assert REASON in (await desk("restore", "status"))[1], "it is what this command tells"
 
 
-def test_who_is_told_of_the_fence_is_a_list_of_commands() -> None:
+def test_the_commands_that_print_the_fence_exist() -> None:
     assert set(AUTHORITY) >= TOLD_OF_FENCE
     assert "operators login" in TOLD_OF_FENCE, "the fence ends all sessions, so each operator is told once"
 
 
-async def test_one_proposes_and_another_lets_sending_begin(desk: Desk, service: Service) -> None:
+async def test_one_operator_proposes_a_release_and_another_approves_it(desk: Desk, service: Service) -> None:
     await service.fence(REASON, epoch=1)
     release = ("restore", "release", "--evidence", EVIDENCE)
     assert (await desk(*release))[0] == 2, "somebody without a name decides about no money"
@@ -177,7 +177,7 @@ async def test_a_channel_is_held_and_let_go(desk: Desk, scope: list[str], held: 
     assert await desk.holds() == []
 
 
-async def test_everything_is_held_and_let_go(desk: Desk) -> None:
+async def test_hold_stops_all_sending_and_release_lets_it_go_on(desk: Desk) -> None:
     assert (await desk("hold", "--reason", "Counting the float"))[0] == 2, "it takes a name"
     assert (await desk("hold", by="asha"))[0] == 2, "it takes a reason"
     assert (await desk("hold", "--only", "payouts", "--reason", "Counting", by="asha"))[0] == 2, "of which channel?"

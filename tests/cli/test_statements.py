@@ -141,7 +141,7 @@ async def test_a_mistake_is_one_sentence(asha: dict[str, str], arguments: list[s
     assert done.stderr.count("\n") == 1
 
 
-async def test_every_problem_of_a_file_is_told(asha: dict[str, str], tmp_path: Path) -> None:
+async def test_every_problem_of_a_file_is_printed(asha: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "wrong.csv"
     path.write_text((FILES / "generic.csv").read_text().replace("opening balance;100", "opening balance;90"))
     done = run_command("statements", "import", str(path), "--channel", "TIGO_PESA", **asha)

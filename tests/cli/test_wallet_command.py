@@ -97,7 +97,7 @@ async def test_a_settlement_that_the_wallet_cannot_bear_is_not_even_proposed(ter
     assert json.loads((await terminal("wallet", "pending", "--json")).out) == []
 
 
-async def test_what_a_merchant_owes_is_shown_beside_its_balance(terminal: Terminal, database_url: str) -> None:
+async def test_a_merchants_debt_is_shown_beside_its_balance(terminal: Terminal, database_url: str) -> None:
     await terminal.json_of("wallet", "top-up", "Duka", "5000", "--reference", "NMB-1", by="juma")
     assert (await terminal("wallet", "show", "Duka")).out == "TZS 5,000 available, TZS 0 reserved for payouts.\n"
     assert "owed" not in await terminal.json_of("wallet", "show", "Duka")

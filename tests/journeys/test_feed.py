@@ -153,7 +153,7 @@ async def test_writers_numberers_and_readers_at_once_make_one_feed(stack: Webhoo
     await database_facts.assert_clean(stack.database)
 
 
-async def test_what_was_told_in_a_transaction_that_stayed_open_comes_later_and_is_not_passed_over(
+async def test_events_of_a_transaction_that_stayed_open_come_later_and_are_not_passed_over(
     stack: WebhookStack,
 ) -> None:
     merchant = await stack.merchant()
@@ -179,7 +179,7 @@ async def test_what_was_told_in_a_transaction_that_stayed_open_comes_later_and_i
     assert [each["id"] for each in reader.read] == await _feed(stack, merchant)
 
 
-async def test_of_what_was_told_in_one_millisecond_the_beginning_comes_first_however_it_is_cut_into_batches(
+async def test_events_of_one_millisecond_are_in_order_however_they_are_cut_into_batches(
     stack: WebhookStack,
 ) -> None:
     merchant = await stack.merchant()
@@ -210,7 +210,9 @@ async def _next(api: InProcessApi, merchant: Merchant, query: str = "") -> str:
 
 
 @pytest.mark.parametrize("has_begun", [False, True], ids=["that is empty", "at its end"])
-async def test_whoever_waits_at_a_feed_is_answered_when_something_is_told(stack: WebhookStack, has_begun: bool) -> None:
+async def test_a_reader_that_waits_at_a_feed_is_answered_when_an_event_is_written(
+    stack: WebhookStack, has_begun: bool
+) -> None:
     merchant, other = await stack.merchant(), await stack.merchant()
     async with stack.a_worker(), in_process_api(stack) as opened:
         if has_begun:
@@ -233,7 +235,7 @@ async def _is_numbered(stack: WebhookStack) -> bool:
     return not await stack.rows("SELECT FROM events WHERE feed_number IS NULL")
 
 
-async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(stack: WebhookStack) -> None:
+async def test_a_reader_that_waits_in_vain_is_answered_at_the_end_of_the_wait(stack: WebhookStack) -> None:
     merchant = await stack.merchant()
     await stack.make_events(merchant, 3)
     async with stack.database.begin() as tx:
@@ -247,7 +249,7 @@ async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(stack: W
         assert (answer.status, answer.body) == (200, {"success": True, "events": [], "next": "3"})
 
 
-async def test_whoever_waits_is_let_go_when_the_service_is_asked_to_stop(
+async def test_a_waiting_reader_is_answered_when_the_service_stops(
     stack: WebhookStack, start: Callable[..., Running]
 ) -> None:
     merchant = await stack.merchant()
@@ -291,7 +293,7 @@ async def test_a_cursor_that_the_feed_never_gave_is_refused(stack: WebhookStack)
         assert (await opened.events(merchant, "?after=%00")).status == 400
 
 
-async def test_what_is_no_longer_kept_is_gone_from_the_feed_and_its_cursors_say_so(database_url: str) -> None:
+async def test_deleted_events_are_gone_from_the_feed_and_its_cursors_say_so(database_url: str) -> None:
     manual_clock = ManualClock()
     async with (
         webhook_stack(database_url, clock=manual_clock, events_keep_days=10) as stack,

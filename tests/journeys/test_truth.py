@@ -81,7 +81,7 @@ SILENT = {
     ],
     ids=["usual", "others", "unseen"],
 )
-async def test_a_customer_who_has_paid_is_never_told_failed_because_a_query_did_not_answer(
+async def test_a_paid_collection_is_never_reported_failed_because_a_query_did_not_answer(
     full_stack: FullStack, codes: dict[str, str]
 ) -> None:
     """The reply is lost, the query answers anything, and the callback has come: unsigned, but it says paid. All networks
@@ -149,7 +149,7 @@ async def test_a_collection_that_is_found_too_late_is_asked_about_again_and_cred
 PAID_UNTOLD = {"AIRTEL_MONEY": "+255684000111", "MPESA": "+255754000111", "HALOPESA": "+255624000111"}
 
 
-async def test_payouts_that_were_told_failed_and_are_paid_without_a_word_are_debts_that_are_held_and_told(
+async def test_payouts_reported_failed_and_paid_without_an_answer_are_debts_that_are_held_and_reported(
     full_stack: FullStack,
 ) -> None:
     await full_stack.sim.control(**SLOW)

@@ -161,7 +161,7 @@ async def test_the_payouts_of_a_merchant_who_was_stopped_are_held_until_it_may_g
     assert of((await steps.claim()).to_send) == [payout.id]
 
 
-async def test_what_did_not_leave_before_its_merchant_was_stopped_is_held_too(
+async def test_a_payout_that_was_claimed_and_not_sent_before_its_merchant_was_stopped_is_held(
     steps: PaymentSteps, database: Database
 ) -> None:
     payout, collection = await steps.send(Type.DISBURSEMENT), await steps.send(Type.COLLECTION)
@@ -188,7 +188,9 @@ async def test_payouts_that_are_held_do_not_take_the_places_of_others(steps: Pay
     assert len(held) == 5
 
 
-async def test_what_provably_did_not_leave_is_sent_again_after_a_pause_with_the_same_key(steps: PaymentSteps) -> None:
+async def test_a_payout_that_provably_was_not_sent_is_sent_again_after_a_pause_with_the_same_key(
+    steps: PaymentSteps,
+) -> None:
     sent = await steps.send(Type.DISBURSEMENT)
     await steps.report(sent, Verdict.UNSENT, AnswerSource.SEND)
 

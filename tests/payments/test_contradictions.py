@@ -209,9 +209,7 @@ async def test_a_collection_that_failed_and_is_then_confirmed_is_credited_automa
     await database_facts.assert_clean(steps.database)
 
 
-async def test_what_is_neither_signed_nor_an_answer_to_a_query_credits_nothing_after_the_end(
-    service: Service, merchant: Merchant
-) -> None:
+async def test_an_unsigned_callback_after_the_end_credits_nothing(service: Service, merchant: Merchant) -> None:
     """A network without a query, whose callbacks are believed by their address: after the end operators decide."""
     steps = PaymentSteps(service, merchant.id)
     collection = await steps.ended(Type.COLLECTION, Status.FAILED)

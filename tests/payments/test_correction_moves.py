@@ -222,7 +222,7 @@ def test_operators_cannot_reverse_what_the_network_itself_reports(status: Status
         assert correction_moves.is_contradicted_by_network(transaction, correction) is expected
 
 
-def test_the_last_shilling_moves_and_is_told() -> None:
+def test_a_correction_of_one_shilling_moves_it_and_has_a_reason() -> None:
     assert in_words(correction_moves.lend(1).moves) == "suspense > wallet 1"
     payout = a_transaction(Type.DISBURSEMENT, Status.FAILED)
     taken = correction_moves.decide(payout, contradicted(payout).correction, is_paid=True, available=1)
@@ -289,7 +289,7 @@ def _assert_consistent(transaction: Transaction, before: Correction, change: Cor
     assert change.correction.owed == max(-correction_moves.due(transaction, change.correction), 0)
 
 
-def test_what_the_house_lends_for_an_adopted_payout_is_owed() -> None:
+def test_the_amount_that_the_house_lends_for_an_adopted_payout_is_owed() -> None:
     lent = correction_moves.lend(700)
     assert in_words(lent.moves) == "suspense > wallet 700"
     assert (lent.credited, lent.borne, lent.correction.credited, lent.correction.owed) == (700, 0, 700, 700)

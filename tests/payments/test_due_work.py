@@ -54,14 +54,14 @@ async def test_an_ended_payment_that_may_still_be_paid_is_queried(steps: Payment
     assert await due(steps) == Due([], [], ["mpesa"])
 
 
-async def test_what_must_be_queried_before_it_is_sent_is_for_every_network(steps: PaymentSteps) -> None:
+async def test_payouts_that_are_queried_before_sending_are_due_at_every_network(steps: PaymentSteps) -> None:
     opened = await steps.open(Type.DISBURSEMENT)
     async with steps.database.begin() as tx:
         await tx.execute("UPDATE dispatches SET is_asked_first = true WHERE transaction_id = $1", opened.id)
     assert (await due(steps)).to_query == ["airtel_money", "mpesa"]
 
 
-async def test_what_another_worker_is_first_for_is_found_when_it_is_late(steps: PaymentSteps) -> None:
+async def test_work_of_another_first_worker_is_found_when_it_is_late(steps: PaymentSteps) -> None:
     others: dict[str, float] = {"MPESA": 60, "mpesa": 60}
     opened = await steps.open(Type.COLLECTION)
     assert await due(steps, late=others) == NOTHING
@@ -84,6 +84,6 @@ async def test_what_another_worker_is_first_for_is_found_when_it_is_late(steps: 
     assert await due(steps, late=others) == Due([], ["mpesa"], [])
 
 
-def test_what_is_sent_again_wakes_the_sender_of_its_network_only() -> None:
+def test_a_payment_that_is_sent_again_wakes_the_sender_of_its_network_only() -> None:
     assert len({resend_topic(each) for each in CONNECTORS}) == len(CONNECTORS)
     assert not {resend_topic(each) for each in CONNECTORS} & set(CONNECTORS)

@@ -116,7 +116,7 @@ def test_payments_without_an_order_are_not_of_one_order() -> None:
     assert repeats_of(payment(), [known(payment(COMPLETED, number=OTHER_NUMBER))], now=NOW) == []
 
 
-def test_of_each_kind_the_latest_is_told_and_what_is_under_way_first() -> None:
+def test_a_warning_names_the_latest_payment_of_each_kind_and_those_under_way_first() -> None:
     older, newer = payment(COMPLETED, 2 * HOUR), payment(COMPLETED, HOUR)
     asked = payment(PENDING, 3 * HOUR)
     found = repeats_of(payment(), [known(older), known(newer), known(asked)], now=NOW)

@@ -66,7 +66,7 @@ async def test_a_refusal_shows_the_networks_code_and_what_it_said(steps: Payment
     assert "haina salio" in (await _shown(steps, sent, Language.KISWAHILI))["failureReason"]
 
 
-async def test_what_was_paid_or_says_no_more_shows_neither(steps: PaymentSteps) -> None:
+async def test_a_paid_payment_and_a_plain_failure_show_no_details(steps: PaymentSteps) -> None:
     paid, failed = [await steps.send(Type.COLLECTION) for _ in range(2)]
     await steps.report(paid, Verdict.CONFIRMED, AnswerSource.SEND, code="INS-0")
     await steps.report(failed, Verdict.REFUSED, AnswerSource.SEND, failure_code=FailureCode.DECLINED)

@@ -65,7 +65,7 @@ async def test_an_unsigned_callback_cannot_name_another_payout_in_place_of_this_
     assert await _kept(steps, sent) == THEIRS
 
 
-async def test_it_is_still_there_when_the_payout_has_ended_and_is_asked_about_again(steps: PaymentSteps) -> None:
+async def test_the_networks_id_is_kept_when_an_ended_payout_is_queried_again(steps: PaymentSteps) -> None:
     sent = await steps.send(Type.DISBURSEMENT)
     await steps.report(sent, Verdict.WAITING, AnswerSource.SEND, network_id=THEIRS)
     ended = (await steps.report(sent, Verdict.REFUSED)).transaction

@@ -245,7 +245,7 @@ async def test_a_collection_that_is_said_to_be_paid_fails_only_by_two_operators(
     assert await steps.status(collection) is Status.FAILED
 
 
-async def test_a_payment_can_be_named_by_its_id_as_the_first_operator_is_told(steps: PaymentSteps) -> None:
+async def test_a_payment_can_be_named_by_the_id_that_the_first_operator_was_shown(steps: PaymentSteps) -> None:
     ended = await steps.ended(PAYOUT, Status.COMPLETED)
     await propose(steps, ended.reference, ResolvedOutcome.FAILED)
     assert (await approve(steps, ended.id)).is_done

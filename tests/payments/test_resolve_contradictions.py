@@ -19,7 +19,7 @@ from tests.payments.resolving import ASHA, COLLECTION, PAYOUT, approve, deeds, p
 from tests.payments.resolving import steps as steps
 
 
-async def test_what_the_network_says_after_the_resolution_is_a_contradiction_and_moves_nothing_twice(
+async def test_a_report_of_the_network_after_the_resolution_is_a_contradiction_and_moves_nothing_twice(
     steps: PaymentSteps,
 ) -> None:
     payout = await steps.processing(PAYOUT)
@@ -72,7 +72,7 @@ async def test_a_debt_is_held_and_collected_in_parts_and_each_has_an_event(datab
     await database_facts.assert_clean(database)
 
 
-async def test_what_is_waived_is_a_loss_of_the_house_and_never_of_the_float(steps: PaymentSteps) -> None:
+async def test_a_waived_debt_is_a_loss_of_the_house_and_never_of_the_float(steps: PaymentSteps) -> None:
     payout = await steps.contradicted(PAYOUT, Status.FAILED)
     with pytest.raises(Conflict, match="case_nothing_owed"):
         await propose(

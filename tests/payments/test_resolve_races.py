@@ -63,7 +63,7 @@ async def test_a_network_and_an_operator_at_the_same_instant_end_a_payment_once(
     ("says", "status", "wallet"),
     [(Verdict.CONFIRMED, Status.COMPLETED, 998_970), (Verdict.REFUSED, Status.FAILED, 1_000_000)],
 )
-async def test_what_the_network_says_before_the_approval_is_what_counts(
+async def test_a_report_of_the_network_before_the_approval_counts(
     steps: PaymentSteps, says: Verdict, status: Status, wallet: int
 ) -> None:
     payout = await steps.processing(PAYOUT)

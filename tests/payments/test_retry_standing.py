@@ -25,7 +25,7 @@ GRID = {
 
 
 @pytest.mark.parametrize(("status", "report"), GRID)
-def test_it_may_be_paid_again_only_while_it_surely_counts_as_failed(status: Status, report: bool | None) -> None:
+def test_a_payout_may_be_paid_again_only_while_it_surely_counts_as_failed(status: Status, report: bool | None) -> None:
     found = tuple(RetriedPayout(status, report, doubt).standing for doubt in (False, True))
     assert found == GRID[status, report]
 

@@ -59,7 +59,7 @@ def test_without_a_fee_nothing_goes_to_fees(type_: Type) -> None:
 
 @pytest.mark.parametrize("fee", [0, 30])
 @pytest.mark.parametrize("status", [status for status in Status if status.is_final])
-def test_what_a_payout_took_from_the_wallet_is_all_used_at_its_end(status: Status, fee: int) -> None:
+def test_the_amount_reserved_for_a_payout_is_all_used_at_its_end(status: Status, fee: int) -> None:
     opened = posting_of(a_transaction(Type.DISBURSEMENT, Status.PENDING, fee))
     ended = posting_of(a_transaction(Type.DISBURSEMENT, status, fee))
     assert opened is not None

@@ -69,7 +69,7 @@ async def test_a_payment_that_was_not_sent_and_is_spoken_of_is_on_the_list_and_i
     await database_facts.assert_clean(steps.database)
 
 
-async def test_what_was_resolved_is_off_the_list(steps: PaymentSteps) -> None:
+async def test_a_resolved_payment_is_off_the_list(steps: PaymentSteps) -> None:
     old = steps.ago(3700)
     collection, payout = await old.processing(COLLECTION), await old.processing(PAYOUT)
     contradicted = await steps.contradicted(COLLECTION, Status.FAILED)

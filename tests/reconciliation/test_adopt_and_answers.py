@@ -43,7 +43,7 @@ async def money(lost: Lost) -> list[tuple[int, int]]:
     return [tuple(row) for row in rows]
 
 
-async def test_what_a_network_reports_of_a_key_is_not_an_undone_adoptions(lost: Lost) -> None:
+async def test_a_report_of_a_key_does_not_reach_an_undone_adoption(lost: Lost) -> None:
     """The merchant for whom it was adopted by mistake would be credited, or owe it, again."""
     other = await make_merchant(lost.statements.database, wallet=10_000, name="Soko")
     before = await money(lost)

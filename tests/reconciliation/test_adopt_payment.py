@@ -199,7 +199,7 @@ async def test_a_phone_is_whole_and_fits_the_line(lost: Lost) -> None:
     assert (await lost.repeat()).is_replay
 
 
-async def test_a_payment_adopted_for_another_merchant_is_not_told_as_not_created(lost: Lost) -> None:
+async def test_a_payment_adopted_for_another_merchant_is_not_reported_as_not_created(lost: Lost) -> None:
     """Whose it was is unknown until operators have looked: the merchant must not take another key and pay again."""
     await make_merchant(lost.statements.database, wallet=10_000, name="Soko")
     found = await lost.on_statement()
@@ -229,7 +229,7 @@ async def test_an_undo_that_is_proposed_waits_also_when_statements_are_matched_m
     assert (await lost.repeat()).transaction.provider_reference == "QK1"
 
 
-async def test_what_was_taken_back_follows_a_payment_that_is_adopted_again_for_its_merchant(lost: Lost) -> None:
+async def test_a_reversal_follows_a_payment_that_is_adopted_again_for_its_merchant(lost: Lost) -> None:
     """The reversal was the wrong merchant's, too. Without it the right one would keep what the network took back."""
     await make_merchant(lost.statements.database, wallet=10_000, name="Soko")
     signed = lost.amount if lost.type is Type.COLLECTION else -lost.amount
@@ -248,7 +248,7 @@ async def test_what_was_taken_back_follows_a_payment_that_is_adopted_again_for_i
 
 
 @pytest.mark.parametrize("when", ["before the proposal", "before the approval", "after it"])
-async def test_what_the_network_has_taken_back_is_taken_back_when_its_line_is_adopted(lost: Lost, when: str) -> None:
+async def test_a_reversed_line_is_reversed_when_it_is_adopted(lost: Lost, when: str) -> None:
     """The merchant could spend it before the next matching."""
     statements, before = lost.statements, await lost.spendable()
     signed = lost.amount if lost.type is Type.COLLECTION else -lost.amount
@@ -280,7 +280,7 @@ async def test_what_the_network_has_taken_back_is_taken_back_when_its_line_is_ad
     await statements.check_ledger()
 
 
-async def test_who_told_the_reversal_does_not_approve_that_its_line_is_adopted(lost: Lost) -> None:
+async def test_the_source_of_a_reversal_does_not_approve_that_its_line_is_adopted(lost: Lost) -> None:
     statements, before = lost.statements, await lost.spendable()
     signed = lost.amount if lost.type is Type.COLLECTION else -lost.amount
     paid = Entry("QK1", signed, clock.now(), key=await lost.network_key(), phone=PHONE)
@@ -294,7 +294,7 @@ async def test_who_told_the_reversal_does_not_approve_that_its_line_is_adopted(l
     assert await lost.spendable() == before
 
 
-async def test_a_phone_that_operators_mistook_is_not_told_as_not_created(lost: Lost) -> None:
+async def test_a_payment_with_a_phone_that_operators_mistook_is_not_reported_as_not_created(lost: Lost) -> None:
     await lost.adopt(await lost.on_statement(phone="255754***"), phone=OTHER_PHONE)
     with pytest.raises(OutcomeUnknown):
         await lost.repeat()

@@ -253,7 +253,9 @@ async def test_a_reversal_above_the_limit_of_one_of_its_two_operators_waits(desk
 
 
 @pytest.mark.parametrize("way", ["the network's receipt", "both have the line", "the worker's key"])
-async def test_the_importer_of_a_line_that_others_tell_too_may_approve_its_reversal(desk: ImportDesk, way: str) -> None:
+async def test_the_importer_of_a_line_that_other_files_have_too_may_approve_its_reversal(
+    desk: ImportDesk, way: str
+) -> None:
     """Two honest operators: one imports each day."""
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     line = line_of(payment) if way == "the network's receipt" else line_of(payment, "QREAL12345")

@@ -111,7 +111,7 @@ async def test_an_approved_list_leaves_no_exception_that_is_settled_by_it(desk: 
     assert await desk.statements.open_exceptions() == [], "without another matching"
 
 
-async def test_what_the_worker_fetches_waits_for_nobody(desk: ImportDesk) -> None:
+async def test_a_file_that_the_worker_fetched_waits_for_nobody(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     _, matched = await desk.take(payment, by=WORKER)
     assert (matched.awaiting_approval, await desk.wallet()) == (0, before + MILLIONS)
@@ -136,7 +136,7 @@ async def test_a_key_that_the_fetched_line_does_not_have_goes_on_waiting(desk: I
     assert (await desk.wallet(), len(await desk.waiting())) == (before, 1)
 
 
-async def test_who_adds_a_key_to_the_line_of_another_operator_does_not_approve_it(desk: ImportDesk) -> None:
+async def test_an_operator_who_adds_a_key_to_anothers_line_does_not_approve_it(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     await desk.bring(desk.statements.write(line_of(payment, "QK1", key="")), JUMA)
     await desk.statements.match()

@@ -78,7 +78,7 @@ async def test_a_receipt_that_a_payment_has_from_an_operators_line_is_like_a_typ
     await desk.statements.check_ledger()
 
 
-async def test_a_receipt_that_the_network_has_told_still_doubts_the_key_of_its_line(desk: ImportDesk) -> None:
+async def test_a_receipt_that_the_network_reported_makes_the_key_of_its_line_doubtful(desk: ImportDesk) -> None:
     """The network contradicts itself: operators decide."""
     right = await failed(desk, WITHIN_LIMIT)
     await desk.statements.completed(Type.COLLECTION, WITHIN_LIMIT, receipt=RECEIPT)
@@ -129,7 +129,7 @@ async def test_the_copy_is_withdrawn_and_imported_again(desk: ImportDesk) -> Non
 
 
 @pytest.mark.parametrize("is_fetched_first", [True, False])
-async def test_the_network_tells_the_receipt_of_the_line_after_a_copy_has_named_another_payment(
+async def test_the_network_reports_the_receipt_of_a_line_after_a_copy_has_named_another_payment(
     desk: ImportDesk, is_fetched_first: bool
 ) -> None:
     payment = await desk.statements.steps.send(Type.COLLECTION, MILLIONS)
@@ -205,7 +205,7 @@ async def test_a_typed_receipt_does_not_keep_a_line_without_a_key_from_the_payme
 
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.PROCESSING])
-async def test_the_network_tells_the_receipt_after_a_copy_has_completed_another_payment_by_the_line(
+async def test_the_network_reports_the_receipt_after_a_copy_has_completed_another_payment_by_the_line(
     desk: ImportDesk, status: Status
 ) -> None:
     """That one has the receipt from the line, and the network has told it to the right one."""
@@ -241,7 +241,7 @@ async def test_an_forged_line_does_not_keep_its_place_by_any_key_that_a_copy_add
     assert at["moved_at"] == line.at.replace(microsecond=0)
 
 
-async def test_the_network_tells_the_receipt_after_an_operator_has_typed_it_for_another_payment(
+async def test_the_network_reports_the_receipt_after_an_operator_has_typed_it_for_another_payment(
     desk: ImportDesk,
 ) -> None:
     """The line became that one's. It goes to the payment of which it is, and its reversal too."""

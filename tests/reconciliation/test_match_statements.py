@@ -79,7 +79,7 @@ async def test_a_line_ends_an_open_payment_and_one_that_was_not_sent_as_far_as_w
     await statements.check_ledger()
 
 
-async def test_a_payout_that_was_told_as_failed_and_is_in_the_statement_is_owed(statements: Statements) -> None:
+async def test_a_payout_that_was_reported_failed_and_is_in_the_statement_is_owed(statements: Statements) -> None:
     payment = await statements.steps.ended(Type.DISBURSEMENT, Status.FAILED)
     done = await statements.take(line_of(payment))
     assert done.contradicted == 1
@@ -230,7 +230,7 @@ async def test_a_receipt_that_fits_two_payments_is_matched_with_none(statements:
     assert await statements.kinds() == [("twice", 1000)]
 
 
-async def test_two_payments_with_equal_amount_phone_and_minute_are_told_apart_or_left_alone(
+async def test_two_payments_with_equal_amount_phone_and_minute_are_matched_by_key_or_not_at_all(
     statements: Statements,
 ) -> None:
     twins = [await statements.completed(), await statements.completed()]

@@ -145,7 +145,7 @@ async def nothing(statements: Statements) -> None:
 
 
 @pytest.mark.parametrize("step", [nothing, queue_only, match_only, evidence_dies, evidence_done])
-async def test_whoever_is_killed_in_between_ends_the_same_at_the_next_run(
+async def test_a_matching_that_was_killed_is_completed_by_the_next_run(
     statements: Statements, step: Callable[[Statements], Awaitable[None]]
 ) -> None:
     payments, lines = await a_day(statements)

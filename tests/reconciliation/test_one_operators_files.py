@@ -212,7 +212,7 @@ async def test_a_line_that_went_to_a_customer_stays_one_whatever_an_operators_fi
     assert done.state is ExceptionState.PROPOSED
 
 
-async def test_who_says_that_a_line_is_a_reversal_does_not_approve_it(desk: ImportDesk) -> None:
+async def test_an_operator_whose_file_calls_a_line_a_reversal_does_not_approve_it(desk: ImportDesk) -> None:
     """Juma's file has the line with the same receipt beside it, but does not call it a reversal."""
     line = line_of(await desk.statements.completed(Type.COLLECTION, MILLIONS))
     plain = reversal_of(line, details="Payment to a customer")
@@ -239,7 +239,7 @@ async def test_a_reversal_that_only_an_operator_calls_one_is_not_vouched_for_by_
 
 
 @pytest.mark.parametrize("is_fetched_a_reversal", [True, False])
-async def test_who_completes_the_networks_line_to_a_reversal_does_not_approve_it(
+async def test_an_operator_whose_copy_makes_the_networks_line_a_reversal_does_not_approve_it(
     desk: ImportDesk, is_fetched_a_reversal: bool
 ) -> None:
     """Neither file alone says of what it is a reversal: one has the word, the other the receipt."""
@@ -308,7 +308,7 @@ async def test_the_very_bytes_of_an_operators_file_are_the_networks_word_when_th
     await desk.statements.check_ledger()
 
 
-async def test_who_approves_is_shown_which_way_a_sweep_went(desk: ImportDesk) -> None:
+async def test_an_approver_is_shown_which_way_a_sweep_went(desk: ImportDesk) -> None:
     at = clock.now() - timedelta(hours=1)
     reported: list[str] = []
     for number, amount in enumerate([MILLIONS, -MILLIONS]):
@@ -346,7 +346,7 @@ async def test_an_invented_key_in_an_operators_copy_changes_no_booking(desk: Imp
 
 
 @pytest.mark.parametrize("by", [ASHA, WORKER])
-async def test_only_the_networks_own_file_tells_the_key_of_an_adopted_collection(
+async def test_only_the_networks_own_file_sets_the_key_of_an_adopted_collection(
     statements: Statements, by: Actor
 ) -> None:
     """With another key, the repeat of its lost refund would be sent, and paid twice."""
@@ -451,7 +451,9 @@ async def test_the_networks_own_key_does_not_confirm_the_payment_that_an_operato
 
 
 @pytest.mark.parametrize("is_fetched_first", [True, False])
-async def test_who_decides_is_shown_the_networks_own_number_and_words(desk: ImportDesk, is_fetched_first: bool) -> None:
+async def test_an_operator_who_decides_is_shown_the_networks_own_number_and_words(
+    desk: ImportDesk, is_fetched_first: bool
+) -> None:
     at = clock.now() - timedelta(hours=1)
     own = Entry("REAL0001", -9_000_000, at, "Sent to customer", phone="255754***001")
     copy = replace(own, details="Sent to customer of Duka la Juma, wages of November", phone="+255754000009")

@@ -154,7 +154,7 @@ async def test_a_booked_line_whose_receipt_is_learned_later_is_taken_out_of_its_
     await statements.check_ledger()
 
 
-async def test_a_booked_line_whose_key_the_workers_file_tells_is_taken_out_of_its_booking(
+async def test_a_booked_line_whose_key_the_workers_file_adds_is_taken_out_of_its_booking(
     statements: Statements, desk: ExceptionDesk
 ) -> None:
     """The payment is lost, so it is an exception then, and can be adopted."""
@@ -175,7 +175,7 @@ async def test_a_booked_line_whose_key_the_workers_file_tells_is_taken_out_of_it
 
 @pytest.mark.parametrize("is_told_first", [True, False])
 @pytest.mark.parametrize("charges", [[], [Decimal("-40.40")]], ids=["alone", "beside a charge"])
-async def test_a_payments_line_is_not_booked_as_a_fee_when_the_file_that_told_its_key_is_withdrawn(
+async def test_a_payments_line_is_not_booked_as_a_fee_when_the_file_with_its_key_is_withdrawn(
     statements: Statements, charges: list[Decimal], is_told_first: bool
 ) -> None:
     """The network has confirmed the payout without a receipt, so the float has it. The fees of that day are booked."""

@@ -48,7 +48,7 @@ async def found(desk: ImportDesk) -> ReconciliationException:
     return exception
 
 
-async def test_who_names_the_payment_of_a_line_does_not_approve_the_match(desk: ImportDesk) -> None:
+async def test_an_operator_whose_file_names_the_payment_of_a_line_does_not_approve_the_match(desk: ImportDesk) -> None:
     """The network's line has no key. Asha's copy names a declined collection, and Juma proposes what he is shown."""
     payment, before = await failed(desk, MILLIONS - 100), await desk.wallet()
     exceptions, own = ExceptionDesk(desk.database), a_line()
@@ -76,7 +76,7 @@ async def test_who_names_the_payment_of_a_line_does_not_approve_the_match(desk: 
         ({"details": "Reversal", "linked": "QOTHER0001"}, {"details": "Reversal", "linked": "QOTHER0001"}, False),
     ],
 )
-async def test_only_what_the_network_does_not_tell_counts(
+async def test_only_facts_that_the_networks_file_does_not_have_count(
     desk: ImportDesk, own: dict[str, str], reported: dict[str, str], is_refused: bool
 ) -> None:
     exceptions = ExceptionDesk(desk.database)
@@ -89,7 +89,7 @@ async def test_only_what_the_network_does_not_tell_counts(
         assert (await exceptions.approve(exception, by=ASHA)).state is ExceptionState.RESOLVED
 
 
-async def test_who_brought_a_line_that_the_network_does_not_have_proposes_and_another_approves(
+async def test_the_importer_of_a_line_that_the_network_does_not_have_proposes_and_another_approves(
     desk: ImportDesk,
 ) -> None:
     exceptions = ExceptionDesk(desk.database)
@@ -142,7 +142,7 @@ async def test_the_only_operator_says_so(desk: ImportDesk) -> None:
     assert done.state is ExceptionState.RESOLVED
 
 
-async def test_who_told_the_line_of_a_payment_does_not_approve_what_another_says_of_the_payment(
+async def test_the_importer_of_a_payments_line_does_not_approve_anothers_proposal_about_the_payment(
     desk: ImportDesk,
 ) -> None:
     """Asha's line waits, and is an exception. Juma reads it, and proposes that the payment was paid."""
@@ -163,7 +163,7 @@ async def test_who_told_the_line_of_a_payment_does_not_approve_what_another_says
     await desk.statements.check_ledger()
 
 
-def test_no_page_and_no_command_approves_past_who_told_a_line() -> None:
+def test_no_page_and_no_command_approves_without_the_check_of_a_lines_sources() -> None:
     """They use `approve_case`, which looks at the lines of the payment."""
     past = re.compile(
         r"^from malipo\.payments(?:\.cases)? import (?:.*\b)?resolve\b.*^.*\bresolve\.approve\(",
@@ -173,7 +173,7 @@ def test_no_page_and_no_command_approves_past_who_told_a_line() -> None:
     assert [name for name, text in sources.items() if past.search(text)] == ["approve_case.py"]
 
 
-async def test_who_told_only_the_words_of_a_line_does_not_approve_the_match(desk: ImportDesk) -> None:
+async def test_the_source_of_a_lines_words_alone_does_not_approve_the_match(desk: ImportDesk) -> None:
     payment = await failed(desk)
     own = a_line(amount=payment.amount, details="")
     exception = await bring_both(desk, own, replace(own, details=f"Paid for {payment.reference}"))
@@ -207,7 +207,7 @@ async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk:
         ([FactSource("key", "asha"), FactSource("kind", "juma")], {"asha", "juma"}),
     ],
 )
-def test_who_told_what_is_shown_of_a_line_that_juma_proposes_about(
+def test_the_tellers_of_a_line_are_the_sources_of_its_facts_without_the_proposer(
     reported: list[FactSource], tellers: set[str]
 ) -> None:
     assert tellers_of(reported, proposed_by="juma") == tellers

@@ -67,7 +67,7 @@ async def state(statements: Statements) -> dict[str, Any]:
     }
 
 
-async def test_what_an_import_did_is_undone_and_the_same_file_can_be_imported_again(statements: Statements) -> None:
+async def test_a_withdrawal_undoes_the_import_and_the_same_file_can_be_imported_again(statements: Statements) -> None:
     paid = await statements.completed(Type.COLLECTION, 900)
     nothing = await state(statements)
     lines = [line_of(paid), fee_of(line_of(paid), 7), Entry("X", 55, paid.created_at)]
@@ -185,7 +185,7 @@ async def test_payments_that_only_a_withdrawn_statement_did_not_have_are_not_abs
     assert [kind for kind, _ in await statements.kinds()] == ["ours_only"]
 
 
-async def test_what_operators_have_decided_about_its_lines_is_undone_first(statements: Statements) -> None:
+async def test_a_file_is_withdrawn_only_after_decisions_about_its_lines_are_undone(statements: Statements) -> None:
     file = (await statements.load(statements.write(Entry("X", 55, DAY)))).file
     await statements.match()
     [found] = await statements.open_exceptions()
@@ -232,7 +232,7 @@ async def test_a_withdrawal_and_a_matching_do_not_mix(statements: Statements) ->
     await statements.check_ledger()
 
 
-async def test_what_is_proposed_about_a_booking_ends_when_its_statement_is_withdrawn(statements: Statements) -> None:
+async def test_a_proposal_about_a_booking_ends_when_its_statement_is_withdrawn(statements: Statements) -> None:
     file = (await statements.load(statements.write(Entry("F", -1200, DAY, "Fee")))).file
     await statements.match()
     async with statements.database.begin() as tx:

@@ -192,7 +192,7 @@ def test_no_text_breaks_it(text: str, local: bool) -> None:
 
 
 @given(HOSTS, PORTS, st.text(alphabet=ODD, max_size=9))
-def test_what_passes_is_read_alike_by_another_reader(host: str, port: str, rest: str) -> None:
+def test_an_accepted_url_is_parsed_alike_by_another_parser(host: str, port: str, rest: str) -> None:
     url = f"https://{host}{port}{rest}"
     if problem_with(url, allow_private=True, ports=()) is None:
         ours, theirs = URL(url), urlsplit(url)

@@ -32,7 +32,7 @@ def _endpoint(id_: str, merchant_id: str, *events: str) -> Endpoint:
     return Endpoint(id=id_, merchant_id=merchant_id, url=URL, events=events, is_active=True, secret=b"", created_at=NOW)
 
 
-def test_each_fact_goes_to_each_endpoint_of_its_merchant_that_wants_it_in_the_facts_order() -> None:
+def test_each_event_goes_to_each_subscribed_endpoint_of_its_merchant_in_the_order_of_events() -> None:
     events = [
         _event("1", "a", PENDING),
         _event("2", "b", PENDING),
@@ -68,13 +68,13 @@ async def _fan_out(
 async def _deliveries(stack: WebhookStack) -> list[dict[str, Any]]:
     return await stack.rows(
         """
-        SELECT d.*, e.feed_number, e.body AS told, d.leased_until > now() AS is_leased
+        SELECT d.*, e.feed_number, e.body, d.leased_until > now() AS is_leased
         FROM webhook_deliveries d JOIN events e ON e.id = d.event_id ORDER BY e.merchant_id, e.feed_number, d.endpoint_id
         """
     )
 
 
-async def test_only_those_are_told_who_listen_now(stack: WebhookStack) -> None:
+async def test_only_endpoints_that_are_active_and_subscribed_get_a_delivery(stack: WebhookStack) -> None:
     merchant, other = await stack.merchant(), await stack.merchant()
     all_ = await stack.register(merchant, URL)
     ends = await stack.register(merchant, URL, [CANCELLED])
@@ -116,7 +116,9 @@ async def test_two_workers_who_claim_at_once_never_share_a_delivery(stack: Webho
         assert await delivery_queue.claim(tx, {endpoint.id: 3}, "clm_3", lease_seconds=60, now=now) == []
 
 
-async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(stack: WebhookStack) -> None:
+async def test_a_delivery_that_can_be_sent_is_claimed_as_it_is_inserted_with_the_body_of_its_event(
+    stack: WebhookStack,
+) -> None:
     merchant = await stack.merchant()
     endpoint = await stack.register(merchant, URL, [PENDING])
     await stack.open(merchant, 5)
@@ -130,7 +132,7 @@ async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(
     assert [row["is_leased"] for row in rows] == [True, True, None, None, None]
     assert {(row["state"], row["attempt_count"]) for row in rows} == {("PENDING", 0)}
     assert [(each.endpoint.id, each.event_id, each.body, each.claim_id) for each in done.claimed] == [
-        (endpoint.id, row["event_id"], row["told"], "clm_1") for row in rows[:2]
+        (endpoint.id, row["event_id"], row["body"], "clm_1") for row in rows[:2]
     ]
     assert done.waiting == {endpoint.id}
 
@@ -180,7 +182,7 @@ async def test_a_place_is_given_with_its_deliveries_or_not_at_all(stack: Webhook
 FORMER = [event for event in Event if not event.endswith(".corrected")]
 
 
-async def test_a_correction_is_told_to_who_wants_everything_and_not_to_who_named_the_others(
+async def test_a_correction_goes_to_endpoints_of_all_events_and_not_to_those_that_named_others(
     stack: WebhookStack,
 ) -> None:
     merchant = await make_merchant(stack.database, wallet=1_000_000)
@@ -204,7 +206,7 @@ async def test_a_correction_is_told_to_who_wants_everything_and_not_to_who_named
     }
 
 
-async def test_what_was_missed_is_sent_again_to_who_wants_everything(stack: WebhookStack) -> None:
+async def test_missed_events_are_sent_again_to_an_endpoint_of_all_events(stack: WebhookStack) -> None:
     merchant = await make_merchant(stack.database, wallet=1_000_000)
     await PaymentSteps(stack.service, merchant.id).contradicted(Type.DISBURSEMENT, Status.FAILED)
     await _fan_out(stack)

@@ -112,7 +112,7 @@ async def test_the_official_libraries_and_openssl_believe_a_real_delivery(owner:
             await check(got, standard=[secret], plain=secret)
 
 
-async def test_they_believe_it_with_either_secret_while_it_is_rotated(owner: Owner) -> None:
+async def test_official_libraries_accept_either_secret_while_it_is_rotated(owner: Owner) -> None:
     async with a_receiver() as receiver:
         id_, old = await owner.register(receiver.url("/"), ["payment.pending"])
         new = (await owner("POST", f"/{id_}/rotate-secret"))["endpoint"]["secret"]

@@ -134,7 +134,7 @@ async def test_who_approves_is_shown_what_differs_before_they_are_asked(books: B
         (["yesterday"], "invalid choice"),
     ],
 )
-async def test_what_is_wrong_is_told_in_a_sentence(
+async def test_a_mistake_is_refused_in_one_sentence(
     books: Books, database_url: str, arguments: list[str], output: str
 ) -> None:
     said = await malipo("close", *arguments, database_url=database_url, secret_key=SECRET_KEY, operator="asha")

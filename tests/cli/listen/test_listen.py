@@ -159,7 +159,7 @@ async def test_a_service_that_is_away_is_waited_for_and_that_is_said_once(receiv
     ]
 
 
-async def test_who_is_told_to_wait_waits_as_long_and_says_it_once(
+async def test_a_listener_that_is_asked_to_wait_waits_as_long_and_says_so_once(
     feed: Feed, receiver: Receiver, tmp_path: Path
 ) -> None:
     feed.troubles = [web.json_response({}, status=429, headers={"Retry-After": "2"}) for _ in range(2)]

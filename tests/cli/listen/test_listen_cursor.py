@@ -21,7 +21,7 @@ from tests.cli.listen.feed_and_receiver import (
 from tests.journeys.operator_commands import malipo
 
 
-async def test_it_goes_on_where_it_stopped_and_two_receivers_do_not_mix(
+async def test_listen_goes_on_where_it_stopped_and_two_receivers_do_not_mix(
     feed: Feed, receiver: Receiver, start: Start, tmp_path: Path
 ) -> None:
     other = Receiver()
@@ -89,7 +89,7 @@ async def test_a_place_that_is_lost_is_said_and_nothing_is_missed(
     assert receiver.ids == ["evt_4", "evt_5"]
 
 
-async def test_ctrl_c_ends_it_at_once_even_while_a_receiver_hangs_and_the_event_is_told_again(
+async def test_ctrl_c_ends_listen_at_once_even_while_a_receiver_hangs_and_the_event_is_forwarded_again(
     feed: Feed, receiver: Receiver, start: Start
 ) -> None:
     receiver.answers = lambda arrival: None if arrival.id == "evt_1" else web.Response()
@@ -107,7 +107,7 @@ async def test_ctrl_c_ends_it_at_once_even_while_a_receiver_hangs_and_the_event_
     assert receiver.ids == ["evt_0", "evt_1", "evt_1"]
 
 
-async def test_who_is_killed_before_the_first_event_is_taken_begins_with_it_again(
+async def test_a_listener_that_is_killed_before_its_first_event_is_taken_begins_with_it_again(
     feed: Feed, receiver: Receiver, start: Start
 ) -> None:
     receiver.answers = lambda _: None

@@ -20,7 +20,7 @@ def lost(details: Any) -> web.Response:
     return web.json_response(body, status=400, headers={"X-Error-Code": "cursor_lost"})
 
 
-async def test_it_says_that_events_are_lost_and_goes_on_from_the_cursor_that_is_named(
+async def test_listen_says_that_events_are_lost_and_goes_on_from_the_cursor_that_is_named(
     feed: Feed, receiver: Receiver, tmp_path: Path
 ) -> None:
     where = {"data_dir": tmp_path / "var"}

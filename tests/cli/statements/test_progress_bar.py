@@ -18,7 +18,7 @@ from malipo.cli.statements.progress_bar import ProgressBar, picture
         (500, None, "500 lines, 10 a second"),
     ],
 )
-def test_it_says_how_far_it_is(done: int, total: int | None, output: str) -> None:
+def test_the_progress_bar_shows_how_far_the_import_is(done: int, total: int | None, output: str) -> None:
     assert picture(done, total, "lines", per_second=10) == output
 
 

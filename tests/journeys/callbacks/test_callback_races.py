@@ -51,7 +51,7 @@ async def test_a_signed_failure_after_success_is_asked_about_and_changes_nothing
 
 
 @pytest.mark.parametrize("type_", ["COLLECTION", "DISBURSEMENT"])
-async def test_a_success_after_failure_goes_to_suspense_once_however_often_it_is_told(
+async def test_a_success_after_a_failure_goes_to_suspense_once_however_often_it_is_reported(
     callback_stack: CallbackStack, type_: str
 ) -> None:
     # A payout that is told later: at once, its reply would have ended it.
@@ -77,7 +77,7 @@ async def test_a_success_after_failure_goes_to_suspense_once_however_often_it_is
     assert len(row["events"]) == (3 if type_ == "COLLECTION" else 2), "the merchant is told of the correction, once"
 
 
-async def test_failure_and_success_told_to_two_processes_at_one_moment_are_both_heard(
+async def test_a_failure_and_a_success_reported_to_two_processes_at_once_are_both_applied(
     callback_stack: CallbackStack,
 ) -> None:
     """The second waits for the lock of the first, and must then see what the first has left."""

@@ -56,7 +56,7 @@ NUL = b'{"transaction":{"id":"A\\u0000","status_code":"TS"},"input_ThirdPartyCon
         "/callbacks/",
     ],
 )
-async def test_who_does_not_know_the_address_finds_nothing_there(callback_stack: CallbackStack, path: str) -> None:
+async def test_a_callback_to_a_wrong_address_gets_404(callback_stack: CallbackStack, path: str) -> None:
     id_ = await callback_stack.stuck("MPESA", "COLLECTION")
     before = await callback_stack.row(id_)
     tokens = {route: callback_stack.path(route).rpartition("/")[2] for route in CHANNELS}
@@ -137,7 +137,9 @@ async def test_only_the_networks_own_addresses_are_let_in(
 
 
 @pytest.mark.parametrize("route", list(CHANNELS))
-async def test_what_is_no_callback_is_refused_and_changes_nothing(callback_stack: CallbackStack, route: str) -> None:
+async def test_a_request_that_is_no_callback_is_refused_and_changes_nothing(
+    callback_stack: CallbackStack, route: str
+) -> None:
     before = await everything_in(callback_stack)
 
     for sent in (b"", b"[" * 30_000 + b"]" * 30_000, NUL):

@@ -136,7 +136,7 @@ def test_not_found_counts_only_after_some_time_and_several_answers(world: World,
 
 
 @pytest.mark.parametrize("cell", [cell for cell in EXPECTED if cell.is_contradicted], ids=lambda cell: cell.id)
-def test_a_network_that_takes_back_its_word_is_put_right_and_told(world: World, cell: Cell) -> None:
+def test_a_network_that_contradicts_itself_leads_to_a_correction_and_its_event(world: World, cell: Cell) -> None:
     end = world[cell.is_told].ends[cell]
     if cell.type == "COLLECTION" and not cell.is_credited:
         assert "correction" not in end.shown

@@ -194,7 +194,7 @@ async def test_a_database_that_goes_away_before_the_commit_has_done_nothing_and_
     await database_facts.assert_clean(database)
 
 
-async def test_an_approved_batch_that_cannot_be_read_for_its_answer_is_not_told_as_not_approved(
+async def test_an_approved_batch_that_cannot_be_read_for_its_answer_is_not_reported_as_unapproved(
     impatient: DatabaseProxy, database: Database, merchant: Merchant
 ) -> None:
     """ "Nothing was done; try again" would not be true: its payouts are made."""

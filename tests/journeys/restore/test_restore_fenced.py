@@ -43,7 +43,7 @@ async def _register(full_stack: FullStack, service: Service, url: str) -> None:
         )
 
 
-async def test_a_callback_ends_a_payment_its_merchant_is_told_and_everything_can_be_read(
+async def test_behind_a_fence_a_callback_ends_a_payment_its_event_is_sent_and_everything_can_be_read(
     full_stack: FullStack, receiver: Receiver, tmp_path: Path
 ) -> None:
     async with a_host(full_stack, tmp_path / "state") as service:

@@ -65,7 +65,7 @@ async def test_a_worker_that_never_stopped_notices_what_was_restored_beneath_it(
         await until_fenced(full_stack)
 
 
-async def test_what_is_released_stays_released(full_stack: FullStack, tmp_path: Path) -> None:
+async def test_a_released_payout_stays_released(full_stack: FullStack, tmp_path: Path) -> None:
     async with a_host(full_stack, tmp_path / "state"):
         await appoint(full_stack)
         await _paid(full_stack, "+255684000001")

@@ -89,7 +89,7 @@ async def test_any_answer_is_kept_and_shown_and_never_more_than_two_kilobytes(sc
     assert kept["headers"] <= 3 * 4096
 
 
-async def test_what_is_no_answer_is_shown_as_a_reason(scenario: WebhookScenario) -> None:
+async def test_an_attempt_without_an_answer_shows_its_reason(scenario: WebhookScenario) -> None:
     shown = await _attempts_of(scenario, NO_ANSWERS)
 
     for what in NO_ANSWERS:

@@ -113,7 +113,7 @@ async def test_one_success_clears_a_bad_record(scenario: WebhookScenario) -> Non
     assert (shown["isActive"], datetime.fromisoformat(shown["failingSince"])) == (True, scenario.manual_clock())
 
 
-async def test_a_paused_endpoint_is_told_nothing_and_what_it_missed_can_be_recovered(scenario: WebhookScenario) -> None:
+async def test_a_paused_endpoint_gets_no_delivery_and_missed_events_can_be_recovered(scenario: WebhookScenario) -> None:
     shop, other = await scenario.register("/shop", behaviour=says(500)), await scenario.register("/other")
     await scenario.stack.open(scenario.merchant)
     await scenario.until_attempts(shop, 1)
@@ -179,7 +179,7 @@ async def test_a_recovery_of_many_comes_in_parts_of_which_none_is_left_out(scena
     await scenario.until_states(endpoint, PENDING=7)
 
 
-async def test_a_deleted_endpoint_is_told_nothing_more_and_its_secrets_are_gone(scenario: WebhookScenario) -> None:
+async def test_a_deleted_endpoint_gets_no_delivery_and_its_secrets_are_gone(scenario: WebhookScenario) -> None:
     shop, other = await scenario.register("/shop", behaviour=says(500)), await scenario.register("/other")
     await scenario.ask(shop, "POST", "/rotate-secret")
     await scenario.stack.open(scenario.merchant, 3)
@@ -199,7 +199,7 @@ async def test_a_deleted_endpoint_is_told_nothing_more_and_its_secrets_are_gone(
     assert (row["secret"], row["next_secret"]) == (b"", None)
 
 
-async def test_an_endpoint_hears_only_what_it_subscribes_to_from_then_on(scenario: WebhookScenario) -> None:
+async def test_an_endpoint_gets_only_the_events_that_it_subscribes_to_from_then_on(scenario: WebhookScenario) -> None:
     shop, everything = await scenario.register("/shop", [PENDING]), await scenario.register("/all", tuple(Event))
     opened = await scenario.stack.open(scenario.merchant, 4)
     await scenario.until_states(shop, DELIVERED=4)
@@ -295,7 +295,7 @@ async def test_while_a_secret_is_changed_both_sign_for_24_hours_and_then_the_new
     assert len({endpoint.secret, second, third}) == 3
 
 
-async def test_what_waits_is_signed_with_the_secret_of_the_time_when_it_is_sent(scenario: WebhookScenario) -> None:
+async def test_a_waiting_delivery_is_signed_with_the_secret_at_the_time_of_sending(scenario: WebhookScenario) -> None:
     endpoint = await scenario.register("/shop", behaviour=says(500))
     _assert_signed_with(await _first_delivery(scenario, endpoint), endpoint.secret)
     second = await _rotate(scenario, endpoint)

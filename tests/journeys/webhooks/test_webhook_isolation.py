@@ -107,7 +107,9 @@ async def test_an_endpoint_whose_name_is_never_resolved_delays_no_other(
             await _falls_to(worker, FIRST_WINDOW)
 
 
-async def test_however_many_endpoints_hang_those_that_answer_are_told(stack: WebhookStack, receiver: Receiver) -> None:
+async def test_endpoints_that_answer_get_their_deliveries_however_many_others_hang(
+    stack: WebhookStack, receiver: Receiver
+) -> None:
     """More than there are places for those who answer: whoever lets us wait gives its place back."""
     merchants = [await stack.merchant() for _ in range(7)]
     for number, merchant in enumerate(merchants):

@@ -146,7 +146,7 @@ async def steps(
         yield here, receiver, steps
 
 
-async def test_every_subscriber_was_told_everything_and_nobody_anything_else(
+async def test_every_endpoint_got_every_event_of_its_subscription_and_no_other(
     steps: tuple[WebhookStack, Receiver, CrashRun],
 ) -> None:
     place, receiver, whole = steps
@@ -160,7 +160,7 @@ async def test_every_subscriber_was_told_everything_and_nobody_anything_else(
         assert await place.states(each.stand) == ({"DELIVERED": len(rows)} if rows else {})
 
 
-async def test_what_came_twice_came_as_the_same(steps: tuple[WebhookStack, Receiver, CrashRun]) -> None:
+async def test_a_repeated_delivery_has_the_same_id_and_bytes(steps: tuple[WebhookStack, Receiver, CrashRun]) -> None:
     place, receiver, whole = steps
     bodies = {row["id"]: row["body"].encode() for row in await place.rows("SELECT id, body FROM events")}
     came: dict[tuple[str, str], int] = defaultdict(int)
@@ -178,7 +178,9 @@ async def test_what_came_twice_came_as_the_same(steps: tuple[WebhookStack, Recei
     assert len(attempts) == len({attempt for attempt, _, _ in attempts})
 
 
-async def test_what_was_written_down_of_it_is_what_happened(steps: tuple[WebhookStack, Receiver, CrashRun]) -> None:
+async def test_recorded_attempts_were_received_and_each_delivered_delivery_has_a_200(
+    steps: tuple[WebhookStack, Receiver, CrashRun],
+) -> None:
     place, receiver, _ = steps
     written = {row["id"] for row in await place.rows("SELECT id FROM webhook_attempts")}
     assert written <= {got.headers["x-service-delivery"] for got in receiver.got}
@@ -202,7 +204,7 @@ async def test_the_feed_has_no_gap_and_the_books_are_clean(steps: tuple[WebhookS
     await database_facts.assert_clean(place.database)
 
 
-async def test_nothing_broke_on_the_way(steps: tuple[WebhookStack, Receiver, CrashRun]) -> None:
+async def test_no_worker_logged_a_broken_part(steps: tuple[WebhookStack, Receiver, CrashRun]) -> None:
     for log in steps[2].logs:
         for word in ("_broke", "part_ended", "not_recorded", "never retrieved"):
             assert word not in log.read_text()

@@ -127,7 +127,7 @@ async def test_a_late_report_of_success_counts_and_one_of_failure_changes_nothin
     assert after.distinct == 1
 
 
-async def test_what_one_worker_has_in_hand_no_other_takes(database_url: str) -> None:
+async def test_a_delivery_that_one_worker_has_claimed_is_taken_by_no_other(database_url: str) -> None:
     """The receiver takes longer than a worker's rest between two looks, and shorter than the lease."""
     async with webhook_stack(database_url) as stack, a_receiver() as receiver:
         merchant = await stack.merchant()
@@ -139,7 +139,7 @@ async def test_what_one_worker_has_in_hand_no_other_takes(database_url: str) -> 
         assert len(receiver.at("/shop")) == len(receiver.ids("/shop")) == 12
 
 
-async def test_what_a_dead_worker_had_in_hand_is_carried_when_its_lease_ends(database_url: str, tmp_path: Path) -> None:
+async def test_a_delivery_of_a_dead_worker_is_sent_when_its_lease_ends(database_url: str, tmp_path: Path) -> None:
     async with webhook_stack(database_url) as stack, a_receiver() as receiver:
         merchant = await stack.merchant()
         await stack.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])

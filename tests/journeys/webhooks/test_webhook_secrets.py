@@ -223,7 +223,7 @@ async def _live(opened: InProcessApi, merchant: Merchant, receiver: Receiver) ->
     return [made.body["endpoint"]["secret"], rotated.body["endpoint"]["secret"]], id_
 
 
-async def test_whoever_is_logged_in_stays_so_while_the_key_is_changed(database_url: str, stack: WebhookStack) -> None:
+async def test_a_session_stays_valid_while_the_secret_key_is_changed(database_url: str, stack: WebhookStack) -> None:
     merchant = await stack.merchant()
     # The door makes its tokens with the old key, whatever the service behind it has.
     async with (

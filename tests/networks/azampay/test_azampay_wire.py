@@ -111,7 +111,7 @@ def test_an_account_without_the_query_is_not_asked(offline: Connect) -> None:
     assert not offline(azampay_query=False).can_query(Type.DISBURSEMENT)
 
 
-async def test_it_collects_nothing(server: ScriptedServer, azampay: Connect) -> None:
+async def test_azampay_collects_nothing(server: ScriptedServer, azampay: Connect) -> None:
     order = replace(DISBURSEMENT, type=Type.COLLECTION)
     answer = await azampay().send(order)
     assert (answer.verdict, answer.refuses_us) == (Verdict.REFUSED, True)

@@ -47,7 +47,9 @@ async def _feed(batches: BatchSteps, *types: Event, limit: int = 100) -> list[st
     return [each.event for each in page.entries]
 
 
-async def test_a_batch_is_told_with_its_counts_in_the_commit_that_completes_it(batches: BatchSteps) -> None:
+async def test_the_event_of_a_completed_batch_has_its_counts_in_the_commit_that_completes_it(
+    batches: BatchSteps,
+) -> None:
     batch = await batches.running(3)
     await _end(batches, Verdict.CONFIRMED, Verdict.REFUSED)
     await complete_batches(batches.database)
@@ -83,7 +85,7 @@ async def test_a_batch_is_told_with_its_counts_in_the_commit_that_completes_it(b
     assert woken == [True]
 
 
-async def test_it_is_told_once_by_however_many_workers(batches: BatchSteps) -> None:
+async def test_a_completed_batch_has_one_event_with_any_number_of_workers(batches: BatchSteps) -> None:
     for _ in range(3):
         await batches.running(2)
     await _end(batches, *[Verdict.CONFIRMED] * 6)
@@ -93,7 +95,7 @@ async def test_it_is_told_once_by_however_many_workers(batches: BatchSteps) -> N
     assert len(await _told(batches.database)) == 3
 
 
-async def test_a_worker_that_dies_before_its_commit_has_told_nothing(batches: BatchSteps) -> None:
+async def test_a_worker_that_dies_before_its_commit_has_written_no_event(batches: BatchSteps) -> None:
     batch = await batches.running(1)
     await _end(batches, Verdict.CONFIRMED)
     with pytest.raises(RuntimeError):
@@ -111,7 +113,9 @@ async def _complete_and_die(database: Database) -> None:
         raise RuntimeError("the process dies")
 
 
-async def test_one_that_was_cancelled_while_it_ran_is_told_when_its_last_payout_has_ended(batches: BatchSteps) -> None:
+async def test_a_batch_that_was_cancelled_while_it_ran_has_its_event_when_its_last_payout_has_ended(
+    batches: BatchSteps,
+) -> None:
     batch = await batches.running(3)
     await _sent_one_and_cancelled(batches, batch)
     await complete_batches(batches.database)
@@ -130,7 +134,7 @@ async def _sent_one_and_cancelled(batches: BatchSteps, batch: Batch) -> None:
     await steps.report(sent, Verdict.CONFIRMED, AnswerSource.SEND)
 
 
-async def test_one_that_was_cancelled_before_its_approval_is_not_told(batches: BatchSteps) -> None:
+async def test_a_batch_that_was_cancelled_before_its_approval_has_no_event(batches: BatchSteps) -> None:
     batch = await batches.make(2)
     assert (await batches.cancel(batch, JUMA)).status is BatchStatus.CANCELLED
     await complete_batches(batches.database)
@@ -154,7 +158,7 @@ async def test_in_the_feed_it_comes_after_its_payouts_and_only_for_who_asks(batc
         assert await check.check(connection) == []
 
 
-async def test_the_check_finds_a_batch_that_was_told_and_is_not_complete(batches: BatchSteps) -> None:
+async def test_the_check_finds_an_incomplete_batch_with_an_event_of_its_completion(batches: BatchSteps) -> None:
     batch = await batches.running(1)
     await _end(batches, Verdict.CONFIRMED)
     await complete_batches(batches.database)

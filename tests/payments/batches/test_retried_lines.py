@@ -57,7 +57,7 @@ def wages(batches: BatchSteps) -> Wages:
     return Wages(batches)
 
 
-async def test_what_still_counts_as_failed_is_paid_again(wages: Wages) -> None:
+async def test_a_payout_that_still_counts_as_failed_is_paid_again(wages: Wages) -> None:
     _, failed = await wages.failed()
     batch = await wages.again(failed)
 
@@ -95,7 +95,7 @@ async def test_while_it_is_in_doubt_whether_a_line_was_paid_the_batch_is_not_app
     assert (await wages.batches.approve(batch)).status is BatchStatus.RUNNING
 
 
-async def test_what_a_retry_has_retried_counts_too(wages: Wages) -> None:
+async def test_a_retry_of_a_retry_counts_too(wages: Wages) -> None:
     """The first payout fails, its retry fails, and that is retried: the first turns out paid."""
     _, failed = await wages.failed(number=1)
     _, failed_again = await wages.failed(await wages.again(failed))
@@ -137,7 +137,7 @@ async def test_of_an_approval_and_a_report_at_once_the_money_goes_out_once_or_is
     await database_facts.assert_clean(wages.batches.database)
 
 
-async def test_the_same_lines_that_are_no_retry_are_approved(wages: Wages) -> None:
+async def test_lines_equal_to_paid_ones_that_are_no_retry_are_approved(wages: Wages) -> None:
     """A program sends the same items again on purpose, and is warned."""
     _, failed = await wages.failed()
     await wages.paid(failed[0])

@@ -142,7 +142,7 @@ def test_a_line_that_waits_for_a_second_operator_ends_nothing(type_: Type, statu
 
 
 @pytest.mark.parametrize("is_paid", [True, False])
-@pytest.mark.parametrize("source_of", [AnswerSource.SEND, AnswerSource.QUERY, AnswerSource.CALLBACK])
+@pytest.mark.parametrize("source", [AnswerSource.SEND, AnswerSource.QUERY, AnswerSource.CALLBACK])
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED, Status.CANCELLED])
 def test_a_statement_has_the_last_word_whoever_reports_something_else(
     status: Status, source: AnswerSource, is_paid: bool

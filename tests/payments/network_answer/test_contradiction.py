@@ -35,7 +35,9 @@ def test_a_network_that_denies_it_after_the_end_is_believed_when_it_has_had_the_
         for failure in FailureCode
     ],
 )
-def test_what_may_yet_turn_out_to_be_paid_is_queried_again(type_: Type, failure: FailureCode, is_asked: bool) -> None:
+def test_an_ended_payment_that_may_have_been_paid_is_queried_again(
+    type_: Type, failure: FailureCode, is_asked: bool
+) -> None:
     decision = decide(processing(type_), sent(), received(Verdict.REFUSED, failure_code=failure), RULES)
     assert in_words(sent(), decision) == ("failed+" if is_asked else "failed")
     cannot = replace(received(Verdict.REFUSED, failure_code=failure), cannot_query=frozenset(Type))
@@ -110,7 +112,7 @@ def test_a_query_does_not_undo_what_was_signed_and_an_operator_is_shown_the_disp
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.UNKNOWN, Verdict.MISSING, Verdict.UNSENT])
-def test_whoever_cannot_say_otherwise_through_the_whole_schedule_does_not_contradict(verdict: Verdict) -> None:
+def test_answers_without_an_outcome_through_the_whole_schedule_do_not_contradict(verdict: Verdict) -> None:
     transaction = a_transaction(Type.DISBURSEMENT, Status.FAILED)
     doubt = decide(transaction, None, received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False), RULES)
     dispatch, waits = doubt.dispatch, []

@@ -132,7 +132,7 @@ def test_a_payment_that_somebody_speaks_of_too_early_is_sent_only_when_its_netwo
     assert life.dispatch.next_action is NextAction.SEND
 
 
-def test_nothing_is_sent_that_is_said_to_be_paid_where_there_is_no_query() -> None:
+def test_a_payout_that_was_reported_paid_is_not_sent_again_where_there_is_no_query() -> None:
     given_ = sent(NextAction.SEND, send_count=0)
     news = unanswerable(Verdict.CONFIRMED, "callback-unsigned")
     decision = decide(processing(), given_, news, RULES)
@@ -150,7 +150,7 @@ def test_a_payment_of_just_the_amount_that_operators_review_is_believed() -> Non
 
 
 @pytest.mark.parametrize("how", ["send", "ask", "callback-signed"])
-def test_what_is_not_an_unsigned_callback_is_believed_whatever_the_amount(how: str) -> None:
+def test_any_answer_but_an_unsigned_callback_is_believed_whatever_the_amount(how: str) -> None:
     news = replace(unanswerable(Verdict.CONFIRMED, how), review_amount=0)
     assert decide(processing(), sent(), news, RULES).cause is Cause.CONFIRMED
 

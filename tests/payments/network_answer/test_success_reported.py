@@ -53,7 +53,7 @@ def test_a_refusal_that_comes_after_a_success_was_reported_is_queried() -> None:
     assert life.transaction.status is Status.PROCESSING
 
 
-def test_what_was_reported_is_not_sent_again_although_the_connection_was_refused() -> None:
+def test_a_payment_reported_paid_is_not_sent_again_although_the_connection_was_refused() -> None:
     life = Life(processing())
     life.report(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
     life.report(received(Verdict.UNSENT, AnswerSource.SEND))

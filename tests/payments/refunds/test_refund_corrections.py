@@ -38,7 +38,7 @@ async def test_a_refund_that_was_completed_and_taken_back_may_be_made_again(step
     await database_facts.assert_clean(steps.database)
 
 
-async def test_a_network_that_changes_its_mind_again_and_again_is_told_once(steps: RefundSteps) -> None:
+async def test_a_refund_whose_network_contradicts_itself_repeatedly_is_reported_once(steps: RefundSteps) -> None:
     collection = await steps.collected()
     refund = await steps.refunded(collection, status=F)
     for is_paid in (True, False, True):

@@ -95,7 +95,7 @@ async def test_the_networks_definite_word_still_ends_it(steps: RefundSteps, verd
     await database_facts.assert_clean(steps.database)
 
 
-async def test_it_stays_with_operators_if_the_network_changes_its_word_about_the_first_again(
+async def test_a_refund_in_doubt_stays_with_operators_if_the_network_contradicts_itself_about_the_first(
     steps: RefundSteps,
 ) -> None:
     _, first, second = await _two(steps)

@@ -135,7 +135,7 @@ async def test_a_refused_refund_does_not_use_up_its_idempotency_key(steps: Refun
     assert not (await steps.ask(collection, key="return-1")).is_replay
 
 
-async def test_what_is_owed_cannot_be_refunded(steps: RefundSteps) -> None:
+async def test_an_owed_amount_cannot_be_refunded(steps: RefundSteps) -> None:
     collection = await steps.collected()
     paid = await steps.contradicted(Type.DISBURSEMENT, Status.FAILED, 1_001_000)
     with pytest.raises(InsufficientBalance, match="not sufficient"):

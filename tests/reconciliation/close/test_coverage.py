@@ -136,7 +136,7 @@ def test_a_file_inside_a_longer_one_does_not_say_with_what_the_next_one_opens() 
     assert missing([longer, inside, replace(next_, opening=9)], BEGIN, END, balance=9) == []
 
 
-async def test_what_changed_between_two_files_of_one_minute_takes_two_operators(
+async def test_a_balance_that_changed_between_two_files_of_one_minute_takes_two_operators(
     database: Database, tmp_path: Path
 ) -> None:
     books = await Books.begin(database, tmp_path)

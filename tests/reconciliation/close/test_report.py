@@ -70,7 +70,7 @@ CLOSE = DayClose(
 )
 
 
-def test_what_is_in_flight_is_in_the_trial_balance() -> None:
+def test_payments_in_flight_are_in_the_trial_balance() -> None:
     balances = {"float MPESA": -5950, "float TIGO_PESA": -10, "wallet": 5560, "in_flight": 400}
     assert replace(CLOSE, balances=balances, wallets=5560, in_flight=400).trial_balance == 0
 

@@ -72,7 +72,7 @@ async def test_whatever_is_changed_in_a_closed_day_is_found(books: Books, change
     assert any(reported in each for each in findings), findings
 
 
-async def test_whoever_has_only_the_database_cannot_sign(books: Books) -> None:
+async def test_a_close_cannot_be_signed_with_the_database_alone(books: Books) -> None:
     """A new content with its right hash, all the way to the end, still lacks the signature."""
     async with books.database.begin() as tx:
         await tx.execute(
