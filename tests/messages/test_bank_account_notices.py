@@ -9,8 +9,8 @@ from malipo.merchants import bank_account_stop_links, manage_people
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
-from malipo.messages import tell_of_bank_accounts
-from malipo.messages.tell_of_bank_accounts import NamedBankAccount, masked
+from malipo.messages import notify_of_bank_accounts
+from malipo.messages.notify_of_bank_accounts import NamedBankAccount, masked
 from tests.conftest import NOBODY, Merchant
 from tests.mail.mail_server import mail_server, text_of
 from tests.mail.mail_steps import Times, add_person, rows, sender
@@ -109,6 +109,6 @@ async def _stop_being_owner(
 
 async def _add(database: Database, merchant: Merchant, now: datetime) -> None:
     async with database.begin() as tx:
-        await tell_of_bank_accounts.account_added(
+        await notify_of_bank_accounts.account_added(
             tx, merchant.id, ACCOUNT, by="juma@duka.example.com", path=PATH, now=now
         )

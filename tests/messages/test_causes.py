@@ -28,10 +28,10 @@ from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from malipo.merchants.store.sessions import MerchantSession
 from malipo.messages.kinds import KINDS, MessageKind
+from malipo.messages.notify_low_wallets import notify_low_wallets
 from malipo.messages.store import choices
 from malipo.messages.store.choices import Choice
-from malipo.messages.tell_low_wallets import tell_low_wallets
-from malipo.messages.tell_yesterday import tell_yesterday
+from malipo.messages.summarize_yesterday import summarize_yesterday
 from malipo.networks.connector import Type, Verdict
 from malipo.operators import login as operators_login
 from malipo.operators import second_factor as operators_factor
@@ -359,7 +359,7 @@ async def _low_wallet(office: Office) -> Act:
 
     async def act(office: Office) -> None:
         async with office.database.begin() as tx:
-            await tell_low_wallets(tx, now=clock.now())
+            await notify_low_wallets(tx, now=clock.now())
 
     return act
 
@@ -369,7 +369,7 @@ async def _summary(office: Office) -> Act:
 
     async def act(office: Office) -> None:
         async with office.database.begin() as tx:
-            await tell_yesterday(tx, now=clock.now().astimezone(clock.ZONE).replace(hour=8))
+            await summarize_yesterday(tx, now=clock.now().astimezone(clock.ZONE).replace(hour=8))
 
     return act
 

@@ -16,7 +16,7 @@ from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.approve_case import approve_case
 from malipo.reconciliation.matching.exception import ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.import_approval import ImportApprovalRefusal
-from malipo.reconciliation.matching.line_tellers import FactSource, tellers_of
+from malipo.reconciliation.matching.line_sources import FactSource, sources_of
 from malipo.reconciliation.statements.statement_file import FETCHED_BY
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps
@@ -210,4 +210,4 @@ async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk:
 def test_the_tellers_of_a_line_are_the_sources_of_its_facts_without_the_proposer(
     reported: list[FactSource], tellers: set[str]
 ) -> None:
-    assert tellers_of(reported, proposed_by="juma") == tellers
+    assert sources_of(reported, proposed_by="juma") == tellers

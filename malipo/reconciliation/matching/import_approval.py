@@ -29,12 +29,12 @@ from malipo.db import Conn, Tx
 from malipo.errors import Code, Forbidden
 from malipo.operators import four_eyes
 from malipo.reconciliation.matching.exception import ExceptionKind
-from malipo.reconciliation.matching.line_tellers import tellers_of
+from malipo.reconciliation.matching.line_sources import sources_of
 from malipo.reconciliation.matching.store import (
     evidence,
     exceptions,
     line_queue,
-    line_tellers,
+    line_sources,
     matching,
     single_matches,
     summed_lines,
@@ -301,9 +301,9 @@ async def approve_list(
     return proposal, await evidence.find_unreported(tx, limit=len(line_ids), line_ids=line_ids)
 
 
-async def require_not_teller(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
+async def require_not_source(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
     """Refuse an approver who is a teller of the line: the proposer relied on a fact that this operator told."""
-    tellers = tellers_of(await line_tellers.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)
+    tellers = sources_of(await line_sources.find_shown_facts(tx, line_id), proposed_by=proposal.requested_by)
     await _require_other(tx, tellers, proposal, ImportApprovalRefusal.TELLER, actor=actor, now=now)
 
 

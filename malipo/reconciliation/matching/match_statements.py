@@ -95,7 +95,7 @@ async def match_statements(
         await matching.lock(tx)
         result = await match_queued_lines(tx, await all_profiles(tx), approval_amount=approval_amount, now=now)
     result.files = files
-    await take_told_keys(database)
+    await take_reported_keys(database)
     reported = await report_evidence(database, apply_answers, approval_amount=approval_amount, now=now)
     result.completed, result.contradicted = reported.completed, reported.contradicted
     result.awaiting_approval += reported.awaiting_approval
@@ -283,7 +283,7 @@ def exception_of(line: UnmatchedLine, now: datetime) -> FoundException:
     )
 
 
-async def take_told_keys(database: Database) -> None:
+async def take_reported_keys(database: Database) -> None:
     """Give adopted payments the network keys that fetched files tell of their lines later.
 
     A line without a key is adopted with a random key, so a repeat of the lost request does not find the payment. With

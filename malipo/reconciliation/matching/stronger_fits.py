@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class KeyTeller(StrEnum):
+class KeySource(StrEnum):
     """Whose key a line has."""
 
     NETWORK = "network"  # that of the network's own statement
@@ -34,13 +34,13 @@ class Fit(StrEnum):
 
 class StrongerFit(NamedTuple):
     why: str
-    key_told_by: tuple[KeyTeller, ...]
+    key_told_by: tuple[KeySource, ...]
     stronger: tuple[Fit, ...]
     weaker: tuple[Fit, ...]
     is_of_another_amount: bool = False  # only if the amount of the weaker payment is not the line's
 
 
-_EVERYBODY = (KeyTeller.NETWORK, KeyTeller.COPY, KeyTeller.OPERATORS)
+_EVERYBODY = (KeySource.NETWORK, KeySource.COPY, KeySource.OPERATORS)
 _NAMED = (Fit.KEY, Fit.KEY_RECEIPT, Fit.KEY_TYPED)
 _TOLD = (Fit.RECEIPT, Fit.KEY_RECEIPT)
 
@@ -53,7 +53,7 @@ STRONGER_FITS = (
     ),
     StrongerFit(
         "The network itself names the winner; only people have told the receipt of the loser.",
-        key_told_by=(KeyTeller.NETWORK,),
+        key_told_by=(KeySource.NETWORK,),
         stronger=_NAMED,
         weaker=(Fit.TYPED,),
     ),
@@ -66,14 +66,14 @@ STRONGER_FITS = (
     ),
     StrongerFit(
         "The line names the winner. The loser's amount is not the line's. A key that was added is no such name.",
-        key_told_by=(KeyTeller.NETWORK, KeyTeller.OPERATORS),
+        key_told_by=(KeySource.NETWORK, KeySource.OPERATORS),
         stronger=_NAMED,
         weaker=(Fit.RECEIPT,),
         is_of_another_amount=True,
     ),
     StrongerFit(
         "The network has told the receipt of the winner. Only an operator has added the loser's key to the line.",
-        key_told_by=(KeyTeller.COPY,),
+        key_told_by=(KeySource.COPY,),
         stronger=_TOLD,
         weaker=(Fit.KEY, Fit.KEY_TYPED),
     ),

@@ -108,22 +108,22 @@ class Book:
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
-        self.standing = correction_moves.begin(transaction)
+        self.correction = correction_moves.begin(transaction)
         self.booked: list[BookedMove] = []
 
     def report(self, *, is_paid: bool) -> "Book":
         return self._book(
-            correction_moves.contradict(self.transaction, self.standing, is_paid=is_paid, source=AnswerSource.QUERY)
+            correction_moves.contradict(self.transaction, self.correction, is_paid=is_paid, source=AnswerSource.QUERY)
         )
 
     def decide(self, *, is_paid: bool, available: int = 1_000_000, is_waived: bool = False) -> "Book":
         decided = correction_moves.decide(
-            self.transaction, self.standing, is_paid=is_paid, available=available, is_waived=is_waived
+            self.transaction, self.correction, is_paid=is_paid, available=available, is_waived=is_waived
         )
         return self._book(decided)
 
     def _book(self, change: CorrectionChange) -> "Book":
-        self.standing = change.correction
+        self.correction = change.correction
         at = NOW + timedelta(minutes=change.correction.ordinal)
         self.booked += [BookedMove(at, change.step, move, None) for move in change.moves]
         return self
@@ -192,14 +192,14 @@ def test_there_are_words_for_every_move_that_a_payment_can_make(type_: Type, sta
 def _steps(path: Book) -> Iterator[Book]:
     def onwards() -> Book:
         following = Book(path.transaction)
-        following.standing, following.booked = path.standing, [*path.booked]
+        following.correction, following.booked = path.correction, [*path.booked]
         return following
 
-    yield onwards().report(is_paid=not path.standing.is_paid)
+    yield onwards().report(is_paid=not path.correction.is_paid)
     for is_paid, available in itertools.product((True, False), (0, 400, 1_000_000)):
         yield onwards().decide(is_paid=is_paid, available=available)
-    if path.standing.owed:
-        yield onwards().decide(is_paid=path.standing.is_paid, is_waived=True)
+    if path.correction.owed:
+        yield onwards().decide(is_paid=path.correction.is_paid, is_waived=True)
 
 
 def test_the_wallet_after_a_move_is_told_with_it() -> None:

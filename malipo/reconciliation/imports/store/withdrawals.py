@@ -12,7 +12,7 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.reconciliation.matching.statement_answer_ids import is_of_line
 from malipo.reconciliation.matching.store.line_queue import UnbookedLine
-from malipo.reconciliation.matching.store.line_tellers import TELLS
+from malipo.reconciliation.matching.store.line_sources import HAS_FACT
 from malipo.reconciliation.matching.store.single_matches import report_payments_again
 from malipo.reconciliation.matching.store.summed_lines import HAS_SUMMED_KIND, IS_PAYMENT, IS_SUMMED
 from malipo.reconciliation.statements.statement_file import StatementFile
@@ -34,7 +34,7 @@ HEIR = """
 UNTOLD = f"""
     m.how <> 'operator' AND m.role IN ('payment', 'reversal') AND NOT EXISTS (
         SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-        WHERE k.line_id = l.id AND k.file_id <> $1 AND n.withdrawn_at IS NULL AND {TELLS})
+        WHERE k.line_id = l.id AND k.file_id <> $1 AND n.withdrawn_at IS NULL AND {HAS_FACT})
 """
 
 

@@ -9,11 +9,11 @@ from datetime import date
 
 from malipo import clock
 from malipo.db import Conn, Tx
-from malipo.reconciliation.matching.store.told_by_network import (
+from malipo.reconciliation.matching.store.reported_by_network import (
     SIGNED,
     is_key_added_sql,
     is_own_sql,
-    is_receipt_told_by_people_sql,
+    is_receipt_reported_by_people_sql,
     keys_of_sql,
 )
 from malipo.reconciliation.matching.stronger_fits import stronger_fits_sql
@@ -82,7 +82,7 @@ _CLAIM = """
 """
 _DROP_WEAKER = f"""
     WITH fitting AS MATERIALIZED (
-        SELECT c.*, {_KEY_TOLD_BY} AS key_told_by, {is_receipt_told_by_people_sql("t")} AS is_told_by_people
+        SELECT c.*, {_KEY_TOLD_BY} AS key_told_by, {is_receipt_reported_by_people_sql("t")} AS is_told_by_people
         FROM candidates c JOIN statement_lines l ON l.id = c.line_id
         JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.transaction_id
         WHERE c.line_id IN (SELECT line_id FROM candidates GROUP BY 1 HAVING count(*) > 1)

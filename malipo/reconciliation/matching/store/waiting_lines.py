@@ -8,10 +8,10 @@ import msgspec
 from malipo.db import Conn, Tx
 from malipo.networks.connector import Type
 from malipo.reconciliation.matching.store.evidence import IS_PAID, IS_TAKEN_BACK
-from malipo.reconciliation.matching.store.line_tellers import is_by_two_sql, is_told_by_worker_sql, teller_sql
-from malipo.reconciliation.matching.store.told_by_network import (
+from malipo.reconciliation.matching.store.line_sources import is_by_two_sql, is_reported_by_worker_sql, source_sql
+from malipo.reconciliation.matching.store.reported_by_network import (
     is_key_added_sql,
-    is_receipt_told_by_people_sql,
+    is_receipt_reported_by_people_sql,
 )
 from malipo.reconciliation.statements.store.statements import authors_sql
 
@@ -66,18 +66,18 @@ _HAS_EFFECT = f"""
 
 # A reversal finds its payment `t` by the payment's line `y`, matched as `x`. Even if the reversal was fetched, an
 # operator who said whose line `y` is answers for it.
-_IS_BY_LINE = f"(x.line_id IS NOT NULL AND {is_told_by_worker_sql('m', 'l')})"
+_IS_BY_LINE = f"(x.line_id IS NOT NULL AND {is_reported_by_worker_sql('m', 'l')})"
 
 
 _IS_FETCHED = f"""
-    ({is_told_by_worker_sql("m", "l")}
-     AND (x.line_id IS NULL OR x.is_counted OR {is_told_by_worker_sql("x", "y")} OR {is_by_two_sql("x")}))
+    ({is_reported_by_worker_sql("m", "l")}
+     AND (x.line_id IS NULL OR x.is_counted OR {is_reported_by_worker_sql("x", "y")} OR {is_by_two_sql("x")}))
 """
 
 
 # The operators who alone typed the receipt by which the payment's line was matched, if the network tells no key.
 _TYPISTS = f"""
-    CASE WHEN x.how = 'receipt' AND NOT {is_told_by_worker_sql("x", "y", is_by_key=True)} THEN ARRAY(
+    CASE WHEN x.how = 'receipt' AND NOT {is_reported_by_worker_sql("x", "y", is_by_key=True)} THEN ARRAY(
         SELECT DISTINCT r.requested_by FROM resolutions r
         WHERE r.merchant_id = t.merchant_id AND r.transaction_id = t.id AND r.provider_reference = t.provider_reference
           AND r.outcome = 'completed' AND r.is_approved AND r.decided_by = r.requested_by) ELSE '{{}}'::text[] END
@@ -88,13 +88,13 @@ _TYPISTS = f"""
 # the network or two operators say so, or if the payment has that line's receipt from its network.
 _NAMED_BY = f"""
     CASE WHEN x.line_id IS NULL OR {_IS_BY_LINE} OR x.is_counted OR {is_by_two_sql("x")}
-           OR y.receipt = t.provider_reference COLLATE "C" AND NOT {is_receipt_told_by_people_sql("t")}
+           OR y.receipt = t.provider_reference COLLATE "C" AND NOT {is_receipt_reported_by_people_sql("t")}
          THEN '{{}}'::text[]
-         WHEN {is_told_by_worker_sql("x", "y")} THEN {_TYPISTS}
+         WHEN {is_reported_by_worker_sql("x", "y")} THEN {_TYPISTS}
          WHEN x.how = 'operator' THEN ARRAY[x.matched_by]
          ELSE {_TYPISTS} || (
              SELECT array_append({authors_sql("g")}, g.imported_by) FROM statement_files g
-             WHERE g.id = {teller_sql("x", "y", rather_by="f.imported_by")}) END
+             WHERE g.id = {source_sql("x", "y", rather_by="f.imported_by")}) END
 """
 
 
@@ -114,7 +114,7 @@ _JOINED = f"""
          AND x.transaction_id = m.transaction_id
     LEFT JOIN statement_lines y ON y.id = x.line_id
     JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
-    JOIN statement_files f ON f.id = CASE WHEN {_IS_BY_LINE} THEN {teller_sql("x", "y")} ELSE {teller_sql("m", "l")} END
+    JOIN statement_files f ON f.id = CASE WHEN {_IS_BY_LINE} THEN {source_sql("x", "y")} ELSE {source_sql("m", "l")} END
     LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
 """
 

@@ -14,7 +14,7 @@ from malipo.messages.store import watched_wallets
 _HOURS = 6
 
 
-async def tell_low_wallets(tx: Tx, *, now: datetime) -> None:
+async def notify_low_wallets(tx: Tx, *, now: datetime) -> None:
     at = now.astimezone(clock.ZONE)
     for low in await watched_wallets.note_below(tx):
         facts: Facts = {"available_amount": low.available, "limit_amount": low.limit, "path": "/dashboard/wallet"}

@@ -16,7 +16,7 @@ class FactSource(NamedTuple):
     authors: tuple[str, ...] = ()  # of the layout that read the file
 
 
-def tellers_of(found_facts: Sequence[FactSource], *, proposed_by: str) -> set[str]:
+def sources_of(found_facts: Sequence[FactSource], *, proposed_by: str) -> set[str]:
     """The importers and layout authors of files that tell a fact which neither a fetched file nor a file of the
     proposer tells. Of the proposer's own files, the layout authors."""
     facts: dict[str, list[FactSource]] = defaultdict(list)
