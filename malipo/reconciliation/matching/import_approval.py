@@ -302,7 +302,7 @@ async def approve_list(
 
 
 async def require_not_source(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
-    """Refuse an approver who is a teller of the line: the proposer relied on a fact that this operator told."""
+    """Refuse an approver who is a source of the line: the proposer relied on a fact of this operator's file."""
     tellers = sources_of(await line_sources.find_shown_facts(tx, line_id), proposed_by=proposal.requested_by)
     await _require_other(tx, tellers, proposal, ImportApprovalRefusal.TELLER, actor=actor, now=now)
 

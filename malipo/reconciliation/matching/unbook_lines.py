@@ -1,7 +1,7 @@
 """Takes lines out of bookings again when their payments become known.
 
 A line without a key is booked as a fee or a sweep by its words. Its payment may become known later: its network reports
-the receipt, or another file tells the key. Then the booking is reversed, its other lines are booked again, and the line
+the receipt, or another file has the key. Then the booking is reversed, its other lines are booked again, and the line
 is matched, or becomes an exception if the match is not certain.
 
 An operator could invent a file, so lines that a file takes out of bookings count as moved by its importer and the
@@ -61,7 +61,7 @@ async def _count(
     """Count the lines as moved by their operators, file by file, and return those that an operator may move alone."""
 
     def file_of(line: LaterKeyLine) -> str:
-        return line.told_in
+        return line.key_file_id
 
     counted = []
     for file_id, group in groupby(sorted(later_lines, key=file_of), key=file_of):
@@ -70,7 +70,7 @@ async def _count(
             tx,
             Act.IMPORT,
             sum(abs(each.amount) for each in lines),
-            operator=lines[0].told_by,
+            operator=lines[0].key_imported_by,
             authors=lines[0].authors,
             subject=file_id,
             approval_amount=approval_amount,

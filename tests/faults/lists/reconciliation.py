@@ -371,8 +371,8 @@ FAULTS = (
     Fault(
         "a typed receipt doubts the key of the network's own line",
         "STRONGER_FITS",
-        "key_told_by=(KeySource.NETWORK,),\n        stronger=_NAMED,\n        weaker=(Fit.TYPED,),",
-        "key_told_by=(KeySource.NETWORK,),\n        stronger=_NAMED,\n        weaker=(Fit.TYPED,),"
+        "key_sources=(KeySource.NETWORK,),\n        stronger=_NAMED,\n        weaker=(Fit.TYPED,),",
+        "key_sources=(KeySource.NETWORK,),\n        stronger=_NAMED,\n        weaker=(Fit.TYPED,),"
         "\n        is_of_another_amount=True,",
         "One operator silences the network's own line: what was paid is not credited.",
         (*_FIT_TWO, "reconciliation/test_stronger_fits.py"),
@@ -549,24 +549,24 @@ FAULTS = (
     Fault(
         "a typed receipt of another amount keeps the line from the payment that it names",
         "STRONGER_FITS",
-        "key_told_by=_EVERYBODY,\n        stronger=_NAMED,",
-        "key_told_by=(KeySource.NETWORK, KeySource.COPY),\n        stronger=_NAMED,",
+        "key_sources=_EVERYBODY,\n        stronger=_NAMED,",
+        "key_sources=(KeySource.NETWORK, KeySource.COPY),\n        stronger=_NAMED,",
         "A payment that was paid stays open for ever.",
         ("reconciliation/test_stronger_fits.py",),
     ),
     Fault(
         "a key that a copy added is as good as the network's",
         "STRONGER_FITS",
-        "key_told_by=(KeySource.NETWORK, KeySource.OPERATORS),",
-        "key_told_by=_EVERYBODY,",
+        "key_sources=(KeySource.NETWORK, KeySource.OPERATORS),",
+        "key_sources=_EVERYBODY,",
         "One operator gives the money of one customer to the payment of another.",
         ("reconciliation/test_stronger_fits.py",),
     ),
     Fault(
         "a key that a copy added keeps the line from the payment with its receipt",
         "STRONGER_FITS",
-        "key_told_by=(KeySource.COPY,),\n        stronger=_TOLD,",
-        "key_told_by=(KeySource.COPY,),\n        stronger=(Fit.KEY_RECEIPT,),",
+        "key_sources=(KeySource.COPY,),\n        stronger=_TOLD,",
+        "key_sources=(KeySource.COPY,),\n        stronger=(Fit.KEY_RECEIPT,),",
         "One operator silences the network's own line: what was paid is not credited.",
         ("reconciliation/test_stronger_fits.py",),
     ),

@@ -29,7 +29,7 @@ HEIR = """
 """
 
 
-# Matches by a fact that only the file $1 tells of a line that stays: its key, or that it is a reversal. Not matches
+# Matches by a fact that only the file $1 has of a line that stays: its key, or that it is a reversal. Not matches
 # that two operators have made.
 UNTOLD = f"""
     m.how <> 'operator' AND m.role IN ('payment', 'reversal') AND NOT EXISTS (
@@ -158,7 +158,7 @@ async def find_bookings(connection: Conn, file_id: str) -> list[FileBooking]:
 
 async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetime) -> list[UnbookedLine]:
     """Remove the file's lines. Fees and sweeps that another file has become new lines of that file, because they are
-    booked by file. Other shared lines keep their matches, unless only this file told the fact that they were matched
+    booked by file. Other shared lines keep their matches, unless only this file had the fact that they were matched
     by.
 
     Returns the lines that stay, were matched with payments, and would now be booked by their words.
@@ -220,7 +220,7 @@ async def _find_payments_by_words(tx: Tx, unconfirmed: list[int]) -> list[Unbook
 
 
 async def _undo_unconfirmed(tx: Tx, file_id: str) -> list[int]:
-    """Undo the matches by facts that only this file tells, so that the lines are matched again by the other files'
+    """Undo the matches by facts that only this file has, so that the lines are matched again by the other files'
     facts. The reversal of such a payment is undone too, because it found the payment by that line. Returns the
     lines."""
     unconfirmed = f"""

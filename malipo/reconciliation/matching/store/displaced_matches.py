@@ -1,4 +1,5 @@
-"""The SQL of matches that do not hold any more: what the network itself tells now comes before what operators told.
+"""The SQL of matches that do not hold any more: what the network itself reports now comes before what operators
+reported.
 
 A line that loses its payment is in the queue again.
 """
@@ -45,7 +46,8 @@ async def find_contradicted(tx: Tx) -> list[int]:
 
 async def find_named_by_people(tx: Tx, *, since: datetime) -> dict[int, date]:
     """Lines of the network's own, with their days, that were matched by a key which only an operator's copy adds, or by
-    a receipt that only people have told: of files that no complete run has seen, or that operators imported since."""
+    a receipt that only people have reported: of files that no complete run has seen, or that operators imported
+    since."""
     rows = await tx.fetch(
         f"""
         SELECT DISTINCT l.id, {clock.day_sql("l.moved_at")} AS day

@@ -113,9 +113,9 @@ async def find_shown_facts(connection: Conn, line_id: int) -> list[FactSource]:
         CROSS JOIN LATERAL (
             VALUES ('kind', c.kind, l.kind), ('key', {ending_sql("c.key")}, {ending_sql("l.key")}),
                    ('phone', c.phone, l.phone), ('linked', c.linked, l.linked), ('details', c.details, l.details)
-        ) AS t (fact, told, shown)
+        ) AS t (fact, stated, shown)
         JOIN statement_files f ON f.id = c.file_id
-        WHERE l.id = $1 AND t.told <> '' AND t.told = t.shown AND f.withdrawn_at IS NULL
+        WHERE l.id = $1 AND t.stated <> '' AND t.stated = t.shown AND f.withdrawn_at IS NULL
         """,
         line_id,
     )

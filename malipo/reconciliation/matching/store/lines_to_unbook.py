@@ -33,16 +33,16 @@ class BookedLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LaterKeyLine(BookedLine, frozen=True, kw_only=True):
-    """A booked line whose key was told by a file that was imported later."""
+    """A booked line whose key is in a file that was imported later."""
 
     amount: int
-    told_in: str  # the file
-    told_by: str
+    key_file_id: str  # the file
+    key_imported_by: str
     authors: tuple[str, ...]  # of the layout that read that file, beside its importer
 
     @property
     def is_fetched(self) -> bool:
-        return self.told_by == FETCHED_BY
+        return self.key_imported_by == FETCHED_BY
 
 
 # Lines that were booked in a sum, and are not known to be a charge for a payment.
@@ -96,7 +96,7 @@ async def find_booked_with_later_keys(tx: Tx, *, layouts: Sequence[str], account
         f"""
         WITH {ACCOUNTS}
         SELECT DISTINCT {_BOOKED}, k.key, {_DAY_OF_LINE} AS day, ARRAY[]::text[] AS payments,
-               l.amount, f.id AS told_in, f.imported_by AS told_by, {_AUTHORS} AS authors
+               l.amount, f.id AS key_file_id, f.imported_by AS key_imported_by, {_AUTHORS} AS authors
         FROM statement_line_copies k JOIN statement_lines l ON l.id = k.line_id
         JOIN statement_files f ON f.id = k.file_id AND f.withdrawn_at IS NULL
         JOIN accounts a ON a.channel = l.channel AND a.account = l.account

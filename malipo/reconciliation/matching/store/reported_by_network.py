@@ -1,6 +1,6 @@
-"""SQL conditions: what the network itself has told of a line or a payment, and what only operators have told.
+"""SQL conditions: what the network itself has reported of a line or a payment, and what only operators have.
 
-The network has told what stands in a statement that the worker fetched, or in an answer about the payment.
+The network has reported what is in a statement that the worker fetched, or in an answer about the payment.
 """
 
 from malipo.payments.network_keys import ending_sql
@@ -38,7 +38,7 @@ def _is_reported(line: str, copy: str) -> str:
 
 
 def is_key_added_sql(line: str) -> str:
-    """A condition: whether the network's own statement has a line, and only an operator's copy tells the line's key."""
+    """A condition: whether the network's own statement has a line, and only an operator's copy has the line's key."""
     return f"""
         ({line}.key <> '' AND NOT {is_own_sql(line)} AND EXISTS (
             SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id

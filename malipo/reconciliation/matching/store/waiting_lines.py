@@ -38,6 +38,15 @@ class WaitingLine(msgspec.Struct, frozen=True, kw_only=True):
     word: str = ""  # the status, if operators said that it means that money moved
 
 
+# The aliases of all fragments below; `_JOINED` has the joins. An example: Asha's file has the line QB1 of a payout, and
+# Juma's file has R1, a reversal of QB1. The rows of R1:
+#     t, c  the payout, and its correction if it has one
+#     m, l  the match of R1 with the payout, and R1 itself
+#     x, y  the match of QB1 with the payout, and QB1 itself; NULL if the line is no reversal
+#     f     the file that answers for the effect: Juma's; or Asha's, if the network's own statement has R1 too
+# So `_IS_BY_LINE` is true if the network has R1, `_TYPISTS` are those who typed QB1 as the payout's receipt, and
+# `_NAMED_BY` is Asha, unless the network or two operators say that QB1 is the payout's.
+
 # Payments that one operator alone has called paid, with that operator.
 _COMPLETED_ALONE = """
     SELECT r.merchant_id, r.transaction_id, r.requested_by FROM resolutions r
@@ -75,7 +84,7 @@ _IS_FETCHED = f"""
 """
 
 
-# The operators who alone typed the receipt by which the payment's line was matched, if the network tells no key.
+# The operators who alone typed the receipt by which the payment's line was matched, if the network reports no key.
 _TYPISTS = f"""
     CASE WHEN x.how = 'receipt' AND NOT {is_reported_by_worker_sql("x", "y", is_by_key=True)} THEN ARRAY(
         SELECT DISTINCT r.requested_by FROM resolutions r
@@ -121,7 +130,7 @@ _JOINED = f"""
 
 async def note_named_alone(tx: Tx) -> None:
     """Have lines reported that needed no report, but that one operator alone links with their payment: this counts as
-    moved by that operator. Only lines of files that no complete run has seen, as they may tell more than earlier
+    moved by that operator. Only lines of files that no complete run has seen, as they may have more than earlier
     files."""
     await tx.execute(
         f"""
@@ -176,7 +185,7 @@ async def find_lines_of_proposal(tx: Tx, proposal_id: str) -> list[int]:
 
 
 async def release_waiting(tx: Tx) -> None:
-    """Release waiting or rejected lines that would change nothing now, or that the network itself has told."""
+    """Release waiting or rejected lines that would change nothing now, or that the network itself has reported."""
     await tx.execute(
         f"""
         UPDATE statement_matches w SET proposal_id = NULL
