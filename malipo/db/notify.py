@@ -56,7 +56,7 @@ class Notifier:
 
 
 async def listen(url: str, on_topic: Callable[[str], None]) -> None:
-    """Call `hear` with each topic, until cancelled; with an empty one when notifications may have been missed."""
+    """Call `on_topic` with each topic, until cancelled; with an empty one when notifications may have been missed."""
     while True:
         try:
             connection = await asyncpg.connect(

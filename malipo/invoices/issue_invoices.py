@@ -1,7 +1,7 @@
 """Issues the invoices of a closed month, and credit notes to those of earlier months, in one commit.
 
 A number is taken from a counter in the commit of its document, so numbers have no gaps. What is issued never changes.
-Nobody can read a document, and no e-mail tells its number, before the high-water mark of a worker has its issue: a
+Nobody can read a document, and no e-mail has its number, before the high-water mark of a worker has its issue: a
 restore that loses the document is noticed then, and its number is not given again.
 The same command again issues what is missing, and nothing twice.
 """

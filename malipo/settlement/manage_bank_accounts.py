@@ -1,5 +1,5 @@
-"""Owners add and stop bank accounts, and confirm them after a restore. Each is told to everybody who has been an owner
-lately, in the same commit."""
+"""Owners add and stop bank accounts, and confirm them after a restore. Everybody who has been an
+owner lately gets a message, in the same commit."""
 
 from datetime import datetime, timedelta
 
@@ -84,8 +84,8 @@ async def stop(
     tx: Tx, account_id: str, *, merchant_id: str | None = None, reason: str = "", actor: Actor, now: datetime
 ) -> BankAccount:
     """An owner of `merchant_id` stops it, or an operator. Stopping is safe, and takes nobody else: nothing more is sent
-    there, and an approved file with a transfer to it is not downloaded any more. Operators are told of those. One that
-    has ended stays so."""
+    there, and an approved file with a transfer to it is not downloaded any more. Operators are notified of those. One
+    that has ended stays so."""
     account = await bank_accounts.lock(tx, account_id)
     if account is None or merchant_id not in (None, account.merchant_id):
         raise NoSuchBankAccount
@@ -124,7 +124,7 @@ async def _tell_stopped(tx: Tx, account: BankAccount, *, by: str, now: datetime)
 
 async def confirm(tx: Tx, account_id: str, *, merchant_id: str, actor: Actor, now: datetime) -> BankAccount:
     """An owner says after a restore that this account is still right. Not before settlements are released, because only
-    then can be cancelled what is there again and would go to it. All owners are told, as of a verified one."""
+    then can be cancelled what is there again and would go to it. All owners get a message, as of a verified one."""
     await four_eyes.require_not_waiting(tx, merchant_id, actor, now=now)
     await release.require_released(tx)
     account = await bank_accounts.lock(tx, account_id)

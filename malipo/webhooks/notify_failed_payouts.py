@@ -1,4 +1,4 @@
-"""Tells people by message of payouts that have failed, where their events are numbered: no payment waits for it.
+"""Notifies people by message of payouts that have failed, where their events are numbered: no payment waits for it.
 
 Those of a batch are reported with the whole batch.
 """

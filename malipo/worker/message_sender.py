@@ -39,7 +39,7 @@ class MessageSender:
         return await self._send() if self._may_send() else False
 
     async def look(self) -> bool:
-        """Write what is told by the clock."""
+        """Write the messages that are due by the clock."""
         if self._may_send():
             async with self._database.begin() as tx:
                 await notify_low_wallets(tx, now=self._clock())

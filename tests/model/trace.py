@@ -1,4 +1,4 @@
-"""What an observer sees of one payment's life: what was sent, asked, heard and told, and what moved. The oracle reads only this."""
+"""What an observer sees of one payment's life: what was sent, queried, answered and reported, and what moved. The oracle reads only this."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""A teller who does exactly as told: it writes down every byte it hears, and says the bytes a test wrote for it.
+"""A server with scripted replies: it records every byte of each request, and sends the bytes a test wrote for it.
 
 It knows as much of HTTP as it takes to see where a request ends, and nothing of any network.
 """

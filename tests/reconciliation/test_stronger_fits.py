@@ -1,4 +1,4 @@
-"""Which of two payments that a line fits keeps the line: each fit against each other, for each teller of the key."""
+"""Which of two payments that a line fits keeps the line: each fit against each other, for each source of the key."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Releases: the upgrade is tried from the last one, and the page about upgrades tells each as it is."""
+"""Releases: the upgrade is tried from the last one, and the page about upgrades has each as it is."""
 
 import re
 from pathlib import Path

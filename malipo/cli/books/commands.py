@@ -218,7 +218,7 @@ def _safeguarding(arguments: argparse.Namespace, settings: Settings) -> int:
             closed = last if arguments.at is None else await closes.find(connection, arguments.at)
             if closed is None:
                 raise Missing("No day is closed yet." if arguments.at is None else f"{arguments.at} is not closed.")
-            # What the bank says now tells nothing of an earlier day.
+            # What the bank says now shows nothing of an earlier day.
             bank = await find_seen(connection) if last is not None and closed.day == last.day else None
         return with_bank(safeguarding_of(closed.close), bank)
 

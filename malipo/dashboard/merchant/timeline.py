@@ -76,7 +76,7 @@ REFUND_STATUSES: dict[Status, tuple[Tone, str]] = {
     Status.FAILED: (Tone.BAD, "Failed. The customer did not get the money back."),
     Status.CANCELLED: (Tone.CALM, "Cancelled. Nothing was sent to {network}."),
 }
-# The words for a refund on its collection's timeline. While one is under way, its beginning is told.
+# The words for a refund on its collection's timeline. While one is under way, its beginning is shown.
 REFUNDS: dict[Status, tuple[Tone, str]] = {
     Status.PENDING: (Tone.WAIT, "A refund of {amount} was made. It goes to the customer's number."),
     Status.COMPLETED: (Tone.CALM, "{amount} refunded. The customer has it back."),
@@ -193,7 +193,7 @@ _NOT_DELIVERED = (
 )
 
 # Of events in the same moment the cause comes first: we send, the network answers, the payment ends, money moves,
-# and the merchant's servers are told.
+# and its event is sent to the merchant's servers.
 _RANKS = {TimelineKind.NETWORK: 1, TimelineKind.STATUS: 2, TimelineKind.MONEY: 3, TimelineKind.WEBHOOK: 4}
 
 

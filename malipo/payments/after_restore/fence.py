@@ -26,7 +26,7 @@ async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int,
     epoch = await installation.begin_epoch(tx, reason, beyond=beyond)
     payments = await asked_first.ask_all_first(tx)
     # The backup makes these valid again: sessions that were ended since, links and recovery codes that were used, and
-    # keys that were revoked. Everybody must log in again; revoked keys cannot be told from valid ones.
+    # keys that were revoked. Everybody must log in again; revoked keys cannot be distinguished from valid ones.
     await sessions.end_everybodys(tx, now=now)
     await password_links.end_everybodys(tx, now=now)
     await operators.end_everybodys(tx, now=now)

@@ -1,4 +1,4 @@
-"""Approves another operator's proposal about a payment, if the approver is not a teller of one of its lines."""
+"""Approves another operator's proposal about a payment, if the approver is not a source of one of its lines."""
 
 from datetime import datetime
 

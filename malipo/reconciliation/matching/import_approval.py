@@ -51,7 +51,7 @@ _ID_PREFIX = "prp_"
 
 class ImportApprovalRefusal(Code):
     AUTHOR = "import_by_author"
-    TELLER = "import_by_teller"
+    SOURCE = "import_by_teller"
     NOTHING_WAITS = "import_nothing_waits"
 
 
@@ -303,8 +303,8 @@ async def approve_list(
 
 async def require_not_source(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
     """Refuse an approver who is a source of the line: the proposer relied on a fact of this operator's file."""
-    tellers = sources_of(await line_sources.find_shown_facts(tx, line_id), proposed_by=proposal.requested_by)
-    await _require_other(tx, tellers, proposal, ImportApprovalRefusal.TELLER, actor=actor, now=now)
+    sources = sources_of(await line_sources.find_shown_facts(tx, line_id), proposed_by=proposal.requested_by)
+    await _require_other(tx, sources, proposal, ImportApprovalRefusal.SOURCE, actor=actor, now=now)
 
 
 async def _require_other(

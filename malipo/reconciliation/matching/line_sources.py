@@ -1,4 +1,4 @@
-"""The tellers of a line: the operators whose files contain a fact of it. They cannot approve another operator's
+"""The sources of a line: the operators whose files contain a fact of it. They cannot approve another operator's
 proposal about the line. Pure."""
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""An operator's messages by e-mail: the address, of which the old one is told, and the choices."""
+"""An operator's messages by e-mail: the address, whose change is reported to the old one, and the choices."""
 
 import pytest
 

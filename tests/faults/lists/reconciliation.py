@@ -33,7 +33,7 @@ FAULTS = (
         "sources_of(await line_sources.find_shown_facts(tx, line_id), proposed_by=proposal.requested_by)",
         "set()",
         "One operator names a declined payment in a copy of the line, another proposes the match, and the first agrees.",
-        ("reconciliation/test_tellers_of_lines.py",),
+        ("reconciliation/test_sources_of_lines.py",),
     ),
     Fault(
         "an operator's reversal takes a line back before it is counted",

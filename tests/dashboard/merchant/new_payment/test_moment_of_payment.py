@@ -1,4 +1,4 @@
-"""When a collection is paid, its page shows that in its head and its title, and tells screen readers."""
+"""When a collection is paid, its page shows that in its head and its title, and announces it to screen readers."""
 
 import re
 

@@ -55,7 +55,7 @@ async def test_an_operator_whose_file_names_the_payment_of_a_line_does_not_appro
     exception = await bring_both(desk, own, replace(own, key=payment.network_key))
     assert (exception.kind, exception.reference) == ("amount_differs", payment.reference)
     await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=JUMA)
-    with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+    with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
         await exceptions.approve(exception, by=ASHA)
     assert await desk.wallet() == before
     await exceptions.approve(exception, by=NEEMA)
@@ -83,7 +83,7 @@ async def test_only_facts_that_the_networks_file_does_not_have_count(
     exception = await bring_both(desk, a_line(**own), a_line(**reported))
     await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=JUMA)
     if is_refused:
-        with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+        with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
             await exceptions.approve(exception, by=ASHA)
     else:
         assert (await exceptions.approve(exception, by=ASHA)).state is ExceptionState.RESOLVED
@@ -96,7 +96,7 @@ async def test_the_importer_of_a_line_that_the_network_does_not_have_proposes_an
     await desk.bring(desk.statements.write(a_line()), ASHA)
     exception = await found(desk)
     await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=JUMA)
-    with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+    with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
         await exceptions.approve(exception, by=ASHA)
     await exceptions.reject(exception, by=ASHA)
     await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=ASHA)
@@ -113,11 +113,11 @@ async def test_nor_does_who_said_how_its_file_is_read(desk: ImportDesk) -> None:
     exception = await found(desk)
     await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=NEEMA)
     for by in (ASHA, JUMA):
-        with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+        with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
             await exceptions.approve(exception, by=by)
 
 
-async def test_nor_does_anybody_while_the_teller_may_be_another(desk: ImportDesk) -> None:
+async def test_nor_does_anybody_while_the_source_may_be_another(desk: ImportDesk) -> None:
     """Asha has set Neema's password, and may have brought the file as Neema."""
     await hire(desk.database, "asha", "juma", "neema")
     await give_password(desk.database, "neema", by=ASHA)
@@ -152,10 +152,10 @@ async def test_the_importer_of_a_payments_line_does_not_approve_anothers_proposa
     [exception] = await desk.statements.open_exceptions()
     exceptions = ExceptionDesk(desk.database)
     await exceptions.propose(exception, Action.RESOLVE, {"outcome": "completed"}, by=JUMA)
-    with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+    with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
         await exceptions.approve(exception, by=ASHA)
     async with desk.database.begin() as tx:
-        with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+        with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
             await approve_case(tx, payment.reference, actor=ASHA, now=clock.now())
     assert await desk.wallet() == before
     await exceptions.approve(exception, by=NEEMA)
@@ -179,7 +179,7 @@ async def test_the_source_of_a_lines_words_alone_does_not_approve_the_match(desk
     exception = await bring_both(desk, own, replace(own, details=f"Paid for {payment.reference}"))
     exceptions = ExceptionDesk(desk.database)
     await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=JUMA)
-    with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+    with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
         await exceptions.approve(exception, by=ASHA)
 
 
@@ -196,7 +196,7 @@ async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk:
 
 
 @pytest.mark.parametrize(
-    ("reported", "tellers"),
+    ("reported", "sources"),
     [
         ([FactSource("key", "asha")], {"asha"}),
         ([FactSource("key", "asha", ("neema",))], {"asha", "neema"}),
@@ -207,7 +207,5 @@ async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk:
         ([FactSource("key", "asha"), FactSource("kind", "juma")], {"asha", "juma"}),
     ],
 )
-def test_the_tellers_of_a_line_are_the_sources_of_its_facts_without_the_proposer(
-    reported: list[FactSource], tellers: set[str]
-) -> None:
-    assert sources_of(reported, proposed_by="juma") == tellers
+def test_the_sources_of_a_line_leave_out_the_proposer(reported: list[FactSource], sources: set[str]) -> None:
+    assert sources_of(reported, proposed_by="juma") == sources
