@@ -81,7 +81,7 @@ async def test_a_correction_is_on_the_payment_and_in_its_event(
     assert last["transaction"] == {**{k: v for k, v in before.items() if k != "statusLogs"}, "correction": correction}
 
 
-async def test_a_payout_that_was_not_paid_after_all_is_told_only_when_the_wallet_gets_it(
+async def test_a_payout_that_was_not_paid_after_all_is_corrected_only_when_the_wallet_gets_it(
     api: Client, steps: PaymentSteps
 ) -> None:
     """Until operators have decided, neither the wallet nor what it owes has changed."""

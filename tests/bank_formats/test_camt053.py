@@ -98,7 +98,9 @@ def test_another_library_reads_the_same_entries(tmp_path: Path) -> None:
         ('<Amt Ccy="TZS">1500</Amt>', '<Amt Ccy="TZS">1501</Amt>', EntryProblem.PARTS),
     ],
 )
-def test_an_entry_that_cannot_be_read_is_told(tmp_path: Path, before: str, after: str, problem: EntryProblem) -> None:
+def test_an_entry_that_cannot_be_read_is_reported(
+    tmp_path: Path, before: str, after: str, problem: EntryProblem
+) -> None:
     assert before in CAMT
     [statement] = camt_of(tmp_path, CAMT.replace(before, after, 1))
     assert [each.why.code for each in statement.unreadable] == [problem]

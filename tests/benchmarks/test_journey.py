@@ -29,7 +29,7 @@ def test_books_that_agree_differ_in_nothing() -> None:
     assert differences(PAYMENTS, WALLETS, CHARGED, ARRIVED) == []
 
 
-def test_a_payment_that_is_not_completed_is_told() -> None:
+def test_a_payment_that_is_not_completed_is_reported() -> None:
     payments = [replace(PAYMENTS[0], status="PROCESSING"), *PAYMENTS[1:]]
     assert differences(payments, WALLETS, CHARGED, ARRIVED) == ["1 of 3 payments are not completed"]
 
@@ -43,12 +43,12 @@ def test_a_payment_that_is_not_completed_is_told() -> None:
     ],
     ids=["not at all", "twice", "with another amount"],
 )
-def test_a_customer_who_was_charged_otherwise_is_told(charged: Counter[tuple[str, int]]) -> None:
+def test_a_customer_who_was_charged_another_amount_is_shown_it(charged: Counter[tuple[str, int]]) -> None:
     [sentence] = differences(PAYMENTS, WALLETS, charged, ARRIVED)
     assert sentence.startswith("the network has charged")
 
 
-def test_a_wallet_with_another_sum_is_told() -> None:
+def test_a_wallet_with_another_sum_is_reported() -> None:
     [sentence] = differences(PAYMENTS, WALLETS | {database.merchant(3): 1}, CHARGED, ARRIVED)
     assert sentence == "a wallet holds another sum than its payments come to"
 
@@ -58,7 +58,7 @@ def test_a_wallet_with_another_sum_is_told() -> None:
     [ARRIVED - {(SHOP, "evt_1")}, ARRIVED | {(SHOP, "evt_4")}, ARRIVED - {(SHOP, "evt_1")} | {(OTHER_SHOP, "evt_1")}],
     ids=["one is missing", "one too many", "one went to another merchant"],
 )
-def test_other_webhooks_than_there_had_to_be_are_told(arrived: set[tuple[str, str]]) -> None:
+def test_unexpected_webhooks_are_reported(arrived: set[tuple[str, str]]) -> None:
     [sentence] = differences(PAYMENTS, WALLETS, CHARGED, arrived)
     assert sentence.startswith("other webhooks came")
 
@@ -110,7 +110,7 @@ def test_after_a_rate_that_was_too_high_nearly_what_was_carried_is_tried() -> No
     assert stream(seconds=3, late=0.7).less == 600 * 0.95, "never more than what was too much"
 
 
-def test_the_second_of_each_is_told_beside_the_first() -> None:
+def test_the_second_of_each_is_shown_beside_the_first() -> None:
     report = Report(Plan(), "18.0, fsync on", busy_percent=1.0, runs={1: [run(1000)], 2: [run(1500)]})
     value = _value(report)
     assert value["ratios"] == {"2_vs_1": 1.5}

@@ -142,7 +142,7 @@ def test_several_benchmarks_can_be_asked_for_before_or_after_the_options() -> No
     assert _parser().parse_args(["webhooks", "--quick", "--events", "3"]).quick
 
 
-def test_one_benchmark_is_told_as_an_object_and_several_as_a_list() -> None:
+def test_one_benchmark_is_printed_as_an_object_and_several_as_a_list() -> None:
     one, other = Result({"name": "create"}, ""), Result({"name": "webhooks"}, "")
     assert _json([one]).startswith('{\n  "name": "create"')
     assert _json([one, other]).startswith('[\n  {\n    "name": "create"')

@@ -180,7 +180,7 @@ async def test_after_a_loaded_dump_nothing_that_was_counted_is_taken_for_late(bo
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-async def test_late_moves_that_cannot_be_told_apart_are_one_entry_out_of_the_day_and_one_into_the_next(
+async def test_late_moves_that_cannot_be_separated_are_one_entry_out_of_the_day_and_one_into_the_next(
     books: Books, is_closed: bool
 ) -> None:
     """As after a dump that was loaded again, and of days that a version without snapshots has closed."""

@@ -184,7 +184,7 @@ async def test_a_page_that_loses_the_network_says_so_and_finds_the_truth(scripte
         await until(page, "Paid. Thank you!")
 
 
-async def test_who_comes_back_to_an_expired_link_is_told(visit: Visit, phone: str) -> None:
+async def test_a_customer_who_comes_back_to_an_expired_link_is_shown_that(visit: Visit, phone: str) -> None:
     ends = clock.now() + timedelta(seconds=3)
     link = await visit.link(expiresAt=clock.iso(ends))
     async with visit.window() as page:
@@ -198,7 +198,7 @@ async def test_who_comes_back_to_an_expired_link_is_told(visit: Visit, phone: st
         assert await visit.payments(link) == []
 
 
-async def test_money_that_came_late_is_told_to_both(visit: Visit, phone: str) -> None:
+async def test_late_money_is_shown_to_customer_and_merchant(visit: Visit, phone: str) -> None:
     link = await visit.link()
     async with visit.window() as page:
         await fill(page, link, phone)

@@ -130,7 +130,7 @@ async def test_whoever_rings_while_it_rings_is_heard_a_moment_later_and_not_each
     assert 1 <= log.topics.count("MPESA") <= seconds * 50 + 2, "at most fifty times a second"
 
 
-async def test_a_ring_after_a_silence_is_heard_too(notifier: Notifier, log: TopicLog) -> None:
+async def test_a_notification_after_a_silence_arrives_too(notifier: Notifier, log: TopicLog) -> None:
     for _ in range(3):
         notifier.notify("MPESA")
         await log.until("MPESA")

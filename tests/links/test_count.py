@@ -22,7 +22,7 @@ from tests.links.link_steps import ASHA, JUMA, LinkSteps
 from tests.links.link_steps import steps as steps
 
 
-async def test_a_link_that_is_paid_is_told_once(steps: LinkSteps) -> None:
+async def test_a_paid_link_is_counted_once_and_wakes_the_fan_out_once(steps: LinkSteps) -> None:
     link = await steps.make()
     payment = await steps.paid(link)
     woken: list[bool] = []
@@ -238,7 +238,7 @@ async def test_what_has_ended_is_counted_without_a_look_at_all_that_is_open(step
     assert await counted(steps, busy) == 1
 
 
-async def test_a_payment_that_the_counter_was_not_told_of_is_found_by_a_look(steps: LinkSteps) -> None:
+async def test_a_payment_without_a_notification_to_the_counter_is_found_by_a_look(steps: LinkSteps) -> None:
     link = await steps.make()
     await steps.paid(link)
     await LinkCounter(steps.database, steps.service.clock).turn()

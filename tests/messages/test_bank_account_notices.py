@@ -25,7 +25,7 @@ ACCOUNT = NamedBankAccount("bka_1", "CRDB Bank", "0150442189100", "DUKA LA JUMA 
 PATH = "/dashboard/bank-accounts/bka_1"
 
 
-async def test_all_owners_of_the_last_30_days_are_told_of_a_bank_account(
+async def test_all_owners_of_the_last_30_days_get_a_message_about_a_bank_account(
     database: Database, merchant: Merchant, times: Times
 ) -> None:
     neema = await _owner(database, merchant, "neema")

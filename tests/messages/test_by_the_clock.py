@@ -29,7 +29,9 @@ async def wallet(database: Database, *, available: int, owed: int = 0) -> None:
         await tx.execute("UPDATE wallets SET available = $1, owed = $2", available, owed)
 
 
-async def test_a_wallet_that_goes_up_and_down_is_told_once_in_six_hours(database: Database, merchant: Merchant) -> None:
+async def test_a_wallet_that_goes_up_and_down_is_reported_once_in_six_hours(
+    database: Database, merchant: Merchant
+) -> None:
     await choose(database, merchant, MessageKind.WALLET_LOW, 500_000)
 
     async def look(hours: int, available: int, owed: int = 0) -> int:

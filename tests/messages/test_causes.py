@@ -630,7 +630,7 @@ def test_every_kind_has_a_cause() -> None:
 
 
 @pytest.mark.parametrize("name", ["a batch", "failed payouts", "a dead endpoint", "a batch with failures"])
-async def test_who_does_not_want_it_is_not_told(office: Office, name: str) -> None:
+async def test_people_who_switched_a_message_off_do_not_get_it(office: Office, name: str) -> None:
     cause = CAUSES[name]
     await office.choose("neema", cause.kind, is_wanted=False)
     act = await cause.make_ready(office)

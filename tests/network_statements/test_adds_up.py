@@ -65,7 +65,7 @@ def test_a_line_that_is_missing_is_noticed(amounts: list[int], data: st.DataObje
     assert chain.problems(StatementHeading()) != []
 
 
-def test_a_gap_is_told_in_shillings() -> None:
+def test_a_gap_is_reported_in_shillings() -> None:
     lines = lines_of([1000_00, 2000_00, -500_00, 700_00])
     chain = chain_of([lines[0], lines[1], lines[3]])
     assert list(map(say, chain.problems(StatementHeading()))) == [
@@ -73,7 +73,7 @@ def test_a_gap_is_told_in_shillings() -> None:
     ]
 
 
-def test_a_heading_that_does_not_fit_is_told() -> None:
+def test_a_heading_that_does_not_fit_is_reported() -> None:
     chain = chain_of(lines_of([1000_00, -400_00], opening=50_00))
     [opening] = chain.problems(StatementHeading(opening=60_00, closing=650_00))
     assert say(opening) == "The heading opens with 60, the lines with 50."

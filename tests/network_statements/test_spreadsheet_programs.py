@@ -138,7 +138,7 @@ def test_a_balance_in_a_row_among_the_lines_is_no_line(tmp_path: Path) -> None:
         ("Balance B/F,1000", False),
     ],
 )
-def test_a_line_outside_of_the_files_own_time_is_told(tmp_path: Path, heading: str, problem: bool) -> None:
+def test_a_line_outside_of_the_files_own_time_is_reported(tmp_path: Path, heading: str, problem: bool) -> None:
     path = tmp_path / "file.csv"
     path.write_text(
         f"{heading}\nReceipt,Time,Amount,Balance\nR1,2026-11-01 10:00:00,-100,900\nR2,2026-11-02 00:10:00,-100,800\n"

@@ -68,7 +68,7 @@ PROBES = pytest.mark.parametrize(
 
 
 @PROBES
-async def test_a_probe_moves_no_money_and_tells_trouble(
+async def test_a_probe_moves_no_money_and_detects_trouble(
     server: ScriptedServer, http_client: HttpClient, connect: Connect, line: str, good: Reply, faults: list[Reply]
 ) -> None:
     """It is one request, for a token or for nothing at all."""

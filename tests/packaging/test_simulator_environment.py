@@ -39,7 +39,7 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-async def test_every_network_is_connected_and_tells_its_callbacks_to_malipo(simulator: Process) -> None:
+async def test_every_network_is_connected_and_sends_its_callbacks_to_malipo(simulator: Process) -> None:
     done = _run(simulator.url, f"{MALIPO}/")
     assert done.returncode == 0, done.stderr
     settings = read(parse(done.stdout).variables)

@@ -240,7 +240,7 @@ async def test_a_payment_that_failed_says_why_and_can_be_tried_again(
     assert [each.status for each in await steps.payments()] == [Status.FAILED, Status.PENDING]
 
 
-async def test_no_page_tells_whether_a_number_has_an_account(steps: LinkSteps, customer: Customer) -> None:
+async def test_no_page_reveals_whether_a_number_has_an_account(steps: LinkSteps, customer: Customer) -> None:
     seen = set()
     for code, detail in (
         (FailureCode.REJECTED, None),
@@ -437,7 +437,7 @@ async def test_a_link_that_cannot_be_paid_says_why_and_whom_to_ask(
         ),
     ],
 )
-async def test_a_late_success_is_told_to_who_has_paid_as_soon_as_it_is_known(
+async def test_a_late_success_is_shown_to_the_customer_as_soon_as_it_is_known(
     steps: LinkSteps, customer: Customer, how: str, said: str
 ) -> None:
     link = await steps.make()
@@ -617,7 +617,7 @@ async def test_a_code_in_capital_letters_leads_to_the_link(steps: LinkSteps, cus
     assert (seen.status, seen.to) == (303, at(link, "?lang=en"))
 
 
-async def test_the_script_is_told_when_the_payment_has_changed(steps: LinkSteps, customer: Customer) -> None:
+async def test_the_script_is_notified_when_the_payment_has_changed(steps: LinkSteps, customer: Customer) -> None:
     link = await steps.make()
     await press(customer, link)
     assert (await customer.get(at(link, "/state?of=PROCESSING"))).text == "PENDING", "at once: the page is old"

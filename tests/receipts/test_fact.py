@@ -82,7 +82,7 @@ def test_the_text_of_a_completed_payment() -> None:
     )
 
 
-def test_a_refund_is_told_of_its_collection() -> None:
+def test_the_fact_of_a_refund_is_about_its_collection() -> None:
     refund = ReportedPayment(**{name: getattr(SENT, name) for name in SENT.__struct_fields__} | {"refund_of": "txn_1"})
     fact = fact_of(Event.PAYOUT_COMPLETED, refund, SHOP)
     assert fact is not None

@@ -88,7 +88,7 @@ async def _entries(database: Database, merchant: Merchant) -> list[AuditLogEntry
     return [each for each in found if each.action.endswith(".looked_up")]
 
 
-async def test_a_name_is_told_and_the_audit_log_has_who_asked_for_which_number(
+async def test_a_name_is_answered_and_the_audit_log_has_who_asked_for_which_number(
     service: Service, server: ScriptedServer, merchant: Merchant, database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _answer(server, [_line()])
@@ -100,7 +100,7 @@ async def test_a_name_is_told_and_the_audit_log_has_who_asked_for_which_number(
     assert "MUSHI" not in capsys.readouterr().err, "no name is in the log"
 
 
-async def test_a_channel_whose_names_nobody_tells_is_neither_counted_nor_noted(
+async def test_a_channel_without_a_source_of_names_is_neither_counted_nor_noted(
     service: Service, merchant: Merchant, database: Database
 ) -> None:
     with pytest.raises(LookupUnavailable):
@@ -190,7 +190,7 @@ async def test_what_one_was_told_is_recalled_for_them_alone(
     assert names_of(service).recall("mer_another", _line(), actor=ASHA) is None
 
 
-async def test_the_lines_of_a_batch_are_told_in_their_order_and_each_number_is_asked_for_once(
+async def test_the_lines_of_a_batch_are_answered_in_their_order_and_each_number_is_queried_once(
     service: Service, server: ScriptedServer, merchant: Merchant, database: Database
 ) -> None:
     _answer(server, [_line(1), _line(2)])

@@ -55,7 +55,7 @@ async def test_a_callback_that_is_refused_is_tried_three_more_times(sim: Sim, mp
     assert {each["verdict"] for each in seen} == {"not accepted: HTTP 503"}
 
 
-async def test_a_callback_that_is_accepted_is_told_once(sim: Sim, mpesa: Mpesa, listener: Listener) -> None:
+async def test_a_callback_that_is_accepted_is_sent_once(sim: Sim, mpesa: Mpesa, listener: Listener) -> None:
     async def refuse_once(call: Call) -> tuple[int, Any]:
         return (500, {}) if len(listener.calls) == 1 else (202, acknowledgement(call))
 
@@ -125,7 +125,9 @@ async def test_airtel_wants_no_more_than_a_success(sim: Sim, airtel: Airtel, lis
     assert (await first_callbacks(sim))[0]["verdict"] == "acknowledged"
 
 
-async def test_where_nobody_registered_nobody_is_told(sim: Sim, mpesa: Mpesa, listener: Listener) -> None:
+async def test_a_network_without_a_callback_address_sends_no_callback(
+    sim: Sim, mpesa: Mpesa, listener: Listener
+) -> None:
     assert (await sim("PUT", "/api/callbacks", {"MPESA": None}))["MPESA"] is None
     assert (await sim("GET", "/api/callbacks"))["AIRTEL_MONEY"] == listener.url
     await mpesa.disburse(PHONE)

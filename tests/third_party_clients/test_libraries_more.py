@@ -132,7 +132,7 @@ async def test_clickpesa_cannot_read_its_own_query_because_it_takes_a_list_for_a
     assert understood.shown.startswith("TypeError: list indices")
 
 
-async def test_clickpesa_python_sdk_believes_what_clickpesa_tells_and_nothing_else(
+async def test_clickpesa_python_sdk_believes_callbacks_of_clickpesa_and_no_others(
     sim: Sim, asking: Callable[[str], Asking], listener: Listener
 ) -> None:
     ask = asking("clickpesa-python-sdk")

@@ -17,7 +17,7 @@ from tests.api.docs.curl_commands import of_command
 from tests.api.published_contract import PUBLISHED, SENT, operations, resolved
 
 
-def test_the_contract_tells_the_largest_amount_of_this_installation() -> None:
+def test_the_contract_has_the_largest_amount_of_this_installation() -> None:
     contract = contracts.load(max_amount=3_000_000)
     assert contract["components"]["schemas"]["Amount"]["maximum"] == 3_000_000
 

@@ -70,7 +70,7 @@ async def test_a_body_that_is_too_large_is_not_waited_for(sent: bytes) -> None:
         assert (await line.read_answer()).body == b"hello"
 
 
-async def test_the_largest_body_is_waited_for_and_heard_whole() -> None:
+async def test_the_largest_body_is_waited_for_and_read_whole() -> None:
     sent = request("POST", "/", b"x" * MOST_BODY_BYTES)
     async with serving(echo) as place:
         line = await place.call()

@@ -76,7 +76,7 @@ async def test_the_collection_shows_its_refunds_once_there_is_one(
     assert "refunds" not in lines[collection["id"]], "the list keeps to its fields"
 
 
-async def test_the_feed_tells_of_the_refund_and_of_its_collection(
+async def test_the_feed_has_the_refund_and_its_collection(
     api: Client, service: Service, merchant: Merchant, collection: dict[str, Any]
 ) -> None:
     made = (await refund(api, collection["id"])).body["transaction"]

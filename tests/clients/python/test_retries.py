@@ -82,7 +82,9 @@ def test_a_refund_of_nothing_in_particular_is_not_a_refund_of_all(service: Misbe
     assert b"amount" not in service.received[0].body
 
 
-def test_who_gives_up_is_told_the_key_to_go_on_with(service: MisbehavingService, connect: Callable[..., Both]) -> None:
+def test_a_client_that_gives_up_raises_with_the_key_to_go_on_with(
+    service: MisbehavingService, connect: Callable[..., Both]
+) -> None:
     call = connect(retries=0)
     service.answers = [NOTHING]
     with pytest.raises(ConnectionFailed) as lost:

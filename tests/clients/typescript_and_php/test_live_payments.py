@@ -96,7 +96,7 @@ async def test_the_same_key_is_the_same_payment(ask: Ask, full_stack: FullStack,
         await ask("payments.disburse", **payout | {"amount": 2500}, idempotencyKey=key)
 
 
-async def test_every_bad_field_is_told_at_once(ask: Ask) -> None:
+async def test_every_bad_field_is_reported_at_once(ask: Ask) -> None:
     with pytest.raises(Refused, match="InvalidRequest") as refused:
         await ask("payments.collect", amount=1, channel="BANK", buyerPhone="0754")
     answer = refused.value.details

@@ -96,7 +96,7 @@ def test_what_would_be_answered_the_same_again_is_not_sent_again(program: Progra
     assert len(service.got) == 1
 
 
-def test_after_the_last_retry_the_key_is_told_to_go_on_with(program: Program, service: Service) -> None:
+def test_after_the_last_retry_the_error_has_the_key_to_go_on_with(program: Program, service: Service) -> None:
     service.behave(code(503, "outcome_unknown"))
     with pytest.raises(Refused, match="OutcomeUnknown") as refused:
         ask(

@@ -82,7 +82,7 @@ async def test_what_is_owed_cannot_be_paid_out(shop: Shop) -> None:
     assert "Your wallet afterwards TZS 4,030" in asked.words
 
 
-async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop) -> None:
+async def test_a_payout_that_was_paid_after_all_is_shown_step_by_step(shop: Shop) -> None:
     paid = await shop.steps.contradicted(PAYOUT, Status.FAILED, 4000)
     owed = "M-Pesa now says that it was paid. TZS 4,030 is owed: you cannot spend it until operators have decided."
 

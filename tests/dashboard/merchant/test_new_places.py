@@ -30,7 +30,7 @@ async def test_the_first_log_in_of_all_is_from_no_new_place(business: Business) 
     assert await attempts_audited(business) == []
 
 
-async def test_a_log_in_from_a_new_place_is_told_elsewhere_until_it_is_read(
+async def test_a_log_in_from_a_new_place_is_shown_in_other_sessions_until_it_is_read(
     business: Business, running: Running
 ) -> None:
     here, place = business.surfer, a_place()

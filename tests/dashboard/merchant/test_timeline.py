@@ -73,13 +73,13 @@ def whole(type_: Type = Type.COLLECTION, status: Status = Status.COMPLETED) -> T
 
 
 @pytest.mark.parametrize(("type_", "status", "tone", "words"), rows_of(STATUS_GRID, 3))
-def test_a_status_is_told_in_plain_words(type_: str, status: str, tone: str, words: str) -> None:
+def test_a_status_is_shown_in_plain_words(type_: str, status: str, tone: str, words: str) -> None:
     last = timeline(whole(Type(type_), Status(status)), [], [], [])[-1]
     assert (last.kind, last.tone, said(last)) == ("status", tone, words)
 
 
 @pytest.mark.parametrize(("act", "verdict", "tone", "words"), rows_of(HEARD_GRID, 3))
-def test_an_answer_is_told_in_plain_words(act: str, verdict: str, tone: str, words: str) -> None:
+def test_an_answer_is_shown_in_plain_words(act: str, verdict: str, tone: str, words: str) -> None:
     [entry] = [
         each
         for each in timeline(whole(), [an_answer(AnswerSource(act), Verdict(verdict))], [], [])
@@ -89,7 +89,7 @@ def test_an_answer_is_told_in_plain_words(act: str, verdict: str, tone: str, wor
 
 
 @pytest.mark.parametrize(("step", "source", "target", "tone", "words"), rows_of(BOOKED_GRID, 4))
-def test_a_move_is_told_in_plain_words(step: str, source: str, target: str, tone: str, words: str) -> None:
+def test_a_move_is_shown_in_plain_words(step: str, source: str, target: str, tone: str, words: str) -> None:
     move = booked(Step(step), Account(source), Account(target))
     entry, *_ = [each for each in timeline(whole(), [], [move], []) if each.kind == "money"]
     assert (entry.tone, said(entry)) == (tone, words)
@@ -134,7 +134,7 @@ class Book:
 
 
 @pytest.mark.parametrize(("type_", "status", "says", "due", "tone", "words"), rows_of(LATER_GRID, 5))
-def test_a_network_that_says_something_else_is_told_with_what_is_owed(
+def test_a_contradiction_of_the_network_is_shown_with_the_owed_amount(
     type_: str, status: str, says: str, due: str, tone: str, words: str
 ) -> None:
     is_paid = says == "paid"
@@ -148,7 +148,7 @@ def test_a_network_that_says_something_else_is_told_with_what_is_owed(
     assert shown[before] == (tone, words)
 
 
-def test_a_debt_is_told_from_its_beginning_to_its_end() -> None:
+def test_a_debt_is_shown_from_its_beginning_to_its_end() -> None:
     book = Book(replace(whole(Type.DISBURSEMENT, Status.FAILED), fee=30))
     book.report(is_paid=True).decide(is_paid=True, available=400).decide(is_paid=True, is_waived=True)
     assert [words for _, words in book.shown_moves()] == [
@@ -202,7 +202,7 @@ def _steps(path: Book) -> Iterator[Book]:
         yield onwards().decide(is_paid=path.correction.is_paid, is_waived=True)
 
 
-def test_the_wallet_after_a_move_is_told_with_it() -> None:
+def test_the_wallet_after_a_move_is_shown_with_it() -> None:
     move = booked(Step.END, Account.FLOAT, Account.WALLET, after=88_000)
     [entry] = [each for each in timeline(whole(), [], [move], []) if each.kind == "money"]
     assert entry.detail.format(**entry.detail_values) == "The wallet then held TZS 88,000."
@@ -251,7 +251,7 @@ def test_a_networks_own_words_are_small_print() -> None:
         ),
     ],
 )
-def test_a_try_at_a_server_is_told_with_what_it_answered(
+def test_an_attempt_at_a_server_is_shown_with_its_answer(
     changes: dict[str, Any], tone: str, words: str, small: str
 ) -> None:
     [entry] = [

@@ -17,7 +17,7 @@ async def _id_of(database: Database, name: str) -> str:
         return str(await connection.fetchval("SELECT id FROM operators WHERE name = $1", name))
 
 
-async def test_the_old_address_is_told_of_the_new_one(operator_pages: OperatorPages) -> None:
+async def test_the_old_address_gets_a_message_about_the_new_one(operator_pages: OperatorPages) -> None:
     asha = await operator_pages.operator("asha")
     database = operator_pages.service.queries.database
     for email in ("Asha@Malipo.example.com", "asha@malipo.example.com", "asha2@malipo.example.com", ""):

@@ -107,7 +107,7 @@ async def test_the_same_file_again_does_nothing_and_says_so(operator_pages: Oper
     assert "This file was imported before. Nothing was done." in (await asha.surfer.get(again.to)).words
 
 
-async def test_what_does_not_add_up_is_told_in_shillings_and_imported_only_with_the_tick(
+async def test_a_file_that_does_not_add_up_is_refused_in_shillings_and_imported_only_with_the_tick(
     operator_pages: OperatorPages,
 ) -> None:
     asha, account = await operator_pages.operator("asha"), an_account()

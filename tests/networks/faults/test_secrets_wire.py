@@ -89,7 +89,7 @@ FAILURES: dict[str, Saying] = {
 
 
 @pytest.mark.parametrize("what", FAILURES)
-async def test_a_call_that_fails_tells_no_secret(
+async def test_a_call_that_fails_reveals_no_secret(
     http_client: HttpClient, lines: io.StringIO, capfd: pytest.CaptureFixture[str], what: str
 ) -> None:
     async def fail(call: Call, place: str) -> None:
@@ -110,7 +110,7 @@ async def test_a_call_that_fails_tells_no_secret(
     assert not any(secret in written.out + written.err for secret in SECRETS)
 
 
-async def test_a_refused_connection_tells_no_secret(http_client: HttpClient, lines: io.StringIO) -> None:
+async def test_a_refused_connection_reveals_no_secret(http_client: HttpClient, lines: io.StringIO) -> None:
     async with ScriptedServer.opened() as server:
         pass
     for call in CALLS:

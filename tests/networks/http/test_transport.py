@@ -114,7 +114,7 @@ WHOLE = {
 
 @pytest.mark.parametrize("piece", [None, 1])
 @pytest.mark.parametrize("sent", WHOLE.values(), ids=WHOLE.keys())
-async def test_an_answer_is_heard_whole(
+async def test_an_answer_is_read_whole(
     exchanges: Transport, server: ScriptedServer, sent: bytes, piece: int | None
 ) -> None:
     server.expect(PAY, Reply(sent, After.CLOSE, piece=piece and 1 + len(sent) // 500))

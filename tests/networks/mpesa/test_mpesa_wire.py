@@ -53,7 +53,7 @@ async def test_what_differs_between_markets_is_a_setting(server: ScriptedServer,
     assert "input_Country=GHA" in server.requests[3].target
 
 
-async def test_an_asynchronous_application_is_told_by_query(server: ScriptedServer, mpesa: Connect) -> None:
+async def test_an_asynchronous_application_gets_the_outcome_by_query(server: ScriptedServer, mpesa: Connect) -> None:
     server.expect(SESSION, SESSION_GIVEN)
     server.expect(COLLECT, ACCEPTED)
     server.expect(QUERY, query_reply("Pending"), COMPLETED)

@@ -29,7 +29,7 @@ def report_of(tigo: Connect, **changes: object) -> CallbackReport:
 
 
 @pytest.mark.parametrize("status", [True, "true", "True", "TRUE"])
-def test_a_success_is_heard(offline: Connect, status: object) -> None:
+def test_a_success_is_received(offline: Connect, status: object) -> None:
     report = report_of(offline, Status=status)
     SUCCESS.check(report.answer)
     assert (report.key, report.answer.provider_reference, report.answer.amount) == ("0K3ABCDEFGHJ1234", RECEIPT, 1500)
@@ -51,7 +51,7 @@ def test_a_success_is_heard(offline: Connect, status: object) -> None:
         (["declined"], REJECTED),
     ],
 )
-def test_a_failure_is_heard_with_its_reason(
+def test_a_failure_is_received_with_its_reason(
     offline: Connect, status: object, description: object, outcome: Outcome
 ) -> None:
     report = report_of(offline, Status=status, Description=description, MFSTransactionID=None)
@@ -73,7 +73,7 @@ def test_a_callback_without_a_status_decides_nothing(offline: Connect) -> None:
 @pytest.mark.parametrize(
     ("said", "amount"), [("1500", 1500), (1500, 1500), ("1500.00", 1500), (1500.0, 1500), ("7", 7)]
 )
-def test_a_callback_tells_the_amount(offline: Connect, said: object, amount: int) -> None:
+def test_a_callback_has_the_amount(offline: Connect, said: object, amount: int) -> None:
     assert report_of(offline, Amount=said).answer.amount == amount
 
 
@@ -83,7 +83,7 @@ def test_an_amount_that_is_none_is_nobodys(offline: Connect, said: object) -> No
 
 
 @pytest.mark.parametrize("said", ["", "  ", None, True, [], {}, ["1500"], {"a": 1500}])
-def test_a_success_that_does_not_tell_the_amount_matches_none(offline: Connect, said: object) -> None:
+def test_a_success_without_an_amount_matches_none(offline: Connect, said: object) -> None:
     """Nothing else vouches for it where there is no question to put."""
     for status in (True, False):
         answer = report_of(offline, Amount=said, Status=status).answer

@@ -158,7 +158,7 @@ async def test_a_query_may_name_no_status(azampay: Azampay, sim: Sim) -> None:
     assert set(shown) == {"statusCode", "success", "message", "pgReferenceId"}
 
 
-async def test_names_are_told_with_a_right_checksum_or_without_one(azampay: Azampay) -> None:
+async def test_names_are_answered_with_a_right_checksum_or_without_one(azampay: Azampay) -> None:
     found = await azampay.look_up(PHONE)
     assert (found.status, found.body["status"], found.body["accountNumber"]) == (200, True, PHONE[1:])
     assert found.body["name"] == f"{found.body['fName']} {found.body['lName']}"

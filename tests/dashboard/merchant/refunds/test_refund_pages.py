@@ -213,7 +213,7 @@ async def test_a_refund_is_called_one_wherever_it_is_shown(
     assert "TZS 1,000 refunded. The customer has it back." in refunded
 
 
-async def test_a_refund_that_fails_is_told_on_its_collection_which_is_not_called_refunded(
+async def test_a_failed_refund_is_shown_on_its_collection_which_is_not_called_refunded(
     payment_form: PaymentForm, steps: RefundSteps, collection: Transaction
 ) -> None:
     surfer = payment_form.surfer
