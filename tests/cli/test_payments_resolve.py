@@ -97,8 +97,8 @@ async def test_an_open_collection_takes_one_operator(desk: Desk) -> None:
     await database_facts.assert_clean(desk.steps.database)
 
 
-# What was told, how two operators resolve it after the network has said the opposite, what that moves (to the wallet, by
-# the house), and what they are told. What each decision moves is in the grid of `tests/payments/test_correction_moves.py`.
+# What was reported, how two operators resolve it after the network has said the opposite, what that moves (to the wallet, by
+# the house), and what is printed. What each decision moves is in the grid of `tests/payments/test_correction_moves.py`.
 COMPLETED, FAILED = ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED
 RESOLVED = [
     (PAYOUT, Status.FAILED, COMPLETED, -1030, 0, "TZS 1,030 taken from the wallet. The merchant still sees FAILED."),

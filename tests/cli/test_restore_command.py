@@ -59,12 +59,12 @@ async def test_commands_about_payments_and_keys_say_that_nothing_is_sent_and_the
         assert "API keys that were revoked since the backup are back" in said
     for other in ("merchant list", "restore status", "statements list", "approvals"):
         assert (await desk(*other.split()))[2] == "", "a restore takes dozens of commands"
-    assert REASON in (await desk("restore", "status"))[1], "it is what this command tells"
+    assert REASON in (await desk("restore", "status"))[1], "this command prints it"
 
 
 def test_the_commands_that_print_the_fence_exist() -> None:
     assert set(AUTHORITY) >= TOLD_OF_FENCE
-    assert "operators login" in TOLD_OF_FENCE, "the fence ends all sessions, so each operator is told once"
+    assert "operators login" in TOLD_OF_FENCE, "the fence ends all sessions, so each operator sees it once"
 
 
 async def test_one_operator_proposes_a_release_and_another_approves_it(desk: Desk, service: Service) -> None:

@@ -40,7 +40,7 @@ async def trigger(*arguments: str, data_dir: Path) -> Said:
 
 
 async def events_of(full_stack: FullStack, id_: str) -> dict[str, Any]:
-    """What the service has told of a payment: its events, and their bodies."""
+    """The events of a payment, and their bodies."""
     async with full_stack.database.read() as connection:
         rows = await connection.fetch("SELECT event, body FROM events WHERE transaction_id = $1 ORDER BY id", id_)
     return {row["event"]: json.loads(row["body"]) for row in rows}

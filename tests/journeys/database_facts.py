@@ -40,7 +40,7 @@ async def check_in_pieces(connection: Conn, *, rows: int = pieces.ROWS) -> list[
 
 
 async def assert_clean(database: Database) -> None:
-    """Both audits find nothing, all moves sum to zero, and each status was told exactly once."""
+    """Both audits find nothing, all moves sum to zero, and each status has exactly one event."""
     assert await findings(database) == []
     async with database.snapshot() as connection:
         assert sum((await ledger_check.balances(connection)).values()) == 0

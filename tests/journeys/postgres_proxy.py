@@ -20,12 +20,12 @@ _SOCKET = ".s.PGSQL.5432"
 
 
 class Fault(Enum):
-    CUT_BEFORE = auto()  # the server never hears the message, and loses us
-    CUT_AFTER = auto()  # the server has done it and said so; nobody hears that
-    CUT_DURING = auto()  # the server hears it, and malipo loses the line at once
-    HANG_BEFORE = auto()  # the server never hears it, and the line stays open and silent
+    CUT_BEFORE = auto()  # the server never gets the message, and the connection is cut
+    CUT_AFTER = auto()  # the server has done it and answered; the answer is lost
+    CUT_DURING = auto()  # the server gets it, and malipo's connection is cut at once
+    HANG_BEFORE = auto()  # the server never gets it, and the connection stays open and silent
     HANG_AFTER = auto()  # the server has done it and said so; the line stays open and silent
-    PARTITION = auto()  # the server never hears it, nor anything else, not even that malipo hung up
+    PARTITION = auto()  # the server gets nothing any more, not even that malipo has closed the connection
     HOLD = auto()  # the message waits until the test lets it pass
 
 

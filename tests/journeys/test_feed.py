@@ -93,7 +93,7 @@ async def _feed(stack: WebhookStack, merchant: Merchant) -> list[str]:
 
 
 def _assert_told_in_order(read: Sequence[dict[str, Any]]) -> None:
-    """Nobody hears of the end of a payment before its beginning."""
+    """The event of a payment's end never comes before that of its beginning."""
     begun: set[str] = set()
     for each in read:
         if each["event"] == "payment.pending":
@@ -226,7 +226,7 @@ async def test_a_reader_that_waits_at_a_feed_is_answered_when_an_event_is_writte
             answer = await waiting
 
         assert [each["transaction"]["id"] for each in answer.body["events"]] == [reported.id]
-        assert not elsewhere.done(), "what is told to one merchant wakes no other"
+        assert not elsewhere.done(), "an event of one merchant wakes no other"
         await stack.open(other)
         assert len((await elsewhere).body["events"]) == 1
 

@@ -125,7 +125,7 @@ async def test_a_signed_success_after_the_end_is_credited_although_the_query_sta
         reported = await _until_corrected(full_stack, id_)
 
     assert (reported["outcome"], reported["amount"], reported["reason"]) == ("COMPLETED", 1000, "credited")
-    assert (await full_stack.shown(id_))["status"] == "FAILED", "what the merchant was told stays"
+    assert (await full_stack.shown(id_))["status"] == "FAILED", "the reported status stays"
     wallet = (await full_stack.api("GET", "/v1/wallet")).body["wallet"]
     assert wallet["available"] == WALLET + 1000
     entries = (await full_stack.api("GET", "/v1/wallet/entries")).body["entries"]

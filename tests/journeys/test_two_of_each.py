@@ -131,7 +131,7 @@ async def test_the_work_of_a_hanging_first_worker_is_done_by_the_other(
             events: list[dict[str, Any]] = (await api("GET", "/v1/events?limit=100")).body["events"]
             return [each["event"] for each in events].count("payment.completed") == 5
 
-        await until(is_done, what="their being paid, and told")
+        await until(is_done, what="their payment and its events")
     finally:
         workers[hung].process.send_signal(signal.SIGCONT)
     assert await database_facts.wallet(full_stack.database, merchant.id) == (5_000, 0)

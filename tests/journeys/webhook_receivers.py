@@ -95,7 +95,7 @@ async def hangs_up(_: Got, line: Line) -> None:
 
 
 def fails_at_random(share: float, chance: random.Random) -> Behaviour:
-    """Of so many, with a 500, a 429, or by hanging up: the receiver has it, and we are not told so."""
+    """Of so many, with a 500, a 429, or by hanging up: the receiver has it, and we get no success."""
     faults = [says(500), says(429, b"slowly"), hangs_up]
 
     async def behave(got: Got, line: Line) -> None:

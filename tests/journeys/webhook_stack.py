@@ -105,7 +105,7 @@ class WebhookStack:
         return list(await asyncio.gather(*(one() for _ in range(number))))
 
     async def take_back(self, opened: Sequence[Transaction]) -> None:
-        """Each tells `payment.cancelled`. A server that has just restarted refuses until a worker has compared it."""
+        """Each has the event `payment.cancelled`. A server that has just restarted refuses until a worker has compared it."""
 
         async def one(each: Transaction) -> None:
             with contextlib.suppress(NotComparedYet):
@@ -181,11 +181,11 @@ class WebhookStack:
     async def until_delivered(self, *, seconds: float = PATIENCE_SECONDS) -> None:
         """Return when every event has its place, and every delivery is delivered."""
 
-        async def is_told() -> bool:
+        async def is_delivered() -> bool:
             rows = await self.rows("SELECT FROM events WHERE feed_number IS NULL LIMIT 1")
             return not rows and set(await self.states()) <= {"DELIVERED"}
 
-        await until(is_told, seconds=seconds, pause=0.05, what="the delivery of everything")
+        await until(is_delivered, seconds=seconds, pause=0.05, what="the delivery of everything")
 
 
 @asynccontextmanager

@@ -161,7 +161,7 @@ async def _owed(steps: PaymentSteps) -> int:
 
 
 async def _told(steps: PaymentSteps, transaction: Transaction) -> list[dict[str, Any]]:
-    """What the merchant was told of corrections, in order."""
+    """The corrections that were reported to the merchant, in order."""
     async with steps.database.read() as connection:
         rows = await connection.fetch(
             "SELECT event, body FROM events WHERE transaction_id = $1 AND event LIKE '%.corrected' ORDER BY ordinal",
@@ -170,7 +170,7 @@ async def _told(steps: PaymentSteps, transaction: Transaction) -> list[dict[str,
     bodies = [json.loads(row["body"]) for row in rows]
     prefix = "payment" if transaction.type is Type.COLLECTION else "payout"
     assert {body["event"] for body in bodies} <= {f"{prefix}.corrected"}
-    assert {body["transaction"]["status"] for body in bodies} <= {transaction.status}, "what was told stays"
+    assert {body["transaction"]["status"] for body in bodies} <= {transaction.status}, "a reported status stays"
     return [body["transaction"]["correction"] for body in bodies]
 
 

@@ -26,7 +26,7 @@ def in_words(moves: list[Move]) -> str:
     return ", ".join(f"{account(move.source, move)} > {account(move.target, move)} {move.amount}" for move in moves)
 
 
-# A payment of 1,000 with a fee of 30. What the merchant was told, what the network says now, what that moves, and what is
+# A payment of 1,000 with a fee of 30. What was reported to the merchant, what the network says now, what that moves, and what is
 # then due to the wallet (negative: owed).
 HEARD = """
     COLLECTION    FAILED     paid      float MPESA > suspense 1000    970
@@ -81,7 +81,7 @@ def test_the_float_follows_the_networks_report_and_what_the_wallet_must_give_is_
         if fee:
             assert correction_moves.due(transaction, change.correction) == int(due)
             assert change.correction.owed == max(-int(due), 0)
-        assert change.reason is (CorrectionReason.DEBT_RECORDED if is_debt else None), "a debt is told at once"
+        assert change.reason is (CorrectionReason.DEBT_RECORDED if is_debt else None), "a debt is reported at once"
         assert correction_moves.is_open(transaction, change.correction)
 
 
@@ -284,7 +284,7 @@ def _assert_consistent(transaction: Transaction, before: Correction, change: Cor
     assert sum(move.change_of(Account.WALLET) for move in change.moves) == change.credited
     assert sum(move.change_of(Account.LOSSES) for move in change.moves) == change.borne
     has_changed = change.credited != 0 or change.correction.owed != before.owed
-    assert (change.reason is not None) == has_changed, "the merchant is told whenever wallet or debt changes"
+    assert (change.reason is not None) == has_changed, "there is an event whenever wallet or debt changes"
     assert change.amount == abs(change.credited or change.correction.owed - before.owed)
     assert change.correction.owed == max(-correction_moves.due(transaction, change.correction), 0)
 

@@ -91,7 +91,7 @@ CASES = [
     (known(payment(COMPLETED), 25_000), None),
     # what its network has said since
     (known(payment(FAILED), reported=True), PAID),
-    (known(payment(FAILED, 5 * DAY), reported=True), PAID),  # heard of an hour ago
+    (known(payment(FAILED, 5 * DAY), reported=True), PAID),  # reported an hour ago
     (known(payment(CANCELLED, order="INV-1"), reported=True), ORDER_PAID),
     (known(payment(COMPLETED), reported=False), None),
 ]

@@ -15,7 +15,17 @@ from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, make_merchant
 from tests.journeys import database_facts
 from tests.payments.payment_steps import PaymentSteps
-from tests.payments.resolving import ASHA, COLLECTION, PAYOUT, approve, deeds, propose, reject, told, unsettled
+from tests.payments.resolving import (
+    ASHA,
+    COLLECTION,
+    PAYOUT,
+    approve,
+    corrections_reported,
+    deeds,
+    propose,
+    reject,
+    unsettled,
+)
 from tests.payments.resolving import steps as steps
 
 
@@ -42,7 +52,7 @@ async def test_a_report_of_the_network_after_the_resolution_is_a_contradiction_a
 
 
 async def test_a_debt_is_held_and_collected_in_parts_and_each_has_an_event(database: Database) -> None:
-    """A payout told FAILED and paid after all: what the wallet then holds cannot be spent again."""
+    """A payout reported FAILED and paid after all: what the wallet then holds cannot be spent again."""
     merchant = await make_merchant(database, wallet=2000)
     steps = PaymentSteps(assemble(Settings(**NO_LIMITS), database), merchant.id)
     first = await steps.ended(PAYOUT, Status.FAILED, 2000)
@@ -67,7 +77,11 @@ async def test_a_debt_is_held_and_collected_in_parts_and_each_has_an_event(datab
     await propose(steps, first.id, ResolvedOutcome.COMPLETED)
     assert (await approve(steps, first.id)).credited == -1500
     assert await database_facts.wallet(database, merchant.id) == (500, 0)
-    assert await told(steps, first) == [("debt_recorded", 2000), ("debt_collected", 500), ("debt_collected", 1500)]
+    assert await corrections_reported(steps, first) == [
+        ("debt_recorded", 2000),
+        ("debt_collected", 500),
+        ("debt_collected", 1500),
+    ]
     assert await unsettled(steps) == {}
     await database_facts.assert_clean(database)
 
@@ -85,7 +99,7 @@ async def test_a_waived_debt_is_a_loss_of_the_house_and_never_of_the_float(steps
     after = await steps.balances()
     assert after["losses"] == -1030
     assert after["float MPESA"] == before["float MPESA"]
-    assert await told(steps, payout) == [("debt_recorded", 1030), ("debt_waived", 1030)]
+    assert await corrections_reported(steps, payout) == [("debt_recorded", 1030), ("debt_waived", 1030)]
     await database_facts.assert_clean(steps.database)
     # Told that it was wrong to waive it, two operators take it after all.
     await propose(steps, payout.id, ResolvedOutcome.COMPLETED)

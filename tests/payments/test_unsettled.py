@@ -97,7 +97,7 @@ async def test_a_failed_payment_that_is_said_to_be_paid_is_listed_until_two_oper
     await propose(steps, payout.id, ResolvedOutcome.FAILED)
     assert (await approve(steps, payout.id)).is_done
     assert await unsettled(steps) == {}
-    assert await steps.correction(payout) is None, "nothing was put right: the merchant was told the truth"
+    assert await steps.correction(payout) is None, "nothing was corrected: the reported status is right"
     await database_facts.assert_clean(steps.database)
 
 

@@ -57,7 +57,7 @@ async def test_a_repeat_after_the_adoption_is_answered_with_the_adopted_payment(
 
 
 async def test_each_event_of_an_adopted_payout_that_the_wallet_could_not_pay_has_its_receipt(lost_payout: Lost) -> None:
-    """The debt is told before the end, in the same commit. Each event is a leaf of the receipt log, which must say what
+    """The event of the debt comes before that of the end, in the same commit. Each event is a leaf of the receipt log, which must say what
     the payment says."""
     lost = lost_payout
     lost.amount = await lost.held() + 5_000
@@ -98,7 +98,7 @@ async def test_the_line_of_a_repeat_is_not_matched_with_another_payment_that_was
 
 
 async def test_an_adoption_is_refused_if_a_payment_has_the_receipt(lost: Lost) -> None:
-    """The line has no key, and the query of the repeated payment has told its receipt."""
+    """The line has no key, and the query of the repeated payment has reported its receipt."""
     found = await lost.on_statement(key="", phone="255754***001")
     repeated = (await lost.repeat()).transaction
     await lost.statements.steps.claim()

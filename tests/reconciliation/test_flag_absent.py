@@ -177,7 +177,7 @@ async def test_a_payment_that_has_failed_meanwhile_is_absent_rightly(statements:
 
 
 async def carried_by(statements: Statements, payment: Transaction, connector: str | None) -> None:
-    """As if another connector than M-Pesa's own had carried it; None: nobody has heard of it, and two carry its kind."""
+    """As if another connector than M-Pesa's own had carried it; None: nobody has reported it, and two carry its kind."""
     key = (payment.merchant_id, payment.id, connector)
     async with statements.database.begin() as tx:
         if connector is None:

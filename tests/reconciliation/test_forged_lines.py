@@ -68,7 +68,7 @@ async def test_a_forged_reversal_does_not_suppress_the_networks_own_line(
     line = line_of(payment, "QREAL12345")
     file_id = await import_lines(desk, ASHA, reversal_of(line), amount=100_000)
     await import_lines(desk, WORKER, line, amount=100_000)
-    assert await desk.statements.float_change() == line.amount, "the payment was told"
+    assert await desk.statements.float_change() == line.amount, "the line was reported to the payment"
     [held] = await desk.waiting()
     assert (held.amount, held.answerable) == (900_000, {ASHA.name})
     assert await moved_alone(desk) == 0
@@ -117,7 +117,7 @@ async def test_a_reversal_within_one_operators_limit_counts_until_it_is_withdraw
         assert (exception.receipt, await desk.statements.float_change()) == ("FORGED1", 0)
         return
     assert await matched(desk) == [("QREAL12345", "payment")]
-    assert await desk.statements.float_change() == WITHIN_LIMIT, "the network's own line is told"
+    assert await desk.statements.float_change() == WITHIN_LIMIT, "the network's own line is reported"
     await import_lines(desk, ASHA, forged, line)
     assert await desk.statements.float_change() == (0 if way == "withdrawn" else WITHIN_LIMIT)
     assert await moved_alone(desk) == (2 * WITHIN_LIMIT if way == "withdrawn" else WITHIN_LIMIT)
@@ -148,7 +148,7 @@ async def test_a_line_and_its_reversal_in_one_file_wait_together_and_count_once(
 
 
 async def test_the_importer_of_a_reversal_may_not_approve_the_match_of_its_line(desk: ImportDesk) -> None:
-    """Whoever decides is shown that nothing moves. Once the reversal is gone, the line is told."""
+    """Whoever decides is shown that nothing moves. Once the reversal is gone, the line is reported."""
     exceptions, payment = ExceptionDesk(desk.database), await failed(desk)
     line = line_of(payment, "QREAL12345", key="", phone="")
     file_id = await import_lines(desk, ASHA, reversal_of(line))
@@ -221,7 +221,7 @@ async def test_the_operator_who_named_a_lines_payment_may_not_approve_its_revers
 
 
 async def test_a_reversal_counts_for_its_importer_and_for_the_operator_who_named_the_payment(desk: ImportDesk) -> None:
-    """For each, what they have told. The copy is withdrawn, and imported again: by then the payment counts as not paid,
+    """For each, what their files have. The copy is withdrawn, and imported again: by then the payment counts as not paid,
     and her line says that it was, which counts too."""
     payment = await desk.statements.completed(Type.DISBURSEMENT, WITHIN_LIMIT)
     own = await desk.statements.completed(Type.DISBURSEMENT, 1000)

@@ -208,7 +208,7 @@ async def test_a_typed_receipt_does_not_keep_a_line_without_a_key_from_the_payme
 async def test_the_network_reports_the_receipt_after_a_copy_has_completed_another_payment_by_the_line(
     desk: ImportDesk, status: Status
 ) -> None:
-    """That one has the receipt from the line, and the network has told it to the right one."""
+    """That one has the receipt from the line, and the network has reported it of the right one."""
     payment = await desk.statements.steps.send(Type.COLLECTION, WITHIN_LIMIT)
     is_failed = status is Status.FAILED
     other = (

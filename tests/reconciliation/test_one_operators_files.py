@@ -273,7 +273,7 @@ async def test_an_operators_file_of_another_account_does_not_keep_the_networks_o
     done = await desk.bring(fetched, by=WORKER)
     assert (done.is_repeat, done.file.new_count) == (False, 3)
     assert done.elsewhere is not None
-    assert done.elsewhere.id == elsewhere.id, "and operators are told which file has the same lines"
+    assert done.elsewhere.id == elsewhere.id, "and operators are shown which file has the same lines"
     await desk.statements.match()
 
     async with desk.database.snapshot() as connection:
@@ -337,7 +337,7 @@ async def test_an_invented_key_in_an_operators_copy_changes_no_booking(desk: Imp
     await desk.bring(desk.statements.write(replace(line, key=INVENTED), ends=later()), ASHA)
     await desk.statements.match()
     assert (await desk.statements.float_change(), await desk.statements.kinds()) == (-MILLIONS, [])
-    # The network's own file still tells another key, although an operator has told one before.
+    # The network's own file still has another key, although an operator's file had one before.
     reported = replace(line, key="0123456789ABCDEF")
     await desk.bring(desk.statements.write(reported, ends=later(4)), WORKER)
     await desk.statements.match()

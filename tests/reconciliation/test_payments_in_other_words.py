@@ -119,7 +119,7 @@ async def test_a_sweep_that_names_a_customer_is_not_booked_and_one_that_names_no
 
 
 async def test_a_line_like_an_open_payout_waits_for_an_operator(statements: Statements, desk: ExceptionDesk) -> None:
-    """Its network confirms it without a receipt, and the line has no key: nothing tells later that it is the payout."""
+    """Its network confirms it without a receipt, and the line has no key: nothing shows later that it is the payout."""
     payout = await statements.steps.processing(OUT, 900)
     done = await statements.take(Entry("QK1", -900, clock.now(), "Monthly fee, given back", phone=payout.phone))
     assert done.booked_fees == 0

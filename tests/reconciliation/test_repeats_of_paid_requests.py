@@ -147,7 +147,7 @@ async def test_a_repeated_collection_that_the_network_reports_as_paid_is_credite
 async def test_operators_do_not_complete_the_repeat_of_an_adopted_collection(
     statements: Statements, desk: ExceptionDesk
 ) -> None:
-    """HaloPesa refuses the repeat as a duplicate, and nobody hears more. On the statement operators find its line."""
+    """HaloPesa refuses the repeat as a duplicate, and no report follows. On the statement operators find its line."""
     lost = await adopted_collection(statements, desk)
     credited = await lost.held()
     repeated = (await lost.repeat()).transaction

@@ -139,7 +139,7 @@ async def test_an_open_payment_is_matched_by_two_operators_and_ends(
 async def test_a_line_that_the_network_has_taken_back_moves_nothing_when_it_is_matched(
     statements: Statements, desk: ExceptionDesk, type_: Type
 ) -> None:
-    """A payment that FAILED is not told that it was paid: the merchant could spend it before the next matching."""
+    """No line is reported to a payment that FAILED: the merchant could spend it before the next matching."""
     payment = await statements.steps.ended(type_, Status.FAILED)
     line = line_of(payment, "QK1", key="", phone="255754***001")
     await statements.take(line, reversal_of(line))

@@ -184,7 +184,7 @@ async def test_the_source_of_a_lines_words_alone_does_not_approve_the_match(desk
 
 
 async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk: ImportDesk) -> None:
-    """Nothing is fetched, and there is no third one. What Juma's own file tells, he need not believe Asha."""
+    """Nothing is fetched, and there is no third one. What Juma's own file has, he need not believe Asha."""
     payment, line = await failed(desk), a_line(receipt="QREAL12345")
     await import_lines(desk, ASHA, line)
     await import_lines(desk, JUMA, line, line_of(await desk.statements.completed(amount=1000)))

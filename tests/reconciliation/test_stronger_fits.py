@@ -20,7 +20,7 @@ from tests.reconciliation.test_lines_that_fit_two import complete
 #
 #   key         the line names the payment's network key
 #   receipt     the payment has the line's receipt from its network
-#   typed       the payment has the line's receipt, but only operators or a line have told it
+#   typed       the payment has the line's receipt, but only operators or a line have reported it
 COLUMNS = ("key", "key, receipt", "key, typed", "receipt", "typed")
 DROPPED = {
     "the network's own statement has the key": """
@@ -92,7 +92,7 @@ async def bring_lines(desk: ImportDesk) -> dict[str, int]:
 
 
 async def repeat(tx: Tx, line_id: int, times: int) -> list[int]:
-    """Lines that are told by the same files."""
+    """Lines of the same files."""
     columns = "row, moved_at, kind, key, phone, linked, balance, details"
     rows = await tx.fetch(
         f"""

@@ -164,7 +164,7 @@ async def test_a_payment_that_a_line_has_ended_stays_and_is_listed(statements: S
     assert await statements.status(open_) is Status.COMPLETED
     assert await statements.steps.balances() == balances
     await statements.check_ledger()
-    # The right file has it: nothing is told twice.
+    # The right file has it: nothing is reported twice.
     await statements.load(path)
     await statements.match()
     assert len(await statements.matches()) == 3

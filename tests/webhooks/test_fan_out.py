@@ -178,7 +178,7 @@ async def test_a_place_is_given_with_its_deliveries_or_not_at_all(stack: Webhook
     assert [row["feed_number"] for row in await _deliveries(stack)] == [1]
 
 
-# The events that there were before corrections were told.
+# The events that there were before there were events of corrections.
 FORMER = [event for event in Event if not event.endswith(".corrected")]
 
 

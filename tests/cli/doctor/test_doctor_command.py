@@ -15,7 +15,7 @@ from tests.journeys.operator_commands import malipo
 
 
 async def levels(**settings: Any) -> tuple[int, dict[str, list[tuple[str, str]]]]:
-    """The exit code, and what was told of each check."""
+    """The exit code, and what was printed of each check."""
     backups = settings.pop("backups", None)
     said = await malipo("doctor", "--json", *(("--backups", str(backups)) if backups else ()), **settings)
     found: dict[str, list[tuple[str, str]]] = {}

@@ -35,7 +35,7 @@ async def serving(handler: Callable[[web.Request], Awaitable[web.StreamResponse]
 
 @dataclass
 class Feed:
-    """A service that keeps the contract of GET /v1/events, and can be told to misbehave as services do."""
+    """A service that keeps the contract of GET /v1/events, and can be set to misbehave as services do."""
 
     bodies: list[bytes] = field(default_factory=list)
     pruned: int = 0
@@ -98,7 +98,7 @@ class Arrival:
 
 @dataclass
 class Receiver:
-    """A developer's receiver, which answers as it is told to."""
+    """A developer's receiver, which answers as the test says."""
 
     answers: Callable[[Arrival], web.Response | None] = lambda _: web.Response(text="ok")
     arrivals: list[Arrival] = field(default_factory=list)

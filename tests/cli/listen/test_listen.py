@@ -40,7 +40,7 @@ async def test_an_event_arrives_as_the_webhook_that_it_will_be_and_again_until_i
     for arrival in (failed, taken):
         assert arrival.body == feed.bodies[3]
         assert_signed(arrival, secret)
-    assert failed.id == taken.id == "evt_3", "what happened before the first start is not told"
+    assert failed.id == taken.id == "evt_3", "events before the first start are not forwarded"
     assert failed.headers["x-service-delivery"] != taken.headers["x-service-delivery"]
     first, second = [line for line in text.splitlines() if "→" in line]
     shown = r"\d\d:\d\d:\d\d  payment.completed  MLP-0004      TZS 1,000  → "

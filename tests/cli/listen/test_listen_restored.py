@@ -85,7 +85,7 @@ async def test_over_a_real_restore_nothing_that_happens_afterwards_is_missed(tmp
 
 
 async def _told(full_stack: FullStack, phone: str, *, events: int) -> None:
-    """A payout, and that it is told of; so many events there are then."""
+    """A payout with its events; so many events there are then."""
     assert (await pay(full_stack, "AIRTEL_MONEY", phone, f"key-{phone}")).status == 201
 
     async def are_there() -> bool:

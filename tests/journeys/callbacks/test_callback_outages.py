@@ -24,7 +24,7 @@ async def _at_the_end_of_a_wire(callback_stack: CallbackStack) -> AsyncIterator[
 
 
 async def test_a_callback_that_cannot_be_written_down_is_not_acknowledged(callback_stack: CallbackStack) -> None:
-    """So that the network tells it again."""
+    """So that the network sends it again."""
     ended, hinted = (
         await callback_stack.stuck("AIRTEL_MONEY", "DISBURSEMENT"),
         await callback_stack.stuck("MPESA", "DISBURSEMENT"),

@@ -54,7 +54,7 @@ async def test_a_signed_failure_after_success_is_asked_about_and_changes_nothing
 async def test_a_success_after_a_failure_goes_to_suspense_once_however_often_it_is_reported(
     callback_stack: CallbackStack, type_: str
 ) -> None:
-    # A payout that is told later: at once, its reply would have ended it.
+    # A payout whose callback comes later: at once, its reply would have ended it.
     id_ = await callback_stack.sent("AIRTEL_MONEY", type_, "001" if type_ == "COLLECTION" else "100")
     key = await callback_stack.key(id_)
     await callback_stack.send_callback("airtel_money", callback_stack.airtel(key, "TF"))
@@ -74,7 +74,7 @@ async def test_a_success_after_a_failure_goes_to_suspense_once_however_often_it_
     assert row["status"] == "FAILED"
     way = ("float", "suspense") if type_ == "COLLECTION" else ("suspense", "float")
     assert [move for move in row["moves"] if move[0] == "contradiction"] == [("contradiction", *way, 1000)]
-    assert len(row["events"]) == (3 if type_ == "COLLECTION" else 2), "the merchant is told of the correction, once"
+    assert len(row["events"]) == (3 if type_ == "COLLECTION" else 2), "there is one event of the correction"
 
 
 async def test_a_failure_and_a_success_reported_to_two_processes_at_once_are_both_applied(

@@ -135,7 +135,7 @@ async def test_a_callback_after_the_end_changes_nothing_that_the_merchant_saw(
     before, shown = await callback_stack.row(id_), await callback_stack.full_stack.shown(id_)
     assert before["status"] == end
 
-    # A signed success after a failure is one, whatever the query says, and the merchant is told of the correction.
+    # A signed success after a failure is one, whatever the query says, and the correction has an event.
     for letters in ("TS", "TF"):
         for signed in (True, False):
             body = callback_stack.airtel(before["network_key"], letters, signed=signed, airtel_money_id="OTHER")

@@ -53,4 +53,4 @@ def _said_of(network: str, text: str) -> str:
     return usual
 
 
-TOLD = _cells()
+PAGE_ROWS = _cells()

@@ -156,7 +156,7 @@ async def test_a_database_that_stays_away_leaves_the_outcome_unknown_and_the_key
 async def test_a_hold_that_comes_while_a_commit_is_in_doubt_says_of_no_payment_that_nothing_was_done(
     line: DatabaseProxy, database: Database, merchant: Merchant, payments: Payments, fault: Fault
 ) -> None:
-    """Whoever was told so, without a key or with one for each attempt, would pay once more."""
+    """A client with that answer and without a key, or with one for each attempt, would pay once more."""
     requests = payments(4)
     riding, [trap] = await ride_together(line, requests, (fault, TAKES_PAYMENTS), stays_away=True)
     await trap.sprung.wait()

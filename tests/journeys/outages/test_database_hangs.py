@@ -109,7 +109,7 @@ async def test_a_waiting_reader_gets_a_change_although_an_earlier_query_hangs(li
 async def test_a_door_that_loses_its_database_has_done_nothing_and_says_so(
     impatient: DatabaseProxy, database: Database
 ) -> None:
-    """A caller who is told that the outcome is unknown has to find out; here there is nothing to find out."""
+    """A client that gets "outcome unknown" has to find out; here there is nothing to find out."""
     trap = impatient.proxy.trap(Fault.CUT_BEFORE, after=LETS_IN, at_commit=False, stays_away=True)
 
     answers = await at_once(

@@ -226,7 +226,7 @@ async def _assert_agreed(full_stack: FullStack, look: _Look, lost: list[Request]
     completed = {each["network_key"]: [each["amount"]] for each in known if each["status"] == "COMPLETED"}
     waits = {each["network_key"]: [each["amount"]] for each in known if each["id"] in listed}
     missing = {key: amounts for key, amounts in completed.items() if book.get(key) != amounts}
-    assert missing == {}, "told paid, and the networks have nothing"
+    assert missing == {}, "reported paid, and the networks have nothing"
     unexplained = {key: amounts for key, amounts in book.items() if key not in completed and waits.get(key) != amounts}
     assert unexplained == {}, "in the networks' books, and neither completed nor listed"
     assert {each["status"] for each in known} <= {"COMPLETED", "PROCESSING", "PENDING"}, "nothing lapses or fails"

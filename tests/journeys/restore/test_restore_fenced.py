@@ -60,10 +60,10 @@ async def test_behind_a_fence_a_callback_ends_a_payment_its_event_is_sent_and_ev
         assert (await pay(full_stack, "AIRTEL_MONEY", PHONE, "order-2", type_="COLLECTION")).code == "restored"
         await full_stack.sim("POST", f"/api/prompts/{prompt}", {"action": "approve", "pin": "1234"})
 
-        async def is_told() -> bool:
+        async def is_delivered() -> bool:
             return [each.event for each in receiver.at("/shop")] == ["payment.completed"]
 
-        await until(is_told, what="the webhook")
+        await until(is_delivered, what="the webhook")
         assert (await full_stack.shown(id_))["status"] == "COMPLETED"
         for path in ("/v1/payments", "/v1/events", "/v1/wallet", "/v1/wallet/entries"):
             assert (await full_stack.api("GET", path)).status == 200, path

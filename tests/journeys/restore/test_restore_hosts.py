@@ -28,7 +28,7 @@ async def full_stack(tmp_path: Path, database_url: str) -> AsyncIterator[FullSta
 
 
 async def _paid(full_stack: FullStack, *phones: str) -> None:
-    """Payouts by Airtel Money to these phones, and that each is told to be paid."""
+    """Payouts by Airtel Money to these phones, and that each is reported paid."""
     for phone in phones:
         assert (await pay(full_stack, "AIRTEL_MONEY", phone, f"key-{phone}")).status == 201
 

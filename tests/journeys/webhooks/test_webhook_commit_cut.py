@@ -30,7 +30,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True)
 class After:
-    """What is there when everything was told."""
+    """The rows when everything was delivered."""
 
     was_sprung: bool
     events: list[dict[str, Any]]

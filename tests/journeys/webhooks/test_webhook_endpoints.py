@@ -39,7 +39,7 @@ async def test_a_receiver_that_is_gone_is_switched_off_alone_and_goes_on_when_it
     assert (shown["isActive"], shown["switchedOffReason"]) == (False, "The receiver answered 410 Gone.")
     assert datetime.fromisoformat(shown["switchedOffAt"]) == scenario.manual_clock()
     assert (await scenario.shown(other))["isActive"]
-    # What was under way was told so too. The rest rests.
+    # A delivery that was under way was sent too. The rest waits.
     await scenario.look()
     rest = await scenario.stack.states(shop)
     asked = len(scenario.receiver.at("/shop"))
@@ -215,7 +215,7 @@ async def test_an_endpoint_gets_only_the_events_that_it_subscribes_to_from_then_
     assert [got.event for got in scenario.receiver.at("/shop")[4:]] == ["payment.cancelled"] * 2
 
     recovered = await scenario.ask(shop, "POST", "/recover", {"since": "2020-01-01T00:00:00Z"})
-    assert recovered.body["recovered"] == 2, "of what was told while it did not listen, what it listens to now"
+    assert recovered.body["recovered"] == 2, "of the events of the pause, those that it subscribes to now"
     await scenario.until_states(shop, DELIVERED=8)
     assert sum(got.event == "payment.pending" for got in scenario.receiver.at("/shop")) == 4
 

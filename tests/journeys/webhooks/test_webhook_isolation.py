@@ -39,10 +39,10 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 
 async def _until_delivered(stack: WebhookStack, endpoint: RegisteredEndpoint, number: int) -> None:
-    async def is_told() -> bool:
+    async def is_delivered() -> bool:
         return await stack.states(endpoint) == {"DELIVERED": number}
 
-    await until(is_told, pause=0.05, what=f"{number} deliveries to the healthy endpoint")
+    await until(is_delivered, pause=0.05, what=f"{number} deliveries to the healthy endpoint")
 
 
 async def _falls_to(worker: Service, number: int) -> None:

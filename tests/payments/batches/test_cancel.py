@@ -69,4 +69,4 @@ async def test_a_running_batch_of_which_all_was_cancelled_has_ended(batches: Bat
 
     seen = await batches.look(batch)
     assert (seen.batch.status, seen.counts) == (BatchStatus.COMPLETED, {Status.CANCELLED: 3})
-    assert await batches.cancel(batch) == seen.batch, "whoever has not heard the answer may ask again"
+    assert await batches.cancel(batch) == seen.batch, "a client without an answer may repeat the request"

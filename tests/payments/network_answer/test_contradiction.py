@@ -101,7 +101,7 @@ def test_a_query_does_not_undo_what_was_signed_and_an_operator_is_shown_the_disp
     assert decision.dispatch.review_reason is ReviewReason.DISPUTED
 
     signed = decide(failed, decision.dispatch, received(Verdict.REFUSED, AnswerSource.CALLBACK), RULES, last=said)
-    assert not signed.is_contradiction, "it may be the first failure, told once more"
+    assert not signed.is_contradiction, "it may be the first failure, reported once more"
     unasked = unanswerable(Verdict.REFUSED, "callback-signed")
     shown = decide(failed, None, unasked, RULES, last=said)
     assert shown.dispatch is not None

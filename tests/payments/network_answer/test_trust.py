@@ -77,7 +77,7 @@ def test_a_hint_keeps_what_waits_to_be_sent_again_from_being_sent_before_it_was_
     assert (decision.dispatch.next_action, decision.wait_seconds) == (NextAction.QUERY, 0)
 
 
-# What a hint says of the reason, what the answer then says, and what the merchant is told.
+# What a hint says of the reason, what the answer then says, and what is reported to the merchant.
 REASONS = """
     type          hint                answer              told
     COLLECTION    -                   -                   rejected

@@ -77,7 +77,7 @@ class RefundSteps(PaymentSteps):
         return sum(each.amount for each in (await self.seen(collection)).refunds if each.is_paid)
 
     async def events(self, collection: Transaction) -> list[tuple[str, int]]:
-        """What was told of a payment, with the ordinals."""
+        """The events of a payment, with the ordinals."""
         async with self.database.read() as connection:
             rows = await connection.fetch(
                 "SELECT event, ordinal FROM events WHERE transaction_id = $1 ORDER BY id", collection.id
