@@ -99,14 +99,14 @@ def main(arguments: Sequence[str]) -> int:
 
 def measure(parsed: argparse.Namespace, benchmarks: Mapping[str, Benchmark]) -> int:
     """Measure what was asked for, and tell of it; the exit code."""
-    told: list[Result] = []
+    reported: list[Result] = []
     for name in dict.fromkeys(parsed.benchmarks):
-        told.append(benchmarks[name].run(parsed, _say))
+        reported.append(benchmarks[name].run(parsed, _say))
         if not parsed.json:
-            print("\n" * (len(told) > 1) + told[-1].text, flush=True)
+            print("\n" * (len(reported) > 1) + reported[-1].text, flush=True)
     if parsed.json:
-        print(_json(told))
-    failures = [failure for each in told for failure in each.failures]
+        print(_json(reported))
+    failures = [failure for each in reported for failure in each.failures]
     for failure in failures:
         _say(failure)
     return 1 if failures else 0
@@ -126,11 +126,11 @@ def _list() -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    told = [f"\n{name}: {benchmark.HELP}.\n{benchmark.ABOUT}" for name, benchmark in BENCHMARKS.items()]
+    reported = [f"\n{name}: {benchmark.HELP}.\n{benchmark.ABOUT}" for name, benchmark in BENCHMARKS.items()]
     parser = argparse.ArgumentParser(
         prog="./run bench",
         description="Measures malipo beside others. Asserts nothing, except with --gate.",
-        epilog="".join([*told, _END]),
+        epilog="".join([*reported, _END]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
@@ -209,9 +209,9 @@ def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _json(told: Sequence[Result]) -> str:
+def _json(reported: Sequence[Result]) -> str:
     """One benchmark is an object, as it would be without the others."""
-    values = [each.value for each in told]
+    values = [each.value for each in reported]
     return msgspec.json.format(msgspec.json.encode(values[0] if len(values) == 1 else values)).decode()
 
 

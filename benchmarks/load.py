@@ -96,10 +96,14 @@ def wrk(
     line = re.search(r"^RESULT (.*)$", said, re.MULTILINE)
     if line is None:
         raise CannotMeasure(f"wrk failed: {said.strip()}")
-    told = msgspec.json.decode(line[1], type=_Told)
-    if told.refused or told.broken:
-        raise CannotMeasure(f"{told.refused} requests were refused and {told.broken} broke: this is no measurement.")
-    return Measured(told.answers, told.answers / told.seconds, told.p50_ms, told.p99_ms, connections)
+    reported = msgspec.json.decode(line[1], type=_Told)
+    if reported.refused or reported.broken:
+        raise CannotMeasure(
+            f"{reported.refused} requests were refused and {reported.broken} broke: this is no measurement."
+        )
+    return Measured(
+        reported.answers, reported.answers / reported.seconds, reported.p50_ms, reported.p99_ms, connections
+    )
 
 
 def need_wrk() -> None:

@@ -97,7 +97,7 @@ def _memory(plan: Plan, running: Demo, say: Say) -> tuple[dict[str, Memory], Mea
         memory = running.memory()
         for name, sizes in soak.minutes.items():
             sizes.append(memory[name])
-        told = ", ".join(f"{name} {sizes[-1].rss:.1f} MB" for name, sizes in soak.minutes.items())
-        say(f"minute {minute} of {plan.soak_minutes}: {told}")
+        reported = ", ".join(f"{name} {sizes[-1].rss:.1f} MB" for name, sizes in soak.minutes.items())
+        say(f"minute {minute} of {plan.soak_minutes}: {reported}")
     running.wait_for(paid.answers + soak.payments)
     return idle, paid, loaded, soak

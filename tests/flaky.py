@@ -66,7 +66,7 @@ def main() -> int:
                 with path.open("a") as file:
                     file.write(json.dumps(asdict(run)) + "\n")
                 done.append(run)
-                print(f"  {told(run)}", flush=True)
+                print(f"  {in_words(run)}", flush=True)
     print("\n".join(summary(done)))
     return 0 if done and all(each.is_green for each in done) else 1
 
@@ -91,7 +91,7 @@ def of_commit(lines: Sequence[str], commit: str, options: list[str]) -> list[Run
     return [each for each in runs if (each.commit, each.options) == (commit, options)]
 
 
-def told(run: Run) -> str:
+def in_words(run: Run) -> str:
     end = "green" if run.is_green else f"{len(run.failed)} failed, exit code {run.exit_code}"
     return f"{end}: {run.tests:,} tests in {run.seconds} s"
 

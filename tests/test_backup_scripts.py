@@ -95,8 +95,8 @@ def test_the_age_of_the_last_good_backup_is_an_exit_code(tmp_path: Path, hours_o
     (tmp_path / "base-1").mkdir()
     assert _run("age", tmp_path).returncode == 1, "there is none"
     (tmp_path / "last-good").write_text(f"{int(time.time()) - hours_old * 3600} {tmp_path}/base-1\n")
-    told = _run("age", tmp_path)
-    assert told.returncode == code
-    assert f"is {hours_old} h 0 min old" in told.stdout + told.stderr
+    reported = _run("age", tmp_path)
+    assert reported.returncode == code
+    assert f"is {hours_old} h 0 min old" in reported.stdout + reported.stderr
     (tmp_path / "base-1").rmdir()
     assert _run("age", tmp_path).returncode == 1, "somebody has deleted it"

@@ -18,7 +18,7 @@ HEAD = f"# branch.oid {COMMIT}\n# branch.head main\n"
 
 
 @pytest.mark.parametrize(
-    ("told", "build"),
+    ("reported", "build"),
     [
         (HEAD, "4f1c09d2a7be"),
         (HEAD + "# branch.upstream origin/main\n# branch.ab +1 -0\n", "4f1c09d2a7be"),
@@ -28,8 +28,8 @@ HEAD = f"# branch.oid {COMMIT}\n# branch.head main\n"
         ("", None),
     ],
 )
-def test_what_git_tells_of_a_checkout(told: str, build: str | None) -> None:
-    assert of_status(told) == build
+def test_what_git_tells_of_a_checkout(reported: str, build: str | None) -> None:
+    assert of_status(reported) == build
 
 
 def test_a_checkout_is_named_by_its_commit_until_something_is_changed(tmp_path: Path) -> None:

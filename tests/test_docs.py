@@ -111,8 +111,8 @@ def test_every_kind_of_statement_line_is_documented_and_no_other() -> None:
 
 
 def test_every_field_and_reason_of_a_correction_is_documented_and_no_other() -> None:
-    told = CorrectionNotice(Status.COMPLETED, 51_000, clock.now(), CorrectionReason.DEBT_RECORDED)
-    shown = in_event(replace(a_transaction(Type.DISBURSEMENT, Status.FAILED), correction=told))["correction"]
+    reported = CorrectionNotice(Status.COMPLETED, 51_000, clock.now(), CorrectionReason.DEBT_RECORDED)
+    shown = in_event(replace(a_transaction(Type.DISBURSEMENT, Status.FAILED), correction=reported))["correction"]
     fields_, *_ = (DOCS / "corrections.md").read_text().split("| reason |")
     assert re.findall(r"^\| `(\w+)` \| (?!\+|−)", fields_.split("## The object")[1], re.MULTILINE) == list(shown)
     assert [
@@ -123,13 +123,15 @@ def test_every_field_and_reason_of_a_correction_is_documented_and_no_other() -> 
 def test_the_worked_examples_of_the_ledger_are_what_is_booked() -> None:
     """What each step leaves in the accounts, as the code books it, from the first row of the example on."""
     payout = replace(a_transaction(Type.DISBURSEMENT, Status.FAILED, fee=1000), amount=50_000)
-    heard = correction_moves.contradict(payout, correction_moves.begin(payout), is_paid=True, source=AnswerSource.QUERY)
-    taken = correction_moves.decide(payout, heard.correction, is_paid=True, available=20_000)
+    result = correction_moves.contradict(
+        payout, correction_moves.begin(payout), is_paid=True, source=AnswerSource.QUERY
+    )
+    taken = correction_moves.decide(payout, result.correction, is_paid=True, available=20_000)
     waived = correction_moves.decide(payout, taken.correction, is_paid=True, available=0, is_waived=True)
     names = ("wallet", "float", "suspense", "fees", "losses", "bank")
     first, *rows = [row for row in table("ledger.md", 9) if row[0] != "step"]
     balances = dict(zip(names, map(_number, first[1:7]), strict=True))
-    for change, row in zip((heard, taken, waived), rows, strict=True):
+    for change, row in zip((result, taken, waived), rows, strict=True):
         _book(balances, change)
         assert row[0].startswith(f"{change.step} {change.correction.ordinal}:")
         assert [_number(cell) for cell in row[1:8]] == [*balances.values(), change.correction.owed]
@@ -138,13 +140,13 @@ def test_the_worked_examples_of_the_ledger_are_what_is_booked() -> None:
 
 def test_the_worked_example_of_a_collection_that_was_paid_after_all_is_what_is_booked() -> None:
     collection = replace(a_transaction(Type.COLLECTION, Status.FAILED, fee=100), amount=10_000)
-    heard = correction_moves.contradict(
+    result = correction_moves.contradict(
         collection, correction_moves.begin(collection), is_paid=True, source=AnswerSource.QUERY
     )
-    credited = correction_moves.decide(collection, heard.correction, is_paid=True, available=0)
+    credited = correction_moves.decide(collection, result.correction, is_paid=True, available=0)
     balances = dict.fromkeys(("wallet", "float", "suspense", "fees"), 0)
     rows = [row for row in table("ledger.md", 6) if re.match("(contradiction|resolution) [0-9]", row[0])]
-    for change, row in zip((heard, credited), rows, strict=True):
+    for change, row in zip((result, credited), rows, strict=True):
         _book(balances, change)
         assert [_number(cell) for cell in row[1:5]] == [*balances.values()]
 
@@ -172,8 +174,8 @@ def test_the_times_of_retries_are_those_of_the_settings() -> None:
     assert [delay for _, delay in documented[:-1]] == delays
     assert documented[-1][1].startswith("none")
     assert [number for number, _ in documented] == [str(n) for n in range(1, len(delays) + 2)]
-    told = " ".join(openapi.load()["info"]["description"].split())
-    assert f"comes again after {', '.join(delays[:-1])} and {delays[-1]}" in told
+    reported = " ".join(openapi.load()["info"]["description"].split())
+    assert f"comes again after {', '.join(delays[:-1])} and {delays[-1]}" in reported
 
 
 def _in_words(seconds: int) -> str:
@@ -187,14 +189,14 @@ def test_the_numbers_in_the_page_of_webhooks_are_those_of_the_code() -> None:
     page = " ".join((DOCS / "webhooks.md").read_text().split())
     settings = Settings()
     words = {5: "five"}
-    for told in (
+    for reported in (
         f"A merchant has up to {MOST_PER_MERCHANT} endpoints",
         f"Answer any 2xx within {settings.webhook_timeout_seconds} seconds",
         f"failed for {words[DISABLE_AFTER.days]} days",
         f"For {OVERLAP // timedelta(hours=1)} hours malipo signs with both",
         f"kept for {settings.events_keep_days} days",
     ):
-        assert told in page
+        assert reported in page
 
 
 def test_the_headers_of_a_webhook_are_documented_and_no_other() -> None:
@@ -318,11 +320,11 @@ def test_every_layer_of_the_architecture_is_that_of_the_linter() -> None:
 
 
 def test_every_dependency_has_a_line_that_says_why() -> None:
-    told = (DOCS / "decisions" / "0002-parts.md").read_text()
+    reported = (DOCS / "decisions" / "0002-parts.md").read_text()
     project = (ROOT / "pyproject.toml").read_text()
     named = re.findall(r'^    "([a-z0-9-]+)",$', project.split("[tool.")[0], re.MULTILINE)
     assert len(named) > 10
-    assert [name for name in named if name not in told] == []
+    assert [name for name in named if name not in reported] == []
 
 
 def test_nothing_that_is_made_by_running_is_tracked() -> None:
@@ -342,13 +344,21 @@ def test_the_matrix_of_versions_is_that_of_the_migrations() -> None:
             rows[-1][1] = each.number
         else:
             rows.append([each.number, each.number, oldest])
-    told = re.findall(r"^\| (\d+)(?: to (\d+))? \| (?:only the version|migration (\d+) or later)", page, re.MULTILINE)
-    assert [[int(first), int(last or first), int(served or 0)] for first, last, served in told] == rows
+    reported = re.findall(
+        r"^\| (\d+)(?: to (\d+))? \| (?:only the version|migration (\d+) or later)", page, re.MULTILINE
+    )
+    assert [[int(first), int(last or first), int(served or 0)] for first, last, served in reported] == rows
 
 
 def test_this_version_is_in_the_table_of_releases_and_in_the_changelog() -> None:
     assert f"\n| {__version__} | " in (DOCS / "operating" / "upgrading.md").read_text()
     assert f"\n## {__version__} (" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_index_of_the_documentation_has_each_page_for_people() -> None:
+    index = (DOCS / "README.md").read_text()
+    pages = [*DOCS.glob("*.md"), *(DOCS / "operating").glob("*.md")]
+    assert sorted(page.name for page in pages if f"]({page.relative_to(DOCS)})" not in index) == ["README.md"]
 
 
 def test_the_index_of_decisions_has_each_page_with_its_title() -> None:

@@ -42,7 +42,7 @@ def test_a_value_is_what_systemd_makes_of_it(text: str, value: str) -> None:
     assert parse(text + "\nB=1\n").variables == {"A": value, "B": "1"}
 
 
-def test_a_name_that_no_variable_can_have_is_ignored_and_told() -> None:
+def test_a_name_that_no_variable_can_have_is_ignored_and_reported() -> None:
     found = parse("export A=1\n=2\n1B=3\nC=4")
     assert (found.variables, found.ignored) == ({"C": "4"}, ["export A", "1B"])
 

@@ -34,10 +34,10 @@ def test_only_runs_of_the_same_commit_and_tests_count() -> None:
 
 
 def test_a_failure_is_named_with_every_seed_that_shows_it() -> None:
-    told = "\n".join(flaky.summary([GREEN, RED, replace(RED, seed=7), KILLED]))
-    assert "3 of 4 runs were red; 4 were whole." in told
-    assert f"2 × {NAME} (--order 2, 7)" in told
-    assert "--order 3 --part 1/1: exit code -9, no test named" in told
+    in_words = "\n".join(flaky.summary([GREEN, RED, replace(RED, seed=7), KILLED]))
+    assert "3 of 4 runs were red; 4 were whole." in in_words
+    assert f"2 × {NAME} (--order 2, 7)" in in_words
+    assert "--order 3 --part 1/1: exit code -9, no test named" in in_words
 
 
 def test_a_run_in_parts_goes_on_where_it_was_stopped() -> None:

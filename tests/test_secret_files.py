@@ -49,18 +49,18 @@ def test_a_secret_may_stand_in_a_file(name: str, value: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(("name", "value"), SECRETS.items())
 def test_a_secret_that_is_set_twice_is_refused(name: str, value: str, tmp_path: Path) -> None:
     (file := tmp_path / "secret").write_text(value)
-    told = complaint({variable(name): value, f"{variable(name)}_FILE": str(file)})
-    assert "set twice" in told
-    assert value not in told
+    reported = complaint({variable(name): value, f"{variable(name)}_FILE": str(file)})
+    assert "set twice" in reported
+    assert value not in reported
 
 
 @pytest.mark.parametrize(("name", "value"), SECRETS.items())
 def test_a_secret_in_a_file_keeps_to_the_same_rules_and_is_not_repeated(name: str, value: str, tmp_path: Path) -> None:
     for content in (f"x {value} y", "\n", ""):
         (file := tmp_path / "secret").write_text(content)
-        told = complaint({f"{variable(name)}_FILE": str(file)})
-        assert f"{variable(name)} must" in told
-        assert value not in told
+        reported = complaint({f"{variable(name)}_FILE": str(file)})
+        assert f"{variable(name)} must" in reported
+        assert value not in reported
 
 
 def test_a_file_that_cannot_be_read_is_one_sentence_with_its_name_and_the_reason(tmp_path: Path) -> None:
@@ -101,9 +101,9 @@ def test_what_is_no_secret_cannot_stand_in_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_a_complaint_never_repeats_what_may_be_secret(name: str, value: str) -> None:
-    told = complaint({name: value})
-    assert name in told
-    assert "hunter2" not in told
+    reported = complaint({name: value})
+    assert name in reported
+    assert "hunter2" not in reported
 
 
 def test_settings_do_not_show_their_secrets_to_whoever_prints_them() -> None:

@@ -68,7 +68,7 @@ def test_a_bad_setting_stops_the_start_with_a_sentence_that_names_it(name: str, 
     assert name in caught.value.sentences[0]
 
 
-def test_everything_wrong_is_told_at_once() -> None:
+def test_every_mistake_is_reported_at_once() -> None:
     with pytest.raises(BadSettings) as caught:
         read({"MALIPO_PORT": "x", "MALIPO_HOTS": "y", "MALIPO_LOG_LEVEL": "z"})
     assert len(caught.value.sentences) == 3

@@ -17,7 +17,7 @@ ADDRESSES = [  # of networks
 ]
 
 
-def told(environment: dict[str, str]) -> str:
+def complaint_of(environment: dict[str, str]) -> str:
     with pytest.raises(BadSettings) as caught:
         read(environment)
     [sentence] = caught.value.sentences
@@ -39,7 +39,7 @@ def told(environment: dict[str, str]) -> str:
     ],
 )
 def test_a_secret_that_can_be_guessed_stops_the_start_and_says_how_to_make_one(secret: str) -> None:
-    sentence = told({"MALIPO_SECRET_KEY": secret})
+    sentence = complaint_of({"MALIPO_SECRET_KEY": secret})
     assert sentence.startswith("MALIPO_SECRET_KEY ")
     assert "openssl rand -hex 32" in sentence
     assert secret not in sentence
@@ -48,7 +48,7 @@ def test_a_secret_that_can_be_guessed_stops_the_start_and_says_how_to_make_one(s
 @pytest.mark.parametrize("name", ["metrics_token", *(f"{each}_callback_token" for each in ("mpesa", "tigo_pesa"))])
 @pytest.mark.parametrize("secret", ["q7Jw2mT9xLpZ4kVb8RsN", "a-long-random-word", "a" * 20, "1234567890123456"])
 def test_a_token_that_can_be_guessed_does_too(name: str, secret: str) -> None:
-    assert "openssl rand -hex" in told({variable(name): secret})
+    assert "openssl rand -hex" in complaint_of({variable(name): secret})
 
 
 def test_a_secret_that_was_drawn_is_accepted_every_time() -> None:
@@ -68,7 +68,7 @@ def test_whoever_has_used_a_weak_secret_can_change_it(secret: str) -> None:
 
 @pytest.mark.parametrize("name", ADDRESSES)
 def test_a_network_is_not_reached_without_tls(name: str) -> None:
-    sentence = told({variable(name): "http://openapi.example.com/sandbox"})
+    sentence = complaint_of({variable(name): "http://openapi.example.com/sandbox"})
     assert sentence.startswith(f"{variable(name)} must begin with https://")
     assert "MALIPO_ALLOW_HTTP_NETWORKS" in sentence
     assert getattr(read({variable(name): "https://openapi.example.com"}), name) == "https://openapi.example.com"
@@ -78,7 +78,7 @@ def test_a_network_is_not_reached_without_tls(name: str) -> None:
     "host", ["127.0.0.1.example.com", "localhost.example.com", "10.0.0.1", "169.254.169.254", "128.0.0.1", "[::2]"]
 )
 def test_what_only_looks_like_this_machine_is_not(host: str) -> None:
-    assert "https://" in told({"MALIPO_MPESA_BASE_URL": f"http://{host}:8081/x"})
+    assert "https://" in complaint_of({"MALIPO_MPESA_BASE_URL": f"http://{host}:8081/x"})
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "localhost", "LOCALHOST", "[::1]"])
@@ -96,7 +96,7 @@ def test_somebody_who_knows_may_reach_a_network_without_tls() -> None:
 @pytest.mark.parametrize("name", ADDRESSES)
 @pytest.mark.parametrize("host", ["openapi.m-pesa.com", "10.20.0.5", "tigo"])  # a network in a VPN is a real one
 def test_where_networks_are_said_to_be_simulated_none_is_elsewhere(name: str, host: str) -> None:
-    sentence = told({variable(name): f"https://{host}/x", "MALIPO_SIMULATED": "true"})
+    sentence = complaint_of({variable(name): f"https://{host}/x", "MALIPO_SIMULATED": "true"})
     assert sentence.startswith(f"{variable(name)} is not on this machine")
     assert "MALIPO_SIMULATED" in sentence
 
@@ -105,7 +105,7 @@ def test_a_staging_service_on_simulated_networks_may_be_reached_from_elsewhere()
     settings = read({"MALIPO_PUBLIC_URL": "https://staging.example.com/", "MALIPO_SIMULATED": "true"})
     assert settings.public_url == "https://staging.example.com"
     assert read({"MALIPO_PUBLIC_URL": "http://127.0.0.1:8080"}).public_url == "http://127.0.0.1:8080"
-    assert "must begin with https://" in told({"MALIPO_PUBLIC_URL": "http://pay.example.com"})
+    assert "must begin with https://" in complaint_of({"MALIPO_PUBLIC_URL": "http://pay.example.com"})
 
 
 def test_where_networks_are_said_to_be_simulated_the_simulator_is_connected() -> None:

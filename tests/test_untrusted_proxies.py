@@ -38,7 +38,7 @@ def request(peer: str = PROXY, **headers: str) -> Request:
     return Request({"type": "http", "method": "GET", "path": "/", "headers": raw, "client": (peer, 1)})
 
 
-def told(stream: io.StringIO) -> list[str]:
+def refused_addresses(stream: io.StringIO) -> list[str]:
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     return [line["address"] for line in lines if line["event"] == "proxy.not_trusted"]
 
@@ -50,11 +50,11 @@ def test_it_is_said_once_and_again_every_hour() -> None:
     proxies = UntrustedProxies((), time)
     for _ in range(3):
         proxies.look(request(x_forwarded_for="196.41.7.9"))
-    assert told(stream) == [PROXY]
+    assert refused_addresses(stream) == [PROXY]
     time.now += timedelta(minutes=61)
     assert proxies.warning is None
     proxies.look(request(x_forwarded_for="196.41.7.9"))
-    assert told(stream) == [PROXY, PROXY]
+    assert refused_addresses(stream) == [PROXY, PROXY]
 
 
 def test_nothing_is_said_of_a_proxy_that_is_trusted_nor_of_a_client_of_its_own() -> None:
@@ -103,10 +103,10 @@ async def test_it_is_noticed_in_the_requests_of_whoever_is_known_and_no_stranger
     line = await sites.call()
     for path_of_stranger in (path, "/dashboard/login", "/operator/login"):
         await line.say(get(path_of_stranger, FORWARDED))
-        assert (await line.hear()).status in (200, 303, 401)
+        assert (await line.read_answer()).status in (200, 303, 401)
     assert service.health.untrusted_proxies.warning is None
     await line.say(get(path, header, FORWARDED))
-    assert (await line.hear()).status == 200
+    assert (await line.read_answer()).status == 200
     assert "127.0.0.1" in str(service.health.untrusted_proxies.warning)
 
 

@@ -117,11 +117,11 @@ class Load:
 
     async def stream(self, rate: float, seconds: int, *, connections: int) -> Stream:
         before, created, began = self._cpu_seconds(), await self._books.created(), time.time()
-        told = await asyncio.to_thread(self._wrk, rate, seconds, connections)
-        ended = began + told.seconds
+        reported = await asyncio.to_thread(self._wrk, rate, seconds, connections)
+        ended = began + reported.seconds
         last = await self._books.wait_until_arrived()
         after = self._cpu_seconds()
-        self.answers += told.answers
+        self.answers += reported.answers
         self.cut_off += connections
         took = {kind: after[kind] - before[kind] for kind in after}
         return Stream(rate, began, ended, last, took, await self._books.created() - created)
@@ -152,9 +152,9 @@ class Load:
         line = re.search(r"^RESULT (.*)$", done.stdout, re.MULTILINE)
         if done.returncode or line is None:
             raise CannotMeasure(f"wrk failed: {done.stdout.strip()} {done.stderr.strip()}")
-        told = msgspec.json.decode(line[1], type=_Told)
-        if told.refused or told.broken:
+        reported = msgspec.json.decode(line[1], type=_Told)
+        if reported.refused or reported.broken:
             raise CannotMeasure(
-                f"{told.refused} requests were refused and {told.broken} broke: this is no measurement."
+                f"{reported.refused} requests were refused and {reported.broken} broke: this is no measurement."
             )
-        return told
+        return reported

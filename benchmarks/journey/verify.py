@@ -66,7 +66,7 @@ class Arrivals:
         self.first: dict[tuple[str, str], float] = {}  # by merchant and event
         self.duplicates = 0
 
-    def hear(self) -> None:
+    def count_new(self) -> None:
         """Take note of what has been logged since the last time."""
         with self._log.open("rb") as log:
             log.seek(self._read)
@@ -132,7 +132,7 @@ class Verification:
 
     async def _is_anything_under_way(self, created: int) -> bool:
         """Cheap as long as it is so: whoever waits must not take the time of those who work."""
-        self._arrivals.hear()
+        self._arrivals.count_new()
         if len(self._arrivals.first) < created or len(self._arrivals.first) < await self.created():
             return True
         query = "SELECT EXISTS (SELECT FROM webhook_deliveries WHERE state = 'PENDING')"

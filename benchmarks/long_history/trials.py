@@ -86,10 +86,10 @@ class _Trial:
             self._wrk(running.port, "warm", _WARM_UP_SECONDS)
             postgres = asyncio.run(Postmaster.of_database(self._url))
             before = (running.cpu_seconds, postgres.cpu_seconds, self._value(_WAL))
-            told = self._wrk(running.port, "full", self._plan.seconds)
+            reported = self._wrk(running.port, "full", self._plan.seconds)
             after = (running.cpu_seconds, postgres.cpu_seconds, self._value(_WAL))
-        api, postgresql, wal = ((end - begin) / told.answers for begin, end in zip(before, after, strict=True))
-        return Run(told.per_second, {"api": api * 1e6, "postgresql": postgresql * 1e6}, wal)
+        api, postgresql, wal = ((end - begin) / reported.answers for begin, end in zip(before, after, strict=True))
+        return Run(reported.per_second, {"api": api * 1e6, "postgresql": postgresql * 1e6}, wal)
 
     def journey(self) -> Run:
         """How many a second are worked off, from the request to the webhook, when they come faster than that."""

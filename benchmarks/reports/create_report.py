@@ -24,4 +24,4 @@ the services are also measured at half of their rate.
 
 def run(options: Any, say: Say) -> Result:
     plan = replace(create.QUICK if options.quick else Plan(), **changes(options, "rounds", "seconds", "connections"))
-    return rounds_report.told("create", create.measure(plan, say))
+    return rounds_report.result_of("create", create.measure(plan, say))

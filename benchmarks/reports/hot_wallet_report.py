@@ -26,4 +26,4 @@ def run(options: Any, say: Say) -> Result:
     plan = replace(
         hot_wallet.QUICK if options.quick else Plan(), **changes(options, "rounds", "seconds", "connections")
     )
-    return rounds_report.told("hot-wallet", hot_wallet.measure(plan, say))
+    return rounds_report.result_of("hot-wallet", hot_wallet.measure(plan, say))

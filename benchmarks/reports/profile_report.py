@@ -50,7 +50,7 @@ def picture(shares: dict[str, float]) -> str:
     """Bars, readable on white and on black."""
     most = max(shares.values())
     height = _ROW * len(shares) + 10
-    told = escape("; ".join(f"{part}: {us:.0f} µs" for part, us in shares.items()))
+    reported = escape("; ".join(f"{part}: {us:.0f} µs" for part, us in shares.items()))
     rows = []
     for place, (part, us) in enumerate(shares.items()):
         top = 5 + place * _ROW
@@ -63,6 +63,6 @@ def picture(shares: dict[str, float]) -> str:
         )
     style = "text{font:14px system-ui,sans-serif;fill:#59636e}@media(prefers-color-scheme:dark){text{fill:#9198a1}}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{told}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{reported}">'
         f"<style>{style}</style>{''.join(rows)}</svg>\n"
     )

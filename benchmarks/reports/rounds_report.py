@@ -7,7 +7,7 @@ from benchmarks.reports.result import Result, middle
 from benchmarks.rounds import Report
 
 
-def told(name: str, report: Report) -> Result:
+def result_of(name: str, report: Report) -> Result:
     return Result(_value(name, report), _text(name, report))
 
 

@@ -45,13 +45,13 @@ class Arrivals:
             if waited > _PATIENCE_SECONDS:
                 raise CannotMeasure(f"{len(missing)} of {len(expected)} deliveries never came to a healthy endpoint.")
             await asyncio.sleep(_LOOK_SECONDS)
-            self.hear()
+            self.count_new()
             still = missing - self._first.keys()
             waited = waited + _LOOK_SECONDS if len(still) == len(missing) else 0.0
             missing = still
         return {key: self._first[key] for key in expected}
 
-    def hear(self) -> None:
+    def count_new(self) -> None:
         """Take note of what has been logged since the last time."""
         for arrival in self._new():
             if arrival.kind is not Kind.HEALTHY:
@@ -63,7 +63,7 @@ class Arrivals:
 
     def verify(self, events: range) -> None:
         """Of all that was written: healthy endpoints got theirs and nothing else, the others were tried, in vain."""
-        self.hear()
+        self.count_new()
         if self._first.keys() != self._audience.deliveries(events, Kind.HEALTHY):
             raise CannotMeasure("Other deliveries came to the healthy endpoints than were written: this is a bug.")
         for kind, tried in self._others.items():

@@ -159,6 +159,6 @@ class _Load:
     async def _stream(self, news: EventWriter, per_second: float) -> Stream:
         events = await news.stream(per_second=per_second / self.audience.endpoints_each, seconds=self.plan.seconds)
         arrived = await self.arrivals.wait_for(events)
-        told = await news.told_at(events)
-        p50_ms, p99_ms = percentiles_ms([at - told[event] for (_, event), at in arrived.items()])
+        reported = await news.told_at(events)
+        p50_ms, p99_ms = percentiles_ms([at - reported[event] for (_, event), at in arrived.items()])
         return Stream(len(arrived) / self.plan.seconds, p50_ms, p99_ms)

@@ -35,7 +35,7 @@ async def list_(parts: ApiParts, caller: Caller, request: Request) -> Response:
     epoch, place = await _place(parts, caller.merchant_id, after)
     page = await _page(parts, caller.merchant_id, place, limit, types)
     wait_until = clock.monotonic() + wait_seconds
-    # There may be news that this reader does not want to hear: then it waits on, for the rest of its time.
+    # There may be events that this reader has not subscribed to: then it waits on, for the rest of its time.
     while not page.entries and page.is_end and (seconds := wait_until - clock.monotonic()) > 0:
         change = parts.long_polls.feeds.until_changed(caller.merchant_id, page.next or None, seconds=seconds)
         await while_connected(request, change)

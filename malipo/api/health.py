@@ -45,11 +45,11 @@ async def _what_is_missing(parts: ApiParts, *, is_told_why: bool) -> str | None:
         return problem
     if not parts.health.monitor.schema.is_served:  # The database came after the look.
         return "The schema of the database was not seen yet."
-    standing = await parts.queries.read(installation.get)
-    if standing.is_fenced:
-        word, why = "Restored from a backup, and not released.", standing.fence_reason
-    elif standing.held_at is not None:
-        word, why = "Operators hold all payments.", standing.hold_reason
+    state = await parts.queries.read(installation.get)
+    if state.is_fenced:
+        word, why = "Restored from a backup, and not released.", state.fence_reason
+    elif state.held_at is not None:
+        word, why = "Operators hold all payments.", state.hold_reason
     else:
         return None
     return f"{word} {why}" if is_told_why else word

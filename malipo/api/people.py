@@ -79,7 +79,7 @@ async def _get(tx: Tx, session: MerchantSession, request: Request) -> Person:
 
 
 def _listed(person: Person, reader: Person) -> dict[str, Any]:
-    """A viewer is not told the emails of colleagues, because an email is half of a log-in."""
+    """A viewer is not shown the emails of colleagues, because an email is half of a log-in."""
     is_told = reader.role is not Role.VIEWER or person.id == reader.id
     return _shown(person) if is_told else _shown(person) | {"email": None}
 

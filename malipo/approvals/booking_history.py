@@ -45,7 +45,7 @@ class PastBooking(msgspec.Struct, frozen=True, kw_only=True):
 async def find(connection: Conn, wanted: BookingFilter, *, before: str | None = None, limit: int) -> list[PastBooking]:
     """Bookings of wallets and of the house. `before` is the id of the last one of the page before, of either.
 
-    An id does not tell when it was booked: of a proposal it was minted when that was made.
+    An id does not show when it was booked: of a proposal it was minted when that was made.
     """
     bound = None if before is None else await _position(connection, before)
     found = await _of_wallets(connection, wanted, bound, limit)
@@ -80,7 +80,7 @@ def _where(wanted: BookingFilter, bound: tuple[datetime, str] | None, *, referen
 async def _of_wallets(
     connection: Conn, wanted: BookingFilter, bound: tuple[datetime, str] | None, limit: int
 ) -> list[PastBooking]:
-    """Bookings of wallets. The proposal of a booking tells who booked it; if it needed no second operator, the amounts
+    """Bookings of wallets. The proposal of a booking says who booked it; if it needed no second operator, the amounts
     that operators moved alone do."""
     where = _where(wanted, bound, reference="bank_reference", booked_at="created_at")
     where.add("b.merchant_id = {}", wanted.merchant_id)

@@ -1,4 +1,4 @@
-"""A bank's statement as it is stored: its lines, each with what tells it apart, and what it contradicts. Pure.
+"""A bank's statement as it is stored: its lines, each with its identity, and what it contradicts. Pure.
 
 The same movement comes in several files: a day and its month, or two formats. Of an entry, the day, the bank's
 reference, the amount and its place among equal ones are the same in all of them. Its parts are not: one format lists
@@ -46,7 +46,7 @@ class BankRowProblem(Code):
 
 
 class EntryKey(NamedTuple):
-    """What tells an entry of an account apart from all others."""
+    """What identifies an entry among all of an account."""
 
     booked_on: date
     reference: str  # the bank's own; if it gives none, the EndToEndId

@@ -172,8 +172,8 @@ async def _require_unpaid(tx: Tx, file: PayoutFile, terms: VoidTerms, *, reason:
 
 async def _is_restored_since(connection: Conn, approved_at: datetime) -> bool:
     """No file is approved between a restore and the release of settlements, which is days later."""
-    standing = await installation.get(connection)
-    return standing.epoch > 1 and approved_at <= standing.epoch_began_at
+    state = await installation.get(connection)
+    return state.epoch > 1 and approved_at <= state.epoch_began_at
 
 
 async def _open(connection: Conn, file: PayoutFile) -> list[Settlement]:

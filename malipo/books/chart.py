@@ -13,7 +13,7 @@ import msgspec
 
 from malipo.errors import Code, Conflict
 
-LATE = "late"  # instead of a merchant, for late moves of a closed day that cannot be told apart
+LATE = "late"  # instead of a merchant, for late moves of a closed day that cannot be separated
 
 
 class AccountType(StrEnum):

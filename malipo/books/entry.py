@@ -42,7 +42,7 @@ class EntryKind(StrEnum):
     VAT = "vat"
     VAT_PAYMENT = "vat_payment"
     UNDO = "undo"
-    LATE = "late"  # late moves of a closed day that cannot be told apart: out of that day, into the next one
+    LATE = "late"  # late moves of a closed day that cannot be separated: out of that day, into the next one
     OTHER = "other"
 
 

@@ -89,7 +89,7 @@ async def _entries_of(connection: Conn, day: date, late: LateMoves, late_before:
         yield _entry_of(step, day)
     async for row in store.house_bookings_of(connection, day):
         yield _entry_of_house(row, day)
-    # Late moves that cannot be told apart are among the moves of their own day: out of it, and into the next one.
+    # Late moves that cannot be separated are among the moves of their own day: out of it, and into the next one.
     if into := late_lines(late_before):
         yield Entry(day=day, kind=EntryKind.LATE, lines=into, late_of=late_before.day)
     if out := late_lines(late):

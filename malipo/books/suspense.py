@@ -17,7 +17,7 @@ _AGES = (30, 60, 90)
 class SuspenseItem(msgspec.Struct, frozen=True, kw_only=True):
     cause: str  # the payment, the settlement, or the house booking
     kind: str
-    amount: int  # below zero: it lacks, as of a payout that was paid although its merchant was told that it failed
+    amount: int  # below zero: it lacks, as of a payout that was paid although it was reported failed
     since: date
     days: int
     merchant_id: str

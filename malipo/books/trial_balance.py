@@ -68,7 +68,7 @@ def _by_account(rows: list[Row]) -> Balances:
 
 
 def late_lines(late: LateMoves) -> tuple[Line, ...]:
-    """The lines of late moves that cannot be told apart."""
+    """The lines of late moves that cannot be separated."""
     routes = [route_of(name, amount) for name, amount in late.routes.items()]
     return lines_of((MovedAmount(each.source, each.target, each.channel, each.amount) for each in routes), LATE)
 

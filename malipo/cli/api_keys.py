@@ -13,7 +13,7 @@ from malipo.cli.approval_code import add_seen
 from malipo.cli.authority import add_alone
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.merchants import issue_api_keys, onboard
@@ -96,7 +96,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
         ]
 
     found = with_database(settings, act, command=arguments.act)
-    return tell_table(arguments, found, empty="This merchant has no keys.")
+    return print_table(arguments, found, empty="This merchant has no keys.")
 
 
 def _create(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -132,7 +132,7 @@ def _create(arguments: argparse.Namespace, settings: Settings) -> int:
 
     result = write(arguments, settings, act)
     if isinstance(result, NewKey):
-        return _tell(arguments, result)
+        return _print_done(arguments, result)
     merchant_id, amount = result.subject, result.amount
     shown = {"id": result.id, "merchantId": merchant_id, "name": name, "isProposed": True, "amount": amount}
     sentence = (
@@ -140,7 +140,7 @@ def _create(arguments: argparse.Namespace, settings: Settings) -> int:
         f"and is shown the key: malipo key approve {merchant_id}. A person of the merchant can make one in the "
         "dashboard at once."
     )
-    return tell(arguments, shown, sentence)
+    return print_result(arguments, shown, sentence)
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -153,7 +153,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
             tx, merchant_id, actor=actor, now=now, seen=seen, is_single_operator=arguments.alone
         )
 
-    return _tell(arguments, approve(arguments, settings, find, act))
+    return _print_done(arguments, approve(arguments, settings, find, act))
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -162,10 +162,10 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
         return await key_approval.reject(tx, merchant_id, actor=actor, now=now)
 
     rejected = write(arguments, settings, act)
-    return tell(arguments, {"id": rejected.id, "approved": False}, "Rejected: no key was made.")
+    return print_result(arguments, {"id": rejected.id, "approved": False}, "Rejected: no key was made.")
 
 
-def _tell(arguments: argparse.Namespace, key: NewKey) -> int:
+def _print_done(arguments: argparse.Namespace, key: NewKey) -> int:
     shown = {
         "id": key.id,
         "merchantId": key.merchant_id,
@@ -180,7 +180,7 @@ def _tell(arguments: argparse.Namespace, key: NewKey) -> int:
         "dailyPayoutLimit": key.daily_payout_limit,
     }
     sentence = f"{key.text}\n\nThis is the only time that the key is shown. It may: {', '.join(key.permissions)}."
-    return tell(arguments, shown, sentence)
+    return print_result(arguments, shown, sentence)
 
 
 def _revoke(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -189,7 +189,7 @@ def _revoke(arguments: argparse.Namespace, settings: Settings) -> int:
         await issue_api_keys.revoke_key(tx, merchant_id, arguments.key, actor=actor, now=now)
 
     write(arguments, settings, act)
-    return tell(arguments, {"id": arguments.key, "isRevoked": True}, f"{arguments.key} is revoked.")
+    return print_result(arguments, {"id": arguments.key, "isRevoked": True}, f"{arguments.key} is revoked.")
 
 
 def _limits(arguments: argparse.Namespace) -> tuple[int | None, int | None]:

@@ -62,7 +62,7 @@ def agreed(arguments: argparse.Namespace, shown: ShownProposal) -> str:
     _show(shown)
     if arguments.stdin or sys.stdin is None or not sys.stdin.isatty():
         raise NotSeen(f"Nothing has changed. If this is what you approve, name its code: --seen {shown.code}")
-    if terminal.ask(f"Approve it? Type {_YES}").strip().lower() != _YES:
+    if terminal.prompt(f"Approve it? Type {_YES}").strip().lower() != _YES:
         raise NotSeen("Not approved. Nothing has changed.")
     return shown.code
 

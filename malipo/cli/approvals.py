@@ -10,7 +10,7 @@ from malipo.approvals.store import Proposal
 from malipo.cli.approval_code import ShownProposal
 from malipo.cli.command_table import COMMANDS
 from malipo.cli.database import with_database
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.cli.shown_proposals import find_shown
 from malipo.dashboard.operator.proposal_pages import page_of
 from malipo.db import Database
@@ -33,7 +33,7 @@ def _approvals(arguments: argparse.Namespace, settings: Settings) -> int:
 
     found = sorted(with_database(settings, act), key=lambda each: each[0].requested_at)
     if arguments.id is not None:
-        return _tell_one(arguments, found)
+        return _print_one(arguments, found)
     rows = [
         {
             "id": each.id,
@@ -48,13 +48,13 @@ def _approvals(arguments: argparse.Namespace, settings: Settings) -> int:
         }
         for each, shown in found
     ]
-    return tell_table(arguments, rows, empty="Nothing waits for a second operator.", right=("amount",))
+    return print_table(arguments, rows, empty="Nothing waits for a second operator.", right=("amount",))
 
 
-def _tell_one(arguments: argparse.Namespace, found: list[tuple[Proposal, ShownProposal]]) -> int:
+def _print_one(arguments: argparse.Namespace, found: list[tuple[Proposal, ShownProposal]]) -> int:
     if not found:
         raise Missing(f"Nothing with the id {arguments.id!r} waits for a second operator. See: malipo approvals")
     [(proposal, shown)] = found
     whole = {"id": proposal.id, "act": proposal.action, **shown.terms, "changes": shown.changes, "seen": shown.code}
     lines = [*shown.lines, f"{'approved at:':<20} {page_of(proposal)}", f"{'seen:':<20} {shown.code}"]
-    return tell(arguments, whole, "\n".join(lines))
+    return print_result(arguments, whole, "\n".join(lines))

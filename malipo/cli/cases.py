@@ -75,14 +75,14 @@ def proposal_of(proposal: ProposedResolution | None) -> dict[str, Any] | None:
     }
 
 
-def heard_of(heard: StoredAnswer) -> dict[str, Any]:
+def answer_row(answer: StoredAnswer) -> dict[str, Any]:
     return {
-        "at": heard.received_at,
-        "network": heard.connector,
-        "by": heard.source,
-        "verdict": heard.verdict,
-        "code": heard.code,
-        "words": heard.detail,
+        "at": answer.received_at,
+        "network": answer.connector,
+        "by": answer.source,
+        "verdict": answer.verdict,
+        "code": answer.code,
+        "words": answer.detail,
     }
 
 
@@ -145,11 +145,11 @@ def sentence_of(resolved: ResolutionResult) -> str:
         return f"Released: {what}, is sent."
     if not resolved.is_of_contradiction:
         return f"Resolved: {what}, is {transaction.status}."
-    still_shown = "" if _is_as_told(resolved) else f" The merchant still sees {transaction.status}."
+    still_shown = "" if _is_as_shown(resolved) else f" The merchant still sees {transaction.status}."
     return f"Resolved as {resolved.outcome}: {what}. {_effect(resolved)}{still_shown}"
 
 
-def _is_as_told(resolved: ResolutionResult) -> bool:
+def _is_as_shown(resolved: ResolutionResult) -> bool:
     return resolved.outcome.is_paid == (resolved.transaction.status is Status.COMPLETED)
 
 

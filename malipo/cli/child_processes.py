@@ -152,5 +152,5 @@ async def until_stdin_closes(stop: asyncio.Event) -> None:
 
 
 def say_ready() -> None:
-    """Tell the parent, which waits for it, that this process is ready."""
+    """Notify the parent, which waits for it, that this process is ready."""
     os.write(1, READY)

@@ -46,15 +46,15 @@ def with_database(settings: Settings, act: Callable[[Database], Awaitable[Done]]
 async def _warn_if_closed(database: Database) -> None:
     """Say that nothing is sent (fence or hold), and why."""
     async with database.read() as connection:
-        standing = await installation.get(connection)
-    if standing.is_fenced:
+        state = await installation.get(connection)
+    if state.is_fenced:
         print(
-            f"malipo: FENCED, nothing is sent: {standing.fence_reason} API keys that were revoked since the backup are "
+            f"malipo: FENCED, nothing is sent: {state.fence_reason} API keys that were revoked since the backup are "
             "back: revoke them again. See: malipo restore status",
             file=sys.stderr,
         )
-    elif standing.held_at is not None:
-        print(f"malipo: ON HOLD by {standing.held_by}, nothing is sent: {standing.hold_reason}", file=sys.stderr)
+    elif state.held_at is not None:
+        print(f"malipo: ON HOLD by {state.held_by}, nothing is sent: {state.hold_reason}", file=sys.stderr)
 
 
 def write(

@@ -8,7 +8,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.authority import add_stdin
 from malipo.cli.command_table import COMMANDS
 from malipo.cli.database import write
-from malipo.cli.output import tell
+from malipo.cli.output import print_result
 from malipo.db import Tx
 from malipo.errors import Invalid
 from malipo.networks.connector import Channel, Type
@@ -52,4 +52,4 @@ def _hold(arguments: argparse.Namespace, settings: Settings) -> int:
     )
     release = " ".join(["malipo hold --release", *words])
     sentence = f"Released: {scope}." if arguments.release else f"Held: {scope}. To let them go: {release}"
-    return tell(arguments, shown, sentence)
+    return print_result(arguments, shown, sentence)

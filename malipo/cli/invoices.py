@@ -10,7 +10,7 @@ from malipo import money
 from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.dashboard.invoice_words import COLUMNS, document_words, rows_of
 from malipo.dashboard.language import Translator
 from malipo.db import Database, Tx
@@ -72,7 +72,7 @@ def _issue(arguments: argparse.Namespace, settings: Settings) -> int:
         "issued": [_shown(each) for each in issued],
         "total": issue_invoices.total_of(issued),
     }
-    return tell(arguments, as_json, sentence if issued else f"Nothing was missing for {arguments.month}.")
+    return print_result(arguments, as_json, sentence if issued else f"Nothing was missing for {arguments.month}.")
 
 
 def _shown(invoice: Invoice) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
         sys.stdout.write(csv_lines([COLUMNS, *(row for each in found for row in rows_of(each))]))
         return 0
     shown = [_shown(each) for each in found]
-    return tell_table(arguments, shown, empty="There is no such invoice.", right=("net", "vat", "gross"))
+    return print_table(arguments, shown, empty="There is no such invoice.", right=("net", "vat", "gross"))
 
 
 def _pdf(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -122,7 +122,7 @@ def _pdf(arguments: argparse.Namespace, settings: Settings) -> int:
     invoice = with_database(settings, act)
     path = arguments.output or Path(f"{invoice.number}.pdf")
     path.write_bytes(pdf_of(invoice, document_words(invoice, Translator(arguments.language))))
-    return tell(arguments, {"number": invoice.number, "file": str(path)}, f"Wrote {path}.")
+    return print_result(arguments, {"number": invoice.number, "file": str(path)}, f"Wrote {path}.")
 
 
 def _fiscal_number(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -131,7 +131,9 @@ def _fiscal_number(arguments: argparse.Namespace, settings: Settings) -> int:
 
     write(arguments, settings, act)
     as_json = {"number": arguments.number, "fiscalNumber": arguments.fiscal_number.strip()}
-    return tell(arguments, as_json, f"{arguments.number} has the fiscal number {arguments.fiscal_number.strip()}.")
+    return print_result(
+        arguments, as_json, f"{arguments.number} has the fiscal number {arguments.fiscal_number.strip()}."
+    )
 
 
 def _buyer(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -150,7 +152,7 @@ def _buyer(arguments: argparse.Namespace, settings: Settings) -> int:
     buyer = write(arguments, settings, act)
     shown = {"name": buyer.name, "address": buyer.address, "tin": buyer.tin, "vrn": buyer.vrn}
     lines = [f"{name + ':':<9} {value or '-'}" for name, value in shown.items()]
-    return tell(arguments, shown, "\n".join(["Later invoices say:", *lines]))
+    return print_result(arguments, shown, "\n".join(["Later invoices say:", *lines]))
 
 
 def _tax_rate(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -161,7 +163,7 @@ def _tax_rate(arguments: argparse.Namespace, settings: Settings) -> int:
 
     write(arguments, settings, act)
     as_json = {"basisPoints": basis_points, "from": arguments.first}
-    return tell(arguments, as_json, f"VAT is {percent(basis_points)} from {arguments.first} on.")
+    return print_result(arguments, as_json, f"VAT is {percent(basis_points)} from {arguments.first} on.")
 
 
 def _basis_points(text: str) -> int:

@@ -8,7 +8,7 @@ from malipo import clock, money
 from malipo.bank.store import checks as bank_checks
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
-from malipo.cli.output import add_subcommand, tell
+from malipo.cli.output import add_subcommand, print_result
 from malipo.db import Database
 from malipo.db.schema import migrations
 from malipo.ledger import check as ledger_check
@@ -48,10 +48,12 @@ def _last(arguments: argparse.Namespace, settings: Settings) -> int:
     last, running = with_database(settings, act)
     shown = running if running is not None and running.findings else last
     if shown is None:
-        tell(arguments, None, "No check has ended yet. Workers check the ledger every MALIPO_LEDGER_CHECK_SECONDS.")
+        print_result(
+            arguments, None, "No check has ended yet. Workers check the ledger every MALIPO_LEDGER_CHECK_SECONDS."
+        )
         return 0
     if arguments.json:
-        tell(arguments, {**_summary(shown.finding_count, shown.findings), **shown._asdict()}, "")
+        print_result(arguments, {**_summary(shown.finding_count, shown.findings), **shown._asdict()}, "")
     else:
         ended = "runs since" if shown.finished_at is None else "ended at"
         at = clock.iso(shown.finished_at or shown.started_at)
@@ -77,7 +79,9 @@ def _check_now(arguments: argparse.Namespace, settings: Settings) -> int:
 
     balances, findings = with_database(settings, act)
     if arguments.json:
-        tell(arguments, {**_summary(_wrong(findings), findings), "balances": balances, "findings": findings}, "")
+        print_result(
+            arguments, {**_summary(_wrong(findings), findings), "balances": balances, "findings": findings}, ""
+        )
     else:
         _print_balances(balances)
         _print_findings(findings)

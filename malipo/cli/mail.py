@@ -9,7 +9,7 @@ from typing import Any
 from malipo import clock, ids, log
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database
 from malipo.email_address import is_mailable
 from malipo.errors import Invalid
@@ -54,7 +54,7 @@ def _test(arguments: argparse.Namespace, settings: Settings) -> int:
         if is_sent
         else f"Nothing was sent. {attempt.reply}"
     )
-    tell(arguments, {"address": address, "isSent": is_sent, "reply": attempt.reply}, sentence)
+    print_result(arguments, {"address": address, "isSent": is_sent, "reply": attempt.reply}, sentence)
     return 0 if is_sent else 1
 
 
@@ -95,4 +95,4 @@ def _queue(arguments: argparse.Namespace, settings: Settings) -> int:
             for each in found
         ]
 
-    return tell_table(arguments, with_database(settings, act), empty="No message waits, and none was refused.")
+    return print_table(arguments, with_database(settings, act), empty="No message waits, and none was refused.")

@@ -10,7 +10,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.approval_code import ShownProposal, add_seen
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve_shown, with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
 from malipo.email_address import email_of
@@ -69,7 +69,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
             {"id": each.id, "name": each.name, "active": each.is_active, "created": each.created_at} for each in found
         ]
 
-    return tell_table(arguments, with_database(settings, act), empty="There are no merchants yet.")
+    return print_table(arguments, with_database(settings, act), empty="There are no merchants yet.")
 
 
 def _create(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -78,7 +78,7 @@ def _create(arguments: argparse.Namespace, settings: Settings) -> int:
         arguments, settings, lambda tx, actor, now: onboard.create_merchant(tx, name, actor=actor, now=now)
     )
     sentence = f"Merchant {name} is {merchant_id}. Next: malipo merchant add-person {merchant_id} EMAIL"
-    return tell(arguments, {"id": merchant_id, "name": name}, sentence)
+    return print_result(arguments, {"id": merchant_id, "name": name}, sentence)
 
 
 def _activate(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -97,7 +97,7 @@ def _set_active(arguments: argparse.Namespace, settings: Settings, *, is_active:
 
     merchant_id = write(arguments, settings, act)
     word = "active" if is_active else "not active"
-    return tell(arguments, {"id": merchant_id, "isActive": is_active}, f"Merchant {merchant_id} is {word}.")
+    return print_result(arguments, {"id": merchant_id, "isActive": is_active}, f"Merchant {merchant_id} is {word}.")
 
 
 def _add_person(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -119,7 +119,7 @@ def _add_person(arguments: argparse.Namespace, settings: Settings) -> int:
         return person, token, await _waits(tx, person, now)
 
     person, token, waits = write(arguments, settings, act)
-    return tell(
+    return print_result(
         arguments,
         {"id": person.id, "email": person.email, "role": person.role, "passwordToken": token},
         f"{person.email} is {person.role} of {person.merchant_id}.{waits} {_how_to_use(token)}",
@@ -134,7 +134,7 @@ def _password_link(arguments: argparse.Namespace, settings: Settings) -> int:
 
     token, waits = write(arguments, settings, act)
     shown = {"email": arguments.email, "passwordToken": token}
-    return tell(arguments, shown, f"{waits} {_how_to_use(token)}".strip())
+    return print_result(arguments, shown, f"{waits} {_how_to_use(token)}".strip())
 
 
 def _reset_second_factor(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -145,7 +145,7 @@ def _reset_second_factor(arguments: argparse.Namespace, settings: Settings) -> i
 
     email, waits = write(arguments, settings, act)
     sentence = f"The second factor of {email} is gone, and their sessions have ended. The password alone lets them in."
-    return tell(arguments, {"email": email}, sentence + waits)
+    return print_result(arguments, {"email": email}, sentence + waits)
 
 
 def _vouch(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -163,7 +163,9 @@ def _vouch(arguments: argparse.Namespace, settings: Settings) -> int:
         return person.email
 
     email = approve_shown(arguments, settings, show, act)
-    return tell(arguments, {"email": email}, f"You vouch for {email}: what operators did to the account was right.")
+    return print_result(
+        arguments, {"email": email}, f"You vouch for {email}: what operators did to the account was right."
+    )
 
 
 async def _waits(tx: Tx, person: Person, now: datetime) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from malipo import __version__, log
 from malipo.cli.command_table import COMMANDS
 from malipo.cli.database_url import database_url
-from malipo.cli.output import add_subcommand, cell, tell
+from malipo.cli.output import add_subcommand, cell, print_result
 from malipo.db import Database
 from malipo.db.migrate import migrate
 from malipo.db.schema import OLDEST_SCHEMA, Migration, Schema, check_served, migrations, read_schema
@@ -24,14 +24,14 @@ def add_commands(commands: Any) -> None:
 
 def _migrate(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.status:
-        return _tell_status(arguments, _on_database(settings, _read))
+        return _print_status(arguments, _on_database(settings, _read))
 
     async def act(database: Database) -> Schema:
         await migrate(database)
         return await _read(database)
 
     schema = _on_database(settings, act)
-    return tell(arguments, {"migration": schema.number}, f"The schema is at migration {schema.number}.")
+    return print_result(arguments, {"migration": schema.number}, f"The schema is at migration {schema.number}.")
 
 
 async def _read(database: Database) -> Schema:
@@ -51,11 +51,11 @@ def _on_database(settings: Settings, act: Callable[[Database], Awaitable[Schema]
         return asyncio.run(work(url))
 
 
-def _tell_status(arguments: argparse.Namespace, schema: Schema) -> int:
+def _print_status(arguments: argparse.Namespace, schema: Schema) -> int:
     known = migrations()
     problem = _problem(schema, known)
     if arguments.json:
-        tell(arguments, _as_json(schema, known, problem), "")
+        print_result(arguments, _as_json(schema, known, problem), "")
     else:
         print("\n".join(_lines(schema, known, problem)))
     return 0 if problem is None else 1

@@ -8,7 +8,7 @@ from typing import Any
 
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
-from malipo.cli.output import add_subcommand, tell_table
+from malipo.cli.output import add_subcommand, print_table
 from malipo.db import Database
 from malipo.errors import Invalid, Missing
 from malipo.networks import circuit_store, conformance
@@ -43,7 +43,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
             down = await circuit_store.find_down(connection)
         return [_row(networks, down, channel, type_) for channel in Channel for type_ in Type]
 
-    return tell_table(arguments, with_database(settings, act, command=arguments.act), empty="")
+    return print_table(arguments, with_database(settings, act, command=arguments.act), empty="")
 
 
 def _row(networks: Networks, down: Mapping[str, Outage], channel: Channel, type_: Type) -> dict[str, Any]:
@@ -88,7 +88,7 @@ async def _run(arguments: argparse.Namespace, settings: Settings) -> int:
             if not arguments.json:
                 print(f"{'ok  ' if check.is_good else 'FAIL'}  {check.what}  ({check.said})", flush=True)
     if arguments.json:
-        tell_table(arguments, [check._asdict() for check in checks], empty="")
+        print_table(arguments, [check._asdict() for check in checks], empty="")
     return 0 if all(check.is_good for check in checks) else 1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.links import block_number
@@ -39,7 +39,7 @@ def _block(arguments: argparse.Namespace, settings: Settings) -> int:
         await block_number.block(tx, phone, reason, actor=actor, now=now)
 
     write(arguments, settings, act)
-    return tell(arguments, {"phone": phone, "isBlocked": True}, f"Blocked: no pay page asks {phone} any more.")
+    return print_result(arguments, {"phone": phone, "isBlocked": True}, f"Blocked: no pay page asks {phone} any more.")
 
 
 def _unblock(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -49,7 +49,7 @@ def _unblock(arguments: argparse.Namespace, settings: Settings) -> int:
         await block_number.unblock(tx, phone, actor=actor, now=now)
 
     write(arguments, settings, act)
-    return tell(arguments, {"phone": phone, "isBlocked": False}, f"Pay pages may ask {phone} again.")
+    return print_result(arguments, {"phone": phone, "isBlocked": False}, f"Pay pages may ask {phone} again.")
 
 
 def _phone(arguments: argparse.Namespace) -> str:
@@ -68,4 +68,4 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
             for each in found
         ]
 
-    return tell_table(arguments, with_database(settings, act), empty="No number is blocked.")
+    return print_table(arguments, with_database(settings, act), empty="No number is blocked.")

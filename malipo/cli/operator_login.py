@@ -10,8 +10,8 @@ from malipo.approvals.operator_limits import REQUIRED, with_limits
 from malipo.cli import session_file, terminal
 from malipo.cli.actor import find_session, host, origin, os_user
 from malipo.cli.database import with_database
-from malipo.cli.output import add_subcommand, tell
-from malipo.cli.reauthentication import ask_code, login_service
+from malipo.cli.output import add_subcommand, print_result
+from malipo.cli.reauthentication import login_service, prompt_code
 from malipo.db import Database
 from malipo.db.database_time import database_now
 from malipo.errors import Forbidden
@@ -43,7 +43,7 @@ def add_subcommands(acts: Any) -> None:
 
 def _login(arguments: argparse.Namespace, settings: Settings) -> int:
     path = session_file.path_of(settings)
-    name = login.name_of(arguments.name or terminal.ask("Name"))
+    name = login.name_of(arguments.name or terminal.prompt("Name"))
     password = terminal.secret(arguments, "Password")
     command_line = CommandLine(randomness.token_urlsafe(32), os_user())
 
@@ -55,7 +55,7 @@ def _login(arguments: argparse.Namespace, settings: Settings) -> int:
             name, password, address=host(), browser=Browser(), now=now, command_line=command_line
         )
         if begun.pending_token is not None:
-            proof = ask_code(arguments)
+            proof = prompt_code(arguments)
             await service.finish(
                 begun.pending_token,
                 proof,
@@ -74,7 +74,7 @@ def _login(arguments: argparse.Namespace, settings: Settings) -> int:
     until = with_database(settings, act, command=arguments.act)
     session_file.write(path, command_line.secret)
     shown = {"name": name, "until": clock.iso(until)}
-    return tell(
+    return print_result(
         arguments, shown, f"{name} is logged in here until {clock.iso(until)}. To end it: malipo operators logout"
     )
 
@@ -101,7 +101,9 @@ def _logout(arguments: argparse.Namespace, settings: Settings) -> int:
     ended = with_database(settings, act)
     session_file.remove(session_file.path_of(settings))
     name = ended.operator.name if ended else None
-    return tell(arguments, {"name": name}, f"{name} is logged out here." if name else "Nobody was logged in here.")
+    return print_result(
+        arguments, {"name": name}, f"{name} is logged out here." if name else "Nobody was logged in here."
+    )
 
 
 async def _end(database: Database, settings: Settings, *, now: datetime) -> OperatorSession | None:
@@ -122,5 +124,5 @@ def _whoami(arguments: argparse.Namespace, settings: Settings) -> int:
     name, until = with_database(settings, act) or (None, None)
     shown = {"name": name, "until": clock.iso(until) if until else None, "systemUser": os_user()}
     words = f"{name}, until {shown['until']}" if name else "Nobody is logged in here. See: malipo operators login"
-    tell(arguments, shown, f"{words}\nUser of the system: {shown['systemUser']}")
+    print_result(arguments, shown, f"{words}\nUser of the system: {shown['systemUser']}")
     return 0 if name else 1

@@ -18,7 +18,7 @@ from malipo.cli.approval_code import ShownProposal, add_approval, add_seen
 from malipo.cli.authority import ApproveOnPages, add_alone, add_here, require_here
 from malipo.cli.command_table import COMMANDS, add_command
 from malipo.cli.database import approve, approve_shown, with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
 from malipo.errors import Conflict, Invalid
@@ -101,7 +101,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
             for each in found
         ]
 
-    return tell_table(arguments, with_database(settings, act), empty="There are no operators yet.")
+    return print_table(arguments, with_database(settings, act), empty="There are no operators yet.")
 
 
 def _add(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -116,7 +116,7 @@ def _add(arguments: argparse.Namespace, settings: Settings) -> int:
 
     write(arguments, settings, act)
     sentence = f"{name} is an operator{_AS[arguments.role]}. Next: malipo operators password {name}"
-    return tell(arguments, {"name": name, "role": arguments.role}, sentence)
+    return print_result(arguments, {"name": name, "role": arguments.role}, sentence)
 
 
 def _password(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -132,14 +132,14 @@ def _password(arguments: argparse.Namespace, settings: Settings) -> int:
 
     waits = write(arguments, settings, act)
     sentence = f"{name} logs in with it, at /operator or with malipo operators login. Sessions from before have ended."
-    return tell(arguments, {"name": name}, sentence + _WAITS.format(name) * waits)
+    return print_result(arguments, {"name": name}, sentence + _WAITS.format(name) * waits)
 
 
 def _reset_second_factor(arguments: argparse.Namespace, settings: Settings) -> int:
     name = login.name_of(arguments.name)
     waits = write(arguments, settings, lambda tx, actor, now: login.reset_second_factor(tx, name, actor=actor, now=now))
     sentence = f"The second factor of {name} is gone, and their sessions have ended. They set up another at the log-in."
-    return tell(arguments, {"name": name}, sentence + _WAITS.format(name) * waits)
+    return print_result(arguments, {"name": name}, sentence + _WAITS.format(name) * waits)
 
 
 def _vouch(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -157,7 +157,7 @@ def _vouch(arguments: argparse.Namespace, settings: Settings) -> int:
         await four_eyes.vouch(tx, name, actor=actor, now=now, last_seen=seen)
 
     approve_shown(arguments, settings, show, act)
-    return tell(arguments, {"name": name}, f"{name} counts again where a decision takes two operators.")
+    return print_result(arguments, {"name": name}, f"{name} counts again where a decision takes two operators.")
 
 
 def _role(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -175,9 +175,9 @@ def _role(arguments: argparse.Namespace, settings: Settings) -> int:
     name = login.name_of(arguments.name)
     proposal = write(arguments, settings, act)
     if proposal is None:
-        return _tell_role(arguments, name, arguments.role)
+        return _print_role(arguments, name, arguments.role)
     shown = {"name": name, "role": arguments.role, "isDone": False, "proposal": proposal.id}
-    return tell(arguments, shown, f"Proposed. Another operator approves it: malipo operators approve {name}")
+    return print_result(arguments, shown, f"Proposed. Another operator approves it: malipo operators approve {name}")
 
 
 def _approve_role(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -191,7 +191,7 @@ def _approve_role(arguments: argparse.Namespace, settings: Settings) -> int:
             tx, arguments.name, actor=actor, now=now, seen=seen, is_single_operator=arguments.alone
         )
 
-    return _tell_role(arguments, login.name_of(arguments.name), approve(arguments, settings, find, act))
+    return _print_role(arguments, login.name_of(arguments.name), approve(arguments, settings, find, act))
 
 
 def _reject_role(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -199,12 +199,12 @@ def _reject_role(arguments: argparse.Namespace, settings: Settings) -> int:
         return await role_approval.reject(tx, arguments.name, actor=actor, now=now)
 
     rejected = write(arguments, settings, act)
-    return tell(arguments, {"name": rejected.subject, "isDone": False}, "Rejected: the role is as it was.")
+    return print_result(arguments, {"name": rejected.subject, "isDone": False}, "Rejected: the role is as it was.")
 
 
-def _tell_role(arguments: argparse.Namespace, name: str, role: Role) -> int:
+def _print_role(arguments: argparse.Namespace, name: str, role: Role) -> int:
     sentence = f"{name} is an operator{_AS[role]}. Their sessions have ended."
-    return tell(arguments, {"name": name, "role": role, "isDone": True}, sentence)
+    return print_result(arguments, {"name": name, "role": role, "isDone": True}, sentence)
 
 
 def _audit(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -228,7 +228,7 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> int:
             for deed in found
         ]
 
-    return tell_table(arguments, with_database(settings, act), empty="Nothing has been done yet.")
+    return print_table(arguments, with_database(settings, act), empty="Nothing has been done yet.")
 
 
 def _in_words(details: dict[str, Any]) -> str:

@@ -21,13 +21,13 @@ def add_subcommand(acts: Any, name: str, command: Callable[[argparse.Namespace, 
     return act
 
 
-def tell(arguments: argparse.Namespace, value: Any, sentence: str) -> int:
+def print_result(arguments: argparse.Namespace, value: Any, sentence: str) -> int:
     """The result, as JSON or as a sentence."""
     print(_json(value) if arguments.json else "\n".join(map(printable, sentence.split("\n"))))
     return 0
 
 
-def tell_table(
+def print_table(
     arguments: argparse.Namespace, rows: Sequence[dict[str, Any]], *, empty: str, right: Sequence[str] = ()
 ) -> int:
     """The results, as JSON or as a table that a person can read."""

@@ -9,12 +9,12 @@ from malipo import clock, money
 from malipo.approvals.operator_limits import with_limits
 from malipo.approvals.store import Proposal
 from malipo.audit_log.actor import Actor
-from malipo.cli import cases as told
+from malipo.cli import cases as case_rows
 from malipo.cli.approval_code import add_approval
 from malipo.cli.authority import add_alone, require_here
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
-from malipo.cli.output import add_subcommand, cell, tell, tell_table
+from malipo.cli.output import add_subcommand, cell, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.networks.routing import find_unconnected
 from malipo.payments.cases import cancel_unsent, resolve
@@ -89,7 +89,7 @@ def _unsettled(arguments: argparse.Namespace, settings: Settings) -> int:
             contradicted = await cases.find_contradicted(connection)
         return [_row(case, settings) for case in [*open_, *contradicted]]
 
-    return tell_table(
+    return print_table(
         arguments,
         with_database(settings, act, command=arguments.act),
         empty="Every payment is settled, or its network has it in hand.",
@@ -98,7 +98,7 @@ def _unsettled(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _row(case: Case, settings: Settings) -> dict[str, Any]:
-    return told.row_of(
+    return case_rows.row_of(
         case,
         unsettled_seconds=settings.unsettled_seconds,
         now=clock.now(),
@@ -115,25 +115,25 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
             open_ = await cases.find_open_proposal(connection, case.transaction)
             proposal = None if open_ is None else cases.proposed_resolution(open_)
             merchant_id, id_ = case.transaction.merchant_id, case.transaction.id
-            heard = await network_answers.find(connection, merchant_id, id_)
-            return case, proposal, heard, await creators.find(connection, merchant_id, id_)
+            answers = await network_answers.find(connection, merchant_id, id_)
+            return case, proposal, answers, await creators.find(connection, merchant_id, id_)
 
-    case, proposal, heard, creator = with_database(settings, act, command=arguments.act)
-    row, rows = _row(case, settings), [told.heard_of(each) for each in heard]
+    case, proposal, answers, creator = with_database(settings, act, command=arguments.act)
+    row, rows = _row(case, settings), [case_rows.answer_row(each) for each in answers]
     if arguments.json:
         more = {
-            "created by": told.creator_of(creator),
-            "correction": told.correction_of(case),
-            "proposal": told.proposal_of(proposal),
+            "created by": case_rows.creator_of(creator),
+            "correction": case_rows.correction_of(case),
+            "proposal": case_rows.proposal_of(proposal),
             "heard": rows,
         }
-        return tell(arguments, {**row, **told.parties_of(case), **more}, "")
-    for name, value in told.lines_of(case, row, proposal):
+        return print_result(arguments, {**row, **case_rows.parties_of(case), **more}, "")
+    for name, value in case_rows.lines_of(case, row, proposal):
         print(f"{name + ':':<20} {cell(value)}")
     if creator is not None:
-        print(f"{'created by:':<20} {told.creator_of(creator)}")
+        print(f"{'created by:':<20} {case_rows.creator_of(creator)}")
     print()
-    return tell_table(arguments, rows, empty="Nothing was heard of it yet.")
+    return print_table(arguments, rows, empty="Nothing was heard of it yet.")
 
 
 def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -158,7 +158,7 @@ def _resolve(arguments: argparse.Namespace, settings: Settings) -> int:
             is_single_operator=arguments.alone,
         )
 
-    return _tell(arguments, write(arguments, settings, act))
+    return _print_done(arguments, write(arguments, settings, act))
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -178,7 +178,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
             is_single_operator=arguments.alone,
         )
 
-    return _tell(arguments, approve(arguments, settings, find, act))
+    return _print_done(arguments, approve(arguments, settings, find, act))
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -186,8 +186,8 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
         return await resolve.reject(tx, arguments.payment, actor=actor, now=now)
 
     resolved = write(arguments, settings, act)
-    what = f"{told.named(resolved.transaction)}, is still {resolved.transaction.status}"
-    return tell(arguments, told.shown(resolved), f"Rejected: {what}.")
+    what = f"{case_rows.named(resolved.transaction)}, is still {resolved.transaction.status}"
+    return print_result(arguments, case_rows.shown(resolved), f"Rejected: {what}.")
 
 
 def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -203,22 +203,22 @@ def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
 
     done = write(arguments, settings, act)
     if not done.is_done:
-        return _tell(arguments, done)
+        return _print_done(arguments, done)
     cancelled = done.transaction
     shown = {"payment": cancelled.id, "reference": cancelled.reference, "status": cancelled.status}
     back = money.display(cancelled.amount + cancelled.fee)
-    return tell(arguments, shown, f"Cancelled: {told.named(cancelled)}. {back} is back in the wallet.")
+    return print_result(arguments, shown, f"Cancelled: {case_rows.named(cancelled)}. {back} is back in the wallet.")
 
 
 def _unknown_callbacks(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(database: Database) -> list[dict[str, Any]]:
         async with database.read() as connection:
             found = await unknown_callbacks.find_unknown_callbacks(connection, most=_MOST_CALLBACKS)
-        return [told.unknown(each) for each in found]
+        return [case_rows.unknown(each) for each in found]
 
     empty = "Every callback was about a payment that we have."
-    return tell_table(arguments, with_database(settings, act), empty=empty, right=("amount",))
+    return print_table(arguments, with_database(settings, act), empty=empty, right=("amount",))
 
 
-def _tell(arguments: argparse.Namespace, resolved: ResolutionResult) -> int:
-    return tell(arguments, told.shown(resolved), told.sentence_of(resolved))
+def _print_done(arguments: argparse.Namespace, resolved: ResolutionResult) -> int:
+    return print_result(arguments, case_rows.shown(resolved), case_rows.sentence_of(resolved))

@@ -49,7 +49,7 @@ async def confirm(arguments: argparse.Namespace, needed: SensitiveAct, database:
         return  # Without a session the command is refused anyway.
     service = login_service(database, settings)
     password = terminal.secret(arguments, f"Password of {session.operator.name}")
-    typed = ask_code(arguments) if session.has_second_factor else TypedCode()
+    typed = prompt_code(arguments) if session.has_second_factor else TypedCode()
     async with database.read() as connection:
         now = await database_now(connection)  # It may have been typed slowly.
     try:
@@ -69,7 +69,7 @@ def _is_recent(session: OperatorSession, needed: SensitiveAct, *, now: datetime)
     return now - session.confirmed_at <= RECENT_IN_BROWSER
 
 
-def ask_code(arguments: argparse.Namespace) -> TypedCode:
+def prompt_code(arguments: argparse.Namespace) -> TypedCode:
     typed = terminal.secret(arguments, "Code of the app, or a recovery code").strip()
     return TypedCode(code=typed) if typed.isdecimal() else TypedCode(recovery_code=typed)
 

@@ -11,7 +11,7 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database, write
-from malipo.cli.output import add_subcommand, tell
+from malipo.cli.output import add_subcommand, print_result
 from malipo.db import Database, Tx
 from malipo.errors import Invalid, Missing, Problem
 from malipo.receipts import check, manage_log, public_files, tree_store
@@ -80,7 +80,7 @@ def _status(arguments: argparse.Namespace, settings: Settings) -> int:
             for each in found.signers
         ],
     }
-    return tell(arguments, shown, _sentence(found, settings.receipt_log))
+    return print_result(arguments, shown, _sentence(found, settings.receipt_log))
 
 
 def _sentence(found: _Found, setting: str) -> str:
@@ -106,7 +106,7 @@ def _keys(arguments: argparse.Namespace, settings: Settings) -> int:
             return await public_files.find_keys(connection)
 
     found = with_database(settings, act)
-    return tell(arguments, found, "\n".join(found["keys"]) or "No key has signed yet.")
+    return print_result(arguments, found, "\n".join(found["keys"]) or "No key has signed yet.")
 
 
 def _check(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -118,7 +118,7 @@ def _check(arguments: argparse.Namespace, settings: Settings) -> int:
     sentences = [say(each) for each in found.findings]
     summary = {name: getattr(found, name) for name in found.__struct_fields__ if name != "findings"}
     if arguments.json:
-        tell(arguments, {"isClean": not sentences, **summary, "findings": sentences}, "")
+        print_result(arguments, {"isClean": not sentences, **summary, "findings": sentences}, "")
     elif not sentences:
         print(
             f"The receipt log is clean: {found.facts:,} facts ({found.erased:,} erased), {found.checkpoints:,} "
@@ -145,7 +145,7 @@ def _consistency(arguments: argparse.Namespace, settings: Settings) -> int:
             return await tree_store.find_consistency_path(connection, found, arguments.size, published.size)
 
     path = [base64.b64encode(each).decode() for each in with_database(settings, act)]
-    return tell(arguments, path, "\n".join(path))
+    return print_result(arguments, path, "\n".join(path))
 
 
 def _begin(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -158,7 +158,7 @@ def _begin(arguments: argparse.Namespace, settings: Settings) -> int:
     sentence = (
         f"{begun.origin} begins. When a worker has signed its first checkpoint, give out its key: malipo log keys"
     )
-    return tell(arguments, {"origin": begun.origin}, sentence)
+    return print_result(arguments, {"origin": begun.origin}, sentence)
 
 
 def _change_key(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -167,7 +167,7 @@ def _change_key(arguments: argparse.Namespace, settings: Settings) -> int:
 
     changed = write(arguments, settings, act)
     sentence = "A worker makes another key in a moment. Give it out: malipo log keys"
-    return tell(arguments, {"origin": changed.origin}, sentence)
+    return print_result(arguments, {"origin": changed.origin}, sentence)
 
 
 def _erase(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -175,6 +175,6 @@ def _erase(arguments: argparse.Namespace, settings: Settings) -> int:
         return await manage_log.erase(tx, arguments.reference, arguments.reason, actor=actor, now=now)
 
     erased = write(arguments, settings, act)
-    return tell(
+    return print_result(
         arguments, {"facts": erased}, f"{erased} facts were erased. Copies that were given out stay as they are."
     )

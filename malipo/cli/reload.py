@@ -130,7 +130,7 @@ def _reload(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def data_dir_of(pid: int) -> Path | None:
     """The data folder of a running process, which a unit names and its environment file does not. None if the system
-    does not tell: of a process that is not there, or of another user."""
+    does not say: of a process that is not there, or of another user."""
     process = Path("/proc", str(pid))
     try:
         lines = (process / "environ").read_bytes().split(b"\0")

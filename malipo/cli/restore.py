@@ -11,7 +11,7 @@ from malipo.cli.approval_code import add_approval
 from malipo.cli.authority import ApproveOnPages
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.networks.connector import Channel, Type
@@ -70,7 +70,7 @@ def _status(arguments: argparse.Namespace, settings: Settings) -> int:
             return await status.find(connection), days, days is not None and await is_account_missing(connection)
 
     found, waiting_days, is_missing = with_database(settings, act)
-    standing = found.installation
+    state = found.installation
     rows = [
         {
             "channel": each.channel,
@@ -86,37 +86,37 @@ def _status(arguments: argparse.Namespace, settings: Settings) -> int:
     ]
     if arguments.json:
         shown = {
-            "epoch": standing.epoch,
-            "epochBeganAt": standing.epoch_began_at,
-            "isFenced": standing.is_fenced,
-            "fenceReason": standing.fence_reason,
-            "isHeld": standing.held_at is not None,
-            "holdReason": standing.hold_reason,
+            "epoch": state.epoch,
+            "epochBeganAt": state.epoch_began_at,
+            "isFenced": state.is_fenced,
+            "fenceReason": state.fence_reason,
+            "isHeld": state.held_at is not None,
+            "holdReason": state.hold_reason,
             "holds": [each._asdict() for each in found.holds],
             "open": rows,
             "settlementsWaitForStatementsOf": waiting_days and [each.isoformat() for each in waiting_days],
             "settlementsWaitForAnAccount": is_missing,
         }
-        return tell(arguments, shown, "")
+        return print_result(arguments, shown, "")
     print(_sentence(found))
     if waiting_days is not None:
         print(_SETTLEMENTS_WAIT.format(*waiting_days))
     if is_missing:
         print(_ACCOUNT_IS_MISSING)
-    return tell_table(arguments, rows, empty="No payment is open.", right=("payments", "amount", "not asked yet"))
+    return print_table(arguments, rows, empty="No payment is open.", right=("payments", "amount", "not asked yet"))
 
 
 def _sentence(found: RestoreStatus) -> str:
-    standing = found.installation
-    if standing.is_fenced:
-        words = f"Fenced since {standing.fenced_at:%Y-%m-%d %H:%M:%S} UTC: {standing.fence_reason}"
-    elif standing.epoch > 1:
-        words = f"Released. It was last found to be restored at {standing.epoch_began_at:%Y-%m-%d %H:%M:%S} UTC."
+    state = found.installation
+    if state.is_fenced:
+        words = f"Fenced since {state.fenced_at:%Y-%m-%d %H:%M:%S} UTC: {state.fence_reason}"
+    elif state.epoch > 1:
+        words = f"Released. It was last found to be restored at {state.epoch_began_at:%Y-%m-%d %H:%M:%S} UTC."
     else:
         words = "Never restored, and not fenced."
     held = [f"{each.channel} {each.type} held by {each.held_by}: {each.reason}" for each in found.holds]
-    if standing.held_at is not None:
-        held.insert(0, f"Everything is held by {standing.held_by}: {standing.hold_reason}")
+    if state.held_at is not None:
+        held.insert(0, f"Everything is held by {state.held_by}: {state.hold_reason}")
     return "\n".join([words, *held])
 
 
@@ -130,7 +130,9 @@ def _fence(arguments: argparse.Namespace, settings: Settings) -> int:
         return await fence(tx, reason, actor=actor, now=now, epoch=epoch)
 
     epoch = write(arguments, settings, act)
-    return tell(arguments, {"epoch": epoch}, "Fenced: nothing is sent until it is released. See malipo restore status.")
+    return print_result(
+        arguments, {"epoch": epoch}, "Fenced: nothing is sent until it is released. See malipo restore status."
+    )
 
 
 def _release(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -157,7 +159,7 @@ def _release(arguments: argparse.Namespace, settings: Settings) -> int:
 
     released = approve(arguments, settings, find, act)
     shown = {"isDone": released.is_done, "epoch": released.epoch, "payments": released.payments}
-    return tell(arguments, shown, _released(released, is_channel=scope is not None))
+    return print_result(arguments, shown, _released(released, is_channel=scope is not None))
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -168,7 +170,7 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
 
     rejected = write(arguments, settings, act)
     shown = {"isDone": rejected.is_done, "epoch": rejected.epoch}
-    return tell(arguments, shown, "Rejected: nothing is released. It can be proposed again.")
+    return print_result(arguments, shown, "Rejected: nothing is released. It can be proposed again.")
 
 
 def _released(released: ReleaseResult, *, is_channel: bool) -> str:

@@ -9,7 +9,7 @@ from malipo.accounts.second_factor import enrol
 from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import add_command
 from malipo.cli.database import write
-from malipo.cli.output import add_subcommand, tell
+from malipo.cli.output import add_subcommand, print_result
 from malipo.db import Tx
 from malipo.encryption import Encryption
 from malipo.receipts import log_keys
@@ -43,4 +43,4 @@ def _rotate(arguments: argparse.Namespace, settings: Settings) -> int:
     sentence = f"{changed} of {kept} secrets were encrypted under another key; all are under MALIPO_SECRET_KEY now."
     if settings.secret_key_previous is not None:
         sentence += " When every process has been restarted with it, MALIPO_SECRET_KEY_PREVIOUS can go."
-    return tell(arguments, {"resealed": changed, "secrets": kept}, sentence)
+    return print_result(arguments, {"resealed": changed, "secrets": kept}, sentence)

@@ -13,7 +13,7 @@ from malipo.cli.approval_code import add_seen
 from malipo.cli.authority import ApproveOnPages, add_here
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.settings import Settings
 from malipo.settlement import manage_bank_accounts, operator_acts
@@ -82,7 +82,9 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
             for each in found
         ]
 
-    return tell_table(arguments, with_database(settings, act), empty="There is no settlement.", right=("amount", "fee"))
+    return print_table(
+        arguments, with_database(settings, act), empty="There is no settlement.", right=("amount", "fee")
+    )
 
 
 def _owing(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -93,7 +95,7 @@ def _owing(arguments: argparse.Namespace, settings: Settings) -> int:
                 for each in await settlements.find_owing(connection)
             ]
 
-    return tell_table(
+    return print_table(
         arguments, with_database(settings, act), empty="Nothing is owed of a settlement.", right=("amount", "owed")
     )
 
@@ -114,7 +116,7 @@ def _accounts(arguments: argparse.Namespace, settings: Settings) -> int:
                 for each in await bank_accounts.find_unverified(connection)
             ]
 
-    return tell_table(arguments, with_database(settings, act), empty="No bank account waits for verification.")
+    return print_table(arguments, with_database(settings, act), empty="No bank account waits for verification.")
 
 
 def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -127,7 +129,7 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
             now=now,
         )
 
-    return _tell(arguments, write(arguments, settings, act))
+    return _print_done(arguments, write(arguments, settings, act))
 
 
 def _collect(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -141,14 +143,14 @@ def _collect(arguments: argparse.Namespace, settings: Settings) -> int:
             now=now,
         )
 
-    return _tell(arguments, write(arguments, settings, act))
+    return _print_done(arguments, write(arguments, settings, act))
 
 
 def _release(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> DecidedAct:
         return await _acts(settings).release(tx, arguments.evidence.strip(), actor=actor, now=now)
 
-    return _tell(arguments, write(arguments, settings, act))
+    return _print_done(arguments, write(arguments, settings, act))
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -161,7 +163,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime, seen: str) -> DecidedAct:
         return await _acts(settings).approve(tx, arguments.subject, actor=actor, now=now, seen=seen)
 
-    return _tell(arguments, approve(arguments, settings, find, act))
+    return _print_done(arguments, approve(arguments, settings, find, act))
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -169,7 +171,7 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
         return await _acts(settings).reject(tx, arguments.subject, actor=actor, now=now)
 
     rejected = write(arguments, settings, act)
-    return tell(arguments, {"id": rejected.proposal_id, "isDone": False}, "Rejected: nothing was done.")
+    return print_result(arguments, {"id": rejected.proposal_id, "isDone": False}, "Rejected: nothing was done.")
 
 
 def _reject_account(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -177,7 +179,7 @@ def _reject_account(arguments: argparse.Namespace, settings: Settings) -> int:
         await operator_acts.reject_account(tx, arguments.account, arguments.reason.strip(), actor=actor, now=now)
 
     write(arguments, settings, act)
-    return tell(arguments, {"id": arguments.account, "status": "REJECTED"}, f"{arguments.account} is rejected.")
+    return print_result(arguments, {"id": arguments.account, "status": "REJECTED"}, f"{arguments.account} is rejected.")
 
 
 def _stop_account(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -188,7 +190,7 @@ def _stop_account(arguments: argparse.Namespace, settings: Settings) -> int:
     sentence = (
         f"{arguments.account} is stopped: nothing more is sent there. If an approved file has it, operators are told."
     )
-    return tell(arguments, {"id": arguments.account, "status": "STOPPED"}, sentence)
+    return print_result(arguments, {"id": arguments.account, "status": "STOPPED"}, sentence)
 
 
 def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -197,7 +199,7 @@ def _cancel(arguments: argparse.Namespace, settings: Settings) -> int:
 
     amount = write(arguments, settings, act)
     shown = {"id": arguments.settlement, "status": "CANCELLED", "amount": amount}
-    return tell(arguments, shown, f"Cancelled: {money.display(amount)} are in the wallet again.")
+    return print_result(arguments, shown, f"Cancelled: {money.display(amount)} are in the wallet again.")
 
 
 _PROPOSED = "Proposed. Another operator must look at the evidence, and approve it: malipo settlements approve {subject}"
@@ -208,7 +210,7 @@ _DONE: dict[Act, Callable[[DecidedAct], str]] = {
 }
 
 
-def _tell(arguments: argparse.Namespace, done: DecidedAct) -> int:
+def _print_done(arguments: argparse.Namespace, done: DecidedAct) -> int:
     shown = {"id": done.proposal_id, "subject": done.subject, "isDone": done.is_done, "amount": done.amount}
     sentence = _DONE[done.act](done) if done.is_done else _PROPOSED.format(subject=done.subject)
-    return tell(arguments, shown, sentence)
+    return print_result(arguments, shown, sentence)

@@ -88,7 +88,7 @@ class NoSimulator(Impossible):
 async def credentials(simulator_url: str, *, has_ended: Callable[[], bool] | None = None) -> dict[str, dict[str, str]]:
     """The credentials that the simulator's portal gives us, as soon as it answers.
 
-    The caller that started the simulator tells whether it has ended, so that a slow start on a busy machine is waited
+    The caller that started the simulator says whether it has ended, so that a slow start on a busy machine is waited
     for.
     """
     deadline = loop_time() + _READY_SECONDS

@@ -6,7 +6,7 @@ from typing import Any
 
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database
 from malipo.errors import Invalid
 from malipo.merchants import onboard
@@ -53,7 +53,7 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
         ]
 
     numbers = ("from", "fixed", "basis points", "least", "most")
-    return tell_table(arguments, with_database(settings, act), empty="No tariff: every fee is 0.", right=numbers)
+    return print_table(arguments, with_database(settings, act), empty="No tariff: every fee is 0.", right=numbers)
 
 
 def _set(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -79,7 +79,9 @@ def _set(arguments: argparse.Namespace, settings: Settings) -> int:
     ]
     shown = {"merchantId": merchant_id, "type": arguments.type, "channels": channels, "bands": shown_bands}
     what = {0: "no fee", 1: "1 band"}.get(len(bands), f"{len(bands)} bands")
-    return tell(arguments, shown, f"{arguments.type} over {', '.join(channels)}: {what} from the next payment on.")
+    return print_result(
+        arguments, shown, f"{arguments.type} over {', '.join(channels)}: {what} from the next payment on."
+    )
 
 
 def _band(text: str) -> Band:

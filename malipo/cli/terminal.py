@@ -17,7 +17,7 @@ def add_stdin(act: Any) -> None:
     act.add_argument("--stdin", action="store_true", help="read it as one line from standard input, without a prompt")
 
 
-def ask(question: str) -> str:
+def prompt(question: str) -> str:
     if sys.stdin is None or not sys.stdin.isatty():
         raise NoTerminal(f"There is no terminal to ask for the {question.lower()}: give it with the command.")
     print(f"{question}: ", end="", file=sys.stderr, flush=True)

@@ -16,7 +16,7 @@ from malipo import money, randomness
 from malipo.cli.command_table import COMMANDS
 from malipo.cli.developer.credentials import Access, access, add_arguments, phones_url
 from malipo.cli.developer.sandbox import Sandbox, Transaction
-from malipo.cli.output import add_subcommand, tell
+from malipo.cli.output import add_subcommand, print_result
 from malipo.errors import Impossible, Invalid
 from malipo.networks.channel_names_and_prefixes import PROFILES
 from malipo.networks.connector import Channel, Type
@@ -89,7 +89,7 @@ def _trigger(arguments: argparse.Namespace, settings: Settings) -> int:
             return await play(stage, SCENARIOS[event], fields)
 
     payment = asyncio.run(act())
-    return tell(arguments, {"event": event, "transaction": payment}, _in_words(event, payment, found, phones))
+    return print_result(arguments, {"event": event, "transaction": payment}, _in_words(event, payment, found, phones))
 
 
 async def play(stage: Sandbox, scene: Scenario, fields: dict[str, Any]) -> Transaction:

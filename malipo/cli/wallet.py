@@ -7,7 +7,7 @@ from malipo import clock, money
 from malipo.cli import wallet_bookings
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
-from malipo.cli.output import add_subcommand, tell
+from malipo.cli.output import add_subcommand, print_result
 from malipo.db import Database
 from malipo.ledger.store import wallets
 from malipo.merchants import onboard
@@ -40,4 +40,4 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     sentence = f"{money.display(wallet.available)} available, {money.display(wallet.in_flight)} reserved for payouts."
     if wallet.owed:
         sentence += f" {money.display(wallet.owed)} is owed, and cannot be spent."
-    return tell(arguments, shown, sentence)
+    return print_result(arguments, shown, sentence)

@@ -13,7 +13,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.approval_code import add_approval
 from malipo.cli.authority import add_alone, require_here
 from malipo.cli.database import approve, with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.ledger.bookings import Booking, BookingKind
@@ -120,7 +120,7 @@ def _request(arguments: argparse.Namespace, settings: Settings, kind: BookingKin
         "isProposed": requested.proposal is not None,
         "available": wallet.available,
     }
-    return tell(arguments, shown, f"{sentence_of(requested, amount, reference)} {_holds(wallet)}")
+    return print_result(arguments, shown, f"{sentence_of(requested, amount, reference)} {_holds(wallet)}")
 
 
 def sentence_of(requested: BookingResult, amount: int, reference: str) -> str:
@@ -162,7 +162,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                 if each.kind in _WORDS
             ]
 
-    return tell_table(
+    return print_table(
         arguments, with_database(settings, act), empty="No booking waits for an operator.", right=("amount",)
     )
 
@@ -185,7 +185,7 @@ def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decision,
         "available": wallet.available,
     }
     what = f"{_WORDS[BookingKind(proposal.kind)]} {proposal.bank_reference} of {money.display(proposal.amount)}"
-    return tell(arguments, shown, f"{word_of(is_approval)}: {what}. {_holds(wallet)}")
+    return print_result(arguments, shown, f"{word_of(is_approval)}: {what}. {_holds(wallet)}")
 
 
 def word_of(is_approval: bool) -> str:

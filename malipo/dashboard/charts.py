@@ -38,7 +38,7 @@ class ChartColumn:
 @dataclass(frozen=True, slots=True)
 class Point:
     label: str
-    tenths: int | None  # of a percent; None where there is nothing to tell
+    tenths: int | None  # of a percent; None where there is no payment
     tip: str
 
 
@@ -85,7 +85,7 @@ def columns(labels: ChartLabels, days: Sequence[ChartColumn]) -> Markup:
 
 
 def line(labels: ChartLabels, points: Sequence[Point]) -> Markup:
-    """A line of percents. It breaks where there is nothing to tell."""
+    """A line of percents. It breaks where there is no payment."""
 
     def draw(sheet: _Sheet) -> Iterator[Markup]:
         yield from _grid(sheet, [(0.0, "0%"), (0.5, "50%"), (1.0, "100%")])

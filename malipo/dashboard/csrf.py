@@ -32,7 +32,7 @@ def _is_same_origin(request: Request) -> bool:
 
 def token_of(cookies: Cookies, session_id: str | None) -> str:
     """The token for the forms of one page; without a session there is nothing to protect. It is another text on each
-    page, so that the lengths of many compressed pages do not tell it."""
+    page, so that the lengths of many compressed pages do not reveal it."""
     return masked(cookies.form_token(session_id)) if session_id is not None else ""
 
 

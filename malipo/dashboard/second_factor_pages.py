@@ -66,7 +66,7 @@ class SecondFactorPages(ABC, Generic[SomeRequest]):
             return await self._page(request, refusal)
         return self._codes(request, codes, is_new=False)
 
-    async def ask_to_remove(self, request: SomeRequest) -> Response:
+    async def confirm_remove(self, request: SomeRequest) -> Response:
         return self._removal(request)
 
     async def remove(self, request: SomeRequest) -> Response:

@@ -55,15 +55,15 @@ class Notifier:
             await _PACE.rest(began, lambda: self._waiting)
 
 
-async def listen(url: str, hear: Callable[[str], None]) -> None:
-    """Call `hear` with each topic, until cancelled; with an empty one when notifications may have been missed."""
+async def listen(url: str, on_topic: Callable[[str], None]) -> None:
+    """Call `on_topic` with each topic, until cancelled; with an empty one when notifications may have been missed."""
     while True:
         try:
             connection = await asyncpg.connect(
                 url, timeout=_CONNECT_SECONDS, server_settings={"application_name": "malipo listener"}
             )
             try:
-                await _listen_on(connection, hear)
+                await _listen_on(connection, on_topic)
             finally:
                 connection.terminate()
         except Exception as error:
@@ -72,9 +72,9 @@ async def listen(url: str, hear: Callable[[str], None]) -> None:
         await asyncio.sleep(_AGAIN_SECONDS)
 
 
-async def _listen_on(connection: asyncpg.Connection, hear: Callable[[str], None]) -> None:
+async def _listen_on(connection: asyncpg.Connection, on_topic: Callable[[str], None]) -> None:
     gone = asyncio.Event()
     connection.add_termination_listener(lambda _: gone.set())
-    await connection.add_listener(_CHANNEL, lambda _connection, _pid, _channel, topic: hear(str(topic)))
-    hear("")
+    await connection.add_listener(_CHANNEL, lambda _connection, _pid, _channel, topic: on_topic(str(topic)))
+    on_topic("")
     await gone.wait()

@@ -13,7 +13,7 @@ import asyncpg
 
 from malipo.clock import loop_time
 
-# A firewall may drop a connection that was idle for longer, without telling either end.
+# A firewall may drop a connection that was idle for longer, without notifying either end.
 _KEPT_SECONDS = 300.0
 # While the server is away, one waiting caller tries to connect this often, and not all of them all the time. They do
 # not wait for each other's tries, because a try may hang.

@@ -1,7 +1,7 @@
 """The schema of a database, and whether this version of malipo can serve it.
 
 A version knows the oldest schema that its statements run on. A schema knows the oldest version that it still serves,
-by the rows of schema_migrations, which also an old version can read. So both sides of an upgrade can be told: new
+by the rows of schema_migrations, which also an old version can read. So both sides of an upgrade can be checked: new
 processes on a schema that is not migrated yet, and old processes on one that is.
 """
 

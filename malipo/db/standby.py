@@ -1,6 +1,6 @@
 """Reads on a standby, for reads that may be late by a moment. If anything is wrong with it, the primary is read.
 
-A standby cannot tell how late it is: without news for an hour, it does not know what it lacks. So the position of the
+A standby does not know how late it is: without news for an hour, it does not know what it lacks. So the position of the
 primary's log is read every second, and a standby must have the position of some seconds ago. Each read checks that on
 its own connection, because there may be several standbys behind one address.
 """

@@ -1,7 +1,7 @@
 """Compression of answers, where the client takes it: gzip, which every browser knows. Pure.
 
-The length of a compressed answer tells whether it already contains a text that an attacker has put into it (BREACH). So
-code that compresses an answer with a secret must know that no attacker can ask for it: see docs/decisions/0053.
+The length of a compressed answer reveals whether it already contains a text that an attacker has put into it (BREACH).
+So code that compresses an answer with a secret must know that no attacker can ask for it: see docs/decisions/0053.
 """
 
 import gzip

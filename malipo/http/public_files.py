@@ -1,6 +1,6 @@
 """Files and pages that are the same for everybody: compressed if the client accepts it, cached by a fingerprint.
 
-They contain no secret and nothing of the reader, so that their length tells nothing. Answers for one reader are
+They contain no secret and nothing of the reader, so that their length reveals nothing. Answers for one reader are
 compressed by other rules: see docs/decisions/0053.
 
 A page names a file with its fingerprint (`site.css?v=…`), so that a browser keeps it for ever and never asks for it

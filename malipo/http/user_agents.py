@@ -1,4 +1,4 @@
-"""Browsers and systems by the names that people know them by, as far as a user agent tells them. Pure."""
+"""Browsers and systems by the names that people know them by, as far as a user agent says. Pure."""
 
 # User agents name other browsers too, so the order counts: the more specific comes first.
 _BROWSERS = (
@@ -30,7 +30,7 @@ Device = tuple[str | None, str | None]
 
 
 def device_of(user_agent: str) -> Device:
-    """The browser and the system by the names that people know them by, as far as they can be told."""
+    """The browser and the system by the names that people know them by, as far as they are known."""
     browser = next((name for sign, name in _BROWSERS if sign in user_agent), None)
     system = next((name for sign, name in _SYSTEMS if sign in user_agent), None)
     return browser, system

@@ -1,4 +1,4 @@
-"""Runs the HTTP server until it is told to stop."""
+"""Runs the HTTP server until it gets a signal to stop."""
 
 import asyncio
 import signal

@@ -1,7 +1,7 @@
 """Issues the invoices of a closed month, and credit notes to those of earlier months, in one commit.
 
 A number is taken from a counter in the commit of its document, so numbers have no gaps. What is issued never changes.
-Nobody can read a document, and no e-mail tells its number, before the high-water mark of a worker has its issue: a
+Nobody can read a document, and no e-mail has its number, before the high-water mark of a worker has its issue: a
 restore that loses the document is noticed then, and its number is not given again.
 The same command again issues what is missing, and nothing twice.
 """
@@ -49,8 +49,8 @@ async def issue(
     tx: Tx, month: date, *, seller: Party, merchant_id: str | None = None, actor: Actor, now: datetime
 ) -> list[Invoice]:
     """Issue the documents of a month that are missing: of all merchants, or of one."""
-    standing = await installation.hold(tx)
-    if standing.is_fenced:  # Fees of the lost time may be unknown still.
+    state = await installation.hold(tx)
+    if state.is_fenced:  # Fees of the lost time may be unknown still.
         raise Conflict(code=InvoiceRefusal.FENCED)
     if await installation.why_not_cancel(tx) is not None:
         # Perhaps it was restored, and the next numbers were given in the lost time.
@@ -59,7 +59,7 @@ async def issue(
     if await closes.find(tx, last) is None:
         raise Conflict(code=InvoiceRefusal.NOT_CLOSED, day=last)
     await store.lock(tx)
-    rates, series = await store.find_rates(tx), series_of(standing.epoch)
+    rates, series = await store.find_rates(tx), series_of(state.epoch)
     opened = await first_open_day(tx)
     issued_before = await store.find_issued(tx, month)
     issued: list[Invoice] = []
@@ -105,7 +105,7 @@ async def issue_one(
             issued_at=now,
         )
         await store.insert(tx, invoice)
-        await _tell(tx, invoice, actor, now=now)
+        await _notify(tx, invoice, actor, now=now)
         issued.append(invoice)
     return issued
 
@@ -132,7 +132,7 @@ async def _book_vat(tx: Tx, draft: InvoiceDraft, number: str, *, day: date, acto
     return booking.id
 
 
-async def _tell(tx: Tx, invoice: Invoice, actor: Actor, *, now: datetime) -> None:
+async def _notify(tx: Tx, invoice: Invoice, actor: Actor, *, now: datetime) -> None:
     await audit_log.append(
         tx,
         actor,

@@ -100,7 +100,7 @@ async def _wrong_adoptions(connection: Conn, within: KeyRange) -> list[LedgerFin
 
 
 async def _wrong_events(connection: Conn, within: KeyRange) -> list[LedgerFinding]:
-    """Each completion and each return is told once, as far back as events are kept."""
+    """Each completion and each return has one event, as far back as events are kept."""
     rows = await connection.fetch(
         f"""
         WITH due AS (

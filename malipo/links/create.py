@@ -31,13 +31,13 @@ async def create_links(
 async def _make(tx: Tx, request: LinkRequest) -> MadeLink | Refusal | IntakeClosed:
     if (found := await _find_made(tx, request)) is not None:
         return found
-    standing = await installation.get(tx)
-    if standing.is_fenced:
-        return standing.refusal  # Customers would get its address, and a second restore would lose it.
+    state = await installation.get(tx)
+    if state.is_fenced:
+        return state.refusal  # Customers would get its address, and a second restore would lose it.
     if request.draft is None:
         assert request.problem is not None
         return request.problem
-    link = replace(request.draft, code=code_of(standing.key_secret, request.merchant_id, request.key))
+    link = replace(request.draft, code=code_of(state.key_secret, request.merchant_id, request.key))
     if not await links.insert(tx, link, key=request.key, request_hash=request.request_hash):
         # Another commit has used the key meanwhile, or an earlier try of ours was still committing.
         if (found := await _find_made(tx, request)) is not None:

@@ -279,14 +279,14 @@ def decision_on(
     """`is_stranger`: another browser has begun the payment of this number, which counts like that of another number."""
     others = [each for each in opened if is_stranger or each.phone != press.phone]
     if not others:
-        standing = Others.NONE
+        others_state = Others.NONE
     else:
-        standing = Others.DOUBTFUL if all(each.is_doubtful for each in others) else Others.ASKED
+        others_state = Others.DOUBTFUL if all(each.is_doubtful for each in others) else Others.ASKED
     return decide(
         link.status,
         is_reusable=link.is_reusable,
         is_own_open=is_own_open,
-        others=standing,
+        others=others_state,
         is_full=link.max_payments is not None and link.paid_count + len(opened) >= link.max_payments,
         may_be_second=press.may_be_second,
     )

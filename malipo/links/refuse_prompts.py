@@ -1,7 +1,7 @@
 """Refuses prompts to numbers that operators have blocked, and prompts beyond the limits of `prompt_limits.py`.
 
 This is decided in the commit of the press, under a lock for each number, so that presses at several links are counted
-one after the other. All refusals are equal: they do not tell whether a number is blocked, known, or often asked.
+one after the other. All refusals are equal: they do not reveal whether a number is blocked, known, or often asked.
 """
 
 from collections import Counter

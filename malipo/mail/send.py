@@ -175,7 +175,7 @@ class SendMessages:
         return attempt
 
     async def _put_back(self, waiting: Sequence[Message], reply: str, *, after: timedelta = AWAY) -> None:
-        """Leave messages to the next attempt: nothing was heard about them."""
+        """Leave messages to the next attempt: there was no answer about them."""
         if reply:
             log.warning("message.server_away", reason=reply, messages=len(waiting))
             self._metrics.count_message(Outcome.AWAY)

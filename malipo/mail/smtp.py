@@ -1,4 +1,4 @@
-"""Hands e-mails to the mail server, and tells what its answer means for a message.
+"""Hands e-mails to the mail server, and says what its answer means for a message.
 
 Only an answer about the message itself counts for it. A server that cannot be reached, that disconnects, or that
 refuses us and not the message (our log-in, our sender) leaves every message as it was.
@@ -28,7 +28,7 @@ class Outcome(StrEnum):
     LATER = "later"  # a temporary refusal of the message: 4xx
     REFUSED = "refused"  # a permanent one: 5xx at the recipient or the text
     LOST = "lost"  # the connection ended before the answer: the server may have the message
-    AWAY = "away"  # nothing was heard about the message
+    AWAY = "away"  # there was no answer about the message
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
-"""Makes the single-use links by which those who are told of a bank account can stop it, also when they can no longer
-log in. A link can do nothing else: its holder can keep money in the wallet, never take it.
+"""Makes the single-use links by which those who get an e-mail about a bank account can stop it, also when they can no
+longer log in. A link can do nothing else: its holder can keep money in the wallet, never take it.
 
 Opening a link changes nothing (`find`): the programs that look at e-mails before people do open all of them.
 """

@@ -1,6 +1,6 @@
 """Adds a person and makes the link for their first password.
 
-An email has one account in the whole service, so a refusal tells an owner that an email has an account, also at another
+An email has one account in the whole service, so a refusal shows an owner that an email has an account, also at another
 merchant. That cannot be hidden, because a person who was added gets a link. But refusals are counted like log-in
 attempts, so that nobody can try a list of emails.
 """

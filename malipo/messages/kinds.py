@@ -59,7 +59,7 @@ class LinkTo(StrEnum):
     STOP = "stop"  # stops a bank account: also for those who can no longer log in
 
 
-# How long somebody who is no owner any more is told of new bank accounts.
+# How long somebody who is no owner any more gets messages about new bank accounts.
 OF_LATE = timedelta(days=30)
 
 

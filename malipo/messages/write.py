@@ -1,4 +1,4 @@
-"""Writes messages, in the commit of their cause. Never in the commits that payments share: what is told of payments is
+"""Writes messages, in the commit of their cause. Never in the commits that payments share: messages about payments are
 written where their events are numbered.
 
 `facts` are what the sentences of the kind say: texts and whole numbers, never a secret. A number whose name ends in
@@ -26,8 +26,8 @@ async def to_people(
     count: int = 1,
     amount: int = 0,
 ) -> None:
-    """Tell those people of a merchant who get this kind. `cause` is what it is about, such as an id: it is told once to
-    each. A kind that is gathered has no cause; `count` and `amount` are added to a message that was not sent yet."""
+    """Write a message to those people of a merchant who get this kind. `cause` is the subject's id, by which each gets
+    it once. A kind that is gathered has no cause; `count` and `amount` are added to a message that was not sent yet."""
     found = await recipients.find_people(tx, kind, merchant_id, except_email=except_email, now=now)
     await messages.insert(
         tx, kind, merchant_id, found, facts, cause=_checked(kind, cause), count=count, amount=amount, now=now
@@ -43,7 +43,7 @@ async def to_operators(
     cause: str | None = None,
     except_name: str | None = None,
 ) -> None:
-    """Tell those operators who get this kind and have an address."""
+    """Write a message to those operators who get this kind and have an address."""
     found = await recipients.find_operators(tx, kind, except_name=except_name)
     await messages.insert(tx, kind, None, found, facts, cause=_checked(kind, cause), now=now)
 
@@ -57,7 +57,7 @@ async def to_account(
     now: datetime,
     cause: str | None = None,
 ) -> None:
-    """Tell one person or operator, whatever they have chosen. An operator without an address is told nothing."""
+    """Write a message to one person or operator, whatever they have chosen; none to an operator without an address."""
     found = await recipients.find_account(tx, account_id)
     if found is not None:
         recipient, merchant_id = found

@@ -116,7 +116,7 @@ def _until(month: Month, late: LateMoves) -> list[object]:
 
 
 async def sum_opening_balances(connection: Conn, last: date) -> int:
-    """What the books were told that the bank held when malipo began."""
+    """What operators booked as held by the bank when malipo began."""
     return await _sum(
         connection,
         f"""

@@ -161,7 +161,7 @@ async def lines_of_bank_statement(connection: Conn, statement_id: str) -> AsyncI
 
 
 async def find_payout_files(connection: Conn, month: Month) -> list[Row]:
-    """Files with which our bank was told to pay, that were approved in the month, as they were at its end. Their
+    """Files with instructions to our bank to pay, that were approved in the month, as they were at its end. Their
     content is read one by one."""
     return list(
         await connection.fetch(

@@ -8,7 +8,7 @@ from malipo.network_statements.cell_values import DECIMAL_MARKS, TIME_FORMATS, C
 from malipo.network_statements.profile import DONE, FAILED, SignRule, StatementField, folded
 from malipo.table_files.rows import Cell
 
-# Words of headers, the most telling first. A column is taken by the first field that claims it.
+# Words of headers, the most specific first. A column is taken by the first field that claims it.
 _WORDS: dict[StatementField, str] = {
     StatementField.LINKED: r"linked|original",
     StatementField.PAID_IN: r"paid in|money in|credit amount|^credit$|deposit",

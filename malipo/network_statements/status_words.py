@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from malipo.errors import Code, Problem
 from malipo.network_statements.profile import StatementProfile
 
-_FIRST_ROWS = 5  # are told of a word that is not known
+_FIRST_ROWS = 5  # are shown for a word that is not known
 
 
 class StatusProblem(Code):

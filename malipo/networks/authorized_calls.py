@@ -24,7 +24,7 @@ class NoToken(Exception):  # noqa: N818
         self.answer = answer
 
 
-def heard(reply: Reply | RequestUnsent | ReplyLost) -> Reply | Answer:
+def reply_or_answer(reply: Reply | RequestUnsent | ReplyLost) -> Reply | Answer:
     """The network's reply, or the answer that stands for there being none."""
     if isinstance(reply, Reply):
         return reply
@@ -104,7 +104,7 @@ class TokenCalls:
             timeout_seconds=max(deadline - loop_time(), 0.001),
             most_of_a_body=most_of_a_body,
         )
-        return token, heard(reply)
+        return token, reply_or_answer(reply)
 
     async def _fetch(self) -> Token:
         reply = await self._wire.request()

@@ -28,7 +28,7 @@ class FailureCode(StrEnum):
 
 
 class FailureDetail(StrEnum):
-    """The cause of a failure, where the network tells more than a code."""
+    """The cause of a failure, where the network reports more than a code."""
 
     NOT_REGISTERED = "not_registered"  # the number has no account
     BARRED = "barred"  # it has one, which takes part in no payment now
@@ -56,11 +56,11 @@ class Resubmit(StrEnum):
 
     DUPLICATES_REFUSED = "duplicates_refused"  # the network refuses to pay a key twice, so the payout may be sent again
     QUERY_AUTHORITATIVE = "query_authoritative"  # its answer is reliable, but it would pay a key twice
-    UNSAFE = "unsafe"  # neither: only an operator can tell
+    UNSAFE = "unsafe"  # neither: only an operator can find out
 
 
 class PaymentInstruction(msgspec.Struct, frozen=True, kw_only=True):
-    """A payment as the network is told to make it.
+    """A payment as the network is instructed to make it.
 
     `key` is ours. Whether the network refuses to pay it twice is `Connector.resubmit`.
     """
@@ -71,7 +71,7 @@ class PaymentInstruction(msgspec.Struct, frozen=True, kw_only=True):
     amount: int
     note: str  # for the customer's eyes; each network cleans it in its own way
     name: str = ""  # of the customer or the recipient
-    channel: Channel | None = None  # whose customer it is: an aggregator must be told, for numbers are portable
+    channel: Channel | None = None  # whose customer it is: an aggregator must know it, for numbers are portable
     network_id: str | None = None  # the network's own reference, if it has reported one
 
 
@@ -183,10 +183,10 @@ class ReadsBalance(Protocol):
 
 @runtime_checkable
 class LooksUpNames(Protocol):
-    """A connector whose network tells the name behind a phone number. Not every one does."""
+    """A connector whose network reports the name behind a phone number. Not every one does."""
 
     def looks_up(self, channel: Channel) -> bool:
-        """Whether it tells names of this channel: what it names need not be what it carries."""
+        """Whether it reports names of this channel: what it names need not be what it carries."""
 
     async def look_up(self, channel: Channel, phone: str) -> Recipient:
         """Who has this number (+255…). It moves no money. An answer that is not understood is an unknown name."""

@@ -55,7 +55,7 @@ class NameLookup:
             return NameAnswer(Recipient(code="unavailable"))
         if (recalled := self.recall(whose, channel, phone)) is not None:
             return recalled
-        recipient = await self._ask(connector, channel, phone)
+        recipient = await self._look_up(connector, channel, phone)
         if recipient.name is None and recipient.is_registered is None:
             return NameAnswer(recipient)  # It is asked again the next time.
         looked = NameAnswer(recipient, now)
@@ -82,7 +82,7 @@ class NameLookup:
             log.info("recipients.lookup_ended", reason="no more time", found=len(found))
         return found
 
-    async def _ask(self, connector: LooksUpNames, channel: Channel, phone: str) -> Recipient:
+    async def _look_up(self, connector: LooksUpNames, channel: Channel, phone: str) -> Recipient:
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 return await connector.look_up(channel, phone)

@@ -10,7 +10,7 @@ from malipo.networks.connector import FailureCode
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 
 
-# Some networks report the reason only as text. It tells why a payment failed, never whether it failed.
+# Some networks report the reason only as text. It says why a payment failed, never whether it failed.
 _REASONS = (
     (FailureCode.INSUFFICIENT_FUNDS, re.compile(r"insufficient|balance|not enough|funds", re.IGNORECASE)),
     (FailureCode.EXPIRED, re.compile(r"expir|time[d ]*out|no response|did not respond", re.IGNORECASE)),
@@ -24,7 +24,7 @@ _REASONS = (
 
 
 def reason_in(text: str) -> FailureCode:
-    """Why it failed, as far as the network's words tell."""
+    """Why it failed, as far as the network's words say."""
     return next((code for code, pattern in _REASONS if pattern.search(text)), FailureCode.REJECTED)
 
 

@@ -1,4 +1,4 @@
-"""Sets the address to which an operator gets messages. The old address is told: somebody who has taken over an
+"""Sets the address to which an operator gets messages. The old address gets a message: somebody who has taken over an
 operator's session would otherwise send all warnings elsewhere."""
 
 from datetime import datetime

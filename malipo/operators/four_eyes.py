@@ -39,8 +39,10 @@ class VouchingRefusal(Code):
 
 
 async def note_reset(tx: Tx, operator: Operator, credential: str, *, actor: Actor, now: datetime) -> bool:
-    """Whether somebody must vouch for it. Not for what operators do to their own; nor for what the installer does, who
-    has the database."""
+    """Record the reset of an operator's password or second factor. Returns whether another operator must vouch for it.
+
+    A reset of one's own is not recorded, nor one by the installer, who has the database.
+    """
     if not actor.is_operator or actor.name == _actor_name(operator.name):
         return False
     await credential_resets.insert(tx, ids.mint("crs_", now), operator.id, credential, reset_by=actor.name, now=now)
@@ -48,7 +50,7 @@ async def note_reset(tx: Tx, operator: Operator, credential: str, *, actor: Acto
 
 
 async def require_two(tx: Tx, *, proposed_by: str, approver: Actor, now: datetime) -> None:
-    """That the one who proposes and the one who approves are two people, as far as it can be told."""
+    """Refuse the approval unless proposer and approver are two people, as far as resets of credentials show."""
     if proposed_by == approver.name:
         raise Forbidden(code=VouchingRefusal.SAME)
     if not four_eyes.are_two(await find_open(tx, now=now), proposed_by, approver.name):
@@ -60,7 +62,8 @@ async def are_two(tx: Tx, *, proposed_by: str, approver: Actor, now: datetime) -
 
 
 async def vouch(tx: Tx, name: str, *, actor: Actor, now: datetime, last_seen: str | None = None) -> None:
-    """All open resets of this operator were right: the password and the second factor are theirs alone."""
+    """Record that all open resets of this operator were right: the operator alone has the password and the second
+    factor. Refused unless a third operator vouches."""
     found = await find_open(tx, now=now)
     own = four_eyes.open_of(found, _actor_name(name), last_seen)
     if not own:
@@ -75,7 +78,7 @@ async def vouch(tx: Tx, name: str, *, actor: Actor, now: datetime, last_seen: st
 def may_vouch(
     found: Sequence[CredentialReset], name: str, actor: Actor, history: Sequence[CredentialReset] = ()
 ) -> bool:
-    """A third operator, and never the user of a machine."""
+    """Whether this actor may vouch: a third operator, and never the user of a machine."""
     return actor.is_operator and four_eyes.may_vouch(found, _actor_name(name), actor.name, history)
 
 

@@ -13,7 +13,7 @@ class Scene(StrEnum):
     FORM = "form"  # amount, phone and network
     WAITING = "waiting"  # the payment was not sent to its network yet, or did not reach it
     ASKED = "asked"  # the phone asks for the PIN
-    IN_DOUBT = "in_doubt"  # the time for the PIN is over, and the network has not told the outcome
+    IN_DOUBT = "in_doubt"  # the time for the PIN is over, and the network has not reported the outcome
     PAID = "paid"
     TAKEN_BACK = "taken_back"  # it was paid, and the network has reversed its report
     NOT_PAID = "not_paid"

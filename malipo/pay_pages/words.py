@@ -7,7 +7,7 @@ from malipo.networks.connector import FailureCode
 from malipo.payments.transaction import Status, Transaction
 from malipo.validation.fields import Fields
 
-# A person with the link can type any number, so the page does not tell whether a number has an account, or a barred
+# A person with the link can type any number, so the page does not reveal whether a number has an account, or a barred
 # one.
 _REFUSED = "{network} refused the payment. Nothing was charged. Are the number and its network right?"
 # Why it was not paid. Each says whether money moved, and what to do.
@@ -47,7 +47,7 @@ CLOSED_SENTENCES = {
 # Why a press is refused, by code.
 REFUSED_SENTENCES = {
     # These three are read by who has typed the number that is asked and by who has typed another one: each has to be
-    # true for both, and the page never tells which it is.
+    # true for both, and the page never reveals which it is.
     "link_busy": "A payment of this link is under way. If it is yours, look at your phone. If not, wait until it has "
     "ended.",
     "link_busy_for": "A payment of this link is under way. If it is yours, look at your phone. If not, wait until it "

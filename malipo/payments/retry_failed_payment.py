@@ -13,7 +13,7 @@ from typing import NamedTuple
 from malipo.db import Conn
 from malipo.payments.batches.batch import Batch, BatchStatus
 from malipo.payments.batches.store import batches
-from malipo.payments.retry_standing import Standing
+from malipo.payments.retried_outcome import RetriedOutcome
 from malipo.payments.store import corrections, idempotency_keys, retries
 from malipo.payments.transaction import Status, Transaction
 
@@ -34,13 +34,13 @@ def failed_in(key: str) -> str | None:
     return None if found is None else found[1]
 
 
-async def may_ask(connection: Conn, transaction: Transaction) -> bool:
+async def may_retry(connection: Conn, transaction: Transaction) -> bool:
     if transaction.status is not Status.FAILED or transaction.refund_of or transaction.batch_id:
         return False
     key = (transaction.merchant_id, transaction.id)
     if await corrections.find(connection, [key]):
         return False
-    return (await retries.find(connection, [key]))[key] is not Standing.PAID
+    return (await retries.find(connection, [key]))[key] is not RetriedOutcome.PAID
 
 
 async def find_attempt(connection: Conn, failed: Transaction) -> PaymentRetry:

@@ -24,7 +24,7 @@ from malipo.payments import status_writer
 from malipo.payments.dispatch import Dispatch, NextAction, ReviewReason
 from malipo.payments.failure_reasons import failure_reason_of
 from malipo.payments.refunds import refundable
-from malipo.payments.retry_standing import Standing
+from malipo.payments.retried_outcome import RetriedOutcome
 from malipo.payments.status_writer import StatusChange
 from malipo.payments.store import dispatches, refunds, retries
 from malipo.payments.store.dispatches import PaymentRecord
@@ -75,11 +75,11 @@ async def _split(tx: Tx, claimed: Sequence[PaymentRecord]) -> _Split:
             split.to_send.append(each)
         else:
             match retried[key]:
-                case Standing.FAILED:
+                case RetriedOutcome.FAILED:
                     split.to_send.append(each)
-                case Standing.IN_DOUBT:
+                case RetriedOutcome.IN_DOUBT:
                     split.in_doubt.append(each)
-                case Standing.PAID:
+                case RetriedOutcome.PAID:
                     split.excess.append(each)
     return split
 
@@ -90,7 +90,7 @@ async def _lock_refunded(tx: Tx, claimed: Sequence[PaymentRecord]) -> Mapping[Ke
     return await refunds.lock_if_free(tx, keys) if keys else {}
 
 
-async def _lock_retried(tx: Tx, claimed: Sequence[PaymentRecord]) -> Mapping[Key, Standing | None]:
+async def _lock_retried(tx: Tx, claimed: Sequence[PaymentRecord]) -> Mapping[Key, RetriedOutcome | None]:
     payouts = [_key_of(each) for each in claimed if each.transaction.type is Type.DISBURSEMENT]
     return await retries.lock_if_free(tx, payouts) if payouts else {}
 

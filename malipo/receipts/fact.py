@@ -33,12 +33,12 @@ class Merchant(msgspec.Struct, frozen=True):
     tin: str | None = None
 
 
-class ToldCorrection(msgspec.Struct, frozen=True, rename="camel"):
+class ReportedCorrection(msgspec.Struct, frozen=True, rename="camel"):
     outcome: str
     corrected_at: str
 
 
-class ToldPayment(msgspec.Struct, frozen=True, rename="camel"):
+class ReportedPayment(msgspec.Struct, frozen=True, rename="camel"):
     """The part of an event's body that a receipt shows of the payment."""
 
     id: str
@@ -52,7 +52,7 @@ class ToldPayment(msgspec.Struct, frozen=True, rename="camel"):
     provider_reference: str | None = None
     refund_of: str | None = None
     completed_at: str | None = None
-    correction: ToldCorrection | None = None
+    correction: ReportedCorrection | None = None
 
 
 class Fact(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
@@ -91,25 +91,25 @@ KINDS = {
 }
 
 
-class _ToldEvent(msgspec.Struct):
-    transaction: ToldPayment
+class _ReportedEvent(msgspec.Struct):
+    transaction: ReportedPayment
 
 
-_decode_event = msgspec.json.Decoder(_ToldEvent).decode
-_decode_payment = msgspec.json.Decoder(ToldPayment).decode
+_decode_event = msgspec.json.Decoder(_ReportedEvent).decode
+_decode_payment = msgspec.json.Decoder(ReportedPayment).decode
 _decode_fact = msgspec.json.Decoder(Fact).decode
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-def payment_in(event_body: str) -> ToldPayment:
+def payment_in(event_body: str) -> ReportedPayment:
     return _decode_event(event_body).transaction
 
 
-def payment_of(view: bytes) -> ToldPayment:
+def payment_of(view: bytes) -> ReportedPayment:
     return _decode_payment(view)
 
 
-def fact_of(event: Event, payment: ToldPayment, merchant: Merchant, *, ordinal: int = 1) -> Fact | None:
+def fact_of(event: Event, payment: ReportedPayment, merchant: Merchant, *, ordinal: int = 1) -> Fact | None:
     """The fact in an event; None if the event is none for the log."""
     kind = KINDS.get(event)
     if kind is None:

@@ -113,19 +113,19 @@ class CheckpointSigner:
 
     async def _look(self, tx: Tx) -> _SignerState:
         assert self._file is not None
-        standing = await installation.get(tx)
+        state = await installation.get(tx)
         latest, published = await logs.find_latest(tx), await logs.find_published(tx)
         note = await asyncio.to_thread(self._file.read)
         published_head = None if published is None else SignedHead(published.log, published.size)
         if self._first_seen is None:
             self._first_seen = published_head or SignedHead(0, 0)
-        is_of_epoch = latest is not None and latest.installation_epoch == standing.epoch
+        is_of_epoch = latest is not None and latest.installation_epoch == state.epoch
         covered = published.size if published is not None and latest and published.log == latest.number else 1
         current = latest if is_of_epoch else None
         flushed = None if note is None else checkpoint.head_of(note)
         owed = await log_keys.find_owed_handover(tx, self._encryption, note)
         situation = Situation(
-            is_fenced=standing.is_fenced,
+            is_fenced=state.is_fenced,
             log=None if current is None else current.number,
             size=0 if current is None else current.size,
             is_begun=current is not None and current.genesis is not None,

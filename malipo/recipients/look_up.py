@@ -70,7 +70,7 @@ class RecipientNames:
         return cls(networks.names, queries, most_daily=settings.recipient_lookups_daily, clock=clock)
 
     def can_look_up(self, channel: Channel) -> bool:
-        """Whether a network that is connected tells the names of a channel."""
+        """Whether a network that is connected reports the names of a channel."""
         return self._names.can_look_up(channel)
 
     async def look_up(self, merchant_id: str, line: Payee, *, actor: Actor) -> NameCheck:
@@ -91,7 +91,8 @@ class RecipientNames:
         return _check(line, await self._names.look_up(asker, line.channel, line.phone, now=now))
 
     def recall(self, merchant_id: str, line: Payee, *, actor: Actor) -> NameCheck | None:
-        """What the same person or key was told about this number within the last minute. It does not count again."""
+        """The answer that the same person or key got about this number within the last minute. It does not count
+        again."""
         looked = self._names.recall(whose(merchant_id, actor), line.channel, line.phone)
         return None if looked is None else _check(line, looked)
 

@@ -53,7 +53,7 @@ class InstallationMonitor:
             return
         try:
             async with asyncio.timeout(_PATIENCE_SECONDS), self._database.read() as connection:
-                standing, fingerprint = await installation.get_with_schema(connection)
+                state, fingerprint = await installation.get_with_schema(connection)
         except (ConnectionLost, Unavailable, TimeoutError) as error:
             log.debug("installation.not_seen", reason=str(error))
             return
@@ -65,7 +65,7 @@ class InstallationMonitor:
         if not self.schema.is_known(fingerprint):
             await self.schema.look()
         if self.schema.is_served:
-            self.note(standing)
+            self.note(state)
 
     def note(self, now: Installation) -> None:
         """Log changes of the state; at the start, a fence or a hold."""

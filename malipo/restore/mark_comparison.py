@@ -49,22 +49,22 @@ class DatabaseState(NamedTuple):
         return {id_ for id_, at in seen.items() if last is not None and at > last - _SIDE_BY_SIDE} - {worker_id}
 
 
-def why_restored(marks: Mapping[str, SendCount], standing: DatabaseState) -> str | None:
+def why_restored(marks: Mapping[str, SendCount], state: DatabaseState) -> str | None:
     """Why the database must have been restored; None if it agrees with every mark of the host.
 
     A mark of an earlier epoch does not count, because the installation was fenced since.
     """
     for worker_id, counted in marks.items():
-        if counted.epoch > standing.epoch:
+        if counted.epoch > state.epoch:
             return "This host has worked in an epoch that the database does not know: it was restored."
-        if counted.epoch < standing.epoch:
+        if counted.epoch < state.epoch:
             continue
-        if standing.total < counted.total:
-            return _fewer(standing.total, counted.total)
-        if standing.batches_of(worker_id) < counted.own:
-            return _fewer(standing.batches_of(worker_id), counted.own, whose=f" of {worker_id}")
-        if standing.looks_of(worker_id) < counted.looks:
-            return _fewer(standing.looks_of(worker_id), counted.looks, what="looks", whose=f" of {worker_id}")
+        if state.total < counted.total:
+            return _fewer(state.total, counted.total)
+        if state.batches_of(worker_id) < counted.own:
+            return _fewer(state.batches_of(worker_id), counted.own, whose=f" of {worker_id}")
+        if state.looks_of(worker_id) < counted.looks:
+            return _fewer(state.looks_of(worker_id), counted.looks, what="looks", whose=f" of {worker_id}")
     return None
 
 

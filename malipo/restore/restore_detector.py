@@ -85,9 +85,9 @@ class RestoreDetector:
         # The marks before the database is read: sends and numberings meanwhile would be in the marks and not in the
         # state.
         marks = {} if self._high_water_mark is None else dict(self._high_water_mark.found)
-        standing = await self._find_database_state()
-        self.workers = standing.workers
-        if standing.is_standby:
+        state = await self._find_database_state()
+        self.workers = state.workers
+        if state.is_standby:
             self._may_send = False
             return
         first = self._first
@@ -96,16 +96,16 @@ class RestoreDetector:
                 "restore_detection.off",
                 message="MALIPO_STATE_DIR is none: a restored database is not noticed, and may pay twice.",
             )
-        if first is None or first.server_id != standing.server_id:
-            first, self._may_send = standing, False
-            self._first, self._first_at = standing, loop_time()
+        if first is None or first.server_id != state.server_id:
+            first, self._may_send = state, False
+            self._first, self._first_at = state, loop_time()
         is_time_up = loop_time() - self._first_at >= self._patience_seconds
         if self._high_water_mark is not None and not await self._agrees(
-            self._high_water_mark, marks, first, standing, is_time_up=is_time_up
+            self._high_water_mark, marks, first, state, is_time_up=is_time_up
         ):
             return
         awaited = first.at_work_beside(self.worker_id)
-        have_looked = {id_ for id_, each in standing.workers.items() if each.server_id == standing.server_id}
+        have_looked = {id_ for id_, each in state.workers.items() if each.server_id == state.server_id}
         may_send = is_time_up or awaited <= have_looked
         async with self._database.read() as connection:  # One statement is its own transaction.
             looks = await send_counts.note_running(
@@ -113,7 +113,7 @@ class RestoreDetector:
                 self.worker_id,
                 socket.gethostname(),
                 self._routes,
-                server_id=standing.server_id,
+                server_id=state.server_id,
                 is_waiting=not may_send,
             )
         if looks is None:  # The server was replaced since it was read. The next look compares the new one.
@@ -137,14 +137,14 @@ class RestoreDetector:
         mark: HighWaterMark,
         marks: Mapping[str, SendCount],
         first: DatabaseState,
-        standing: DatabaseState,
+        state: DatabaseState,
         *,
         is_time_up: bool,
     ) -> bool:
         """Whether the database agrees with the marks. Then the mark is updated."""
-        reason = why_restored(marks, standing)
+        reason = why_restored(marks, state)
         if not marks:
-            verdict = judge_newcomer(first, standing, is_time_up=is_time_up)
+            verdict = judge_newcomer(first, state, is_time_up=is_time_up)
             if verdict is Newcomer.WAITS:
                 return False
             if verdict is Newcomer.FENCES:
@@ -153,13 +153,11 @@ class RestoreDetector:
                 )
         if reason is not None:
             beyond = max((each.epoch for each in marks.values()), default=0)
-            epoch = await self._fence(reason, epoch=standing.epoch, beyond=beyond)
+            epoch = await self._fence(reason, epoch=state.epoch, beyond=beyond)
             # The mark follows, so that a released installation is not fenced again at the next look.
             await _write(mark, SendCount(epoch, 0, 0))
             return False
-        counted = SendCount(
-            standing.epoch, standing.total, standing.batches_of(self.worker_id), standing.looks_of(self.worker_id)
-        )
+        counted = SendCount(state.epoch, state.total, state.batches_of(self.worker_id), state.looks_of(self.worker_id))
         await _write(mark, counted)
         return True
 

@@ -93,7 +93,7 @@ class Settings(
         None, parse.matching("[0-9A-Z-]{6,30}", "6 to 30 capital letters, digits and dashes")
     )
 
-    # Whether the pages tell that the networks are simulated, and offer requests with one's own key from /docs.
+    # Whether the pages say that the networks are simulated, and offer requests with one's own key from /docs.
     simulated: bool = setting(False, parse.boolean)
     docs_try_it: bool = setting(False, parse.boolean)
 

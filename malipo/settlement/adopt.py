@@ -24,7 +24,7 @@ from malipo.settlement.settlement import (
     SettlementStatus,
 )
 from malipo.settlement.store import settlements
-from malipo.settlement.write_status import SettlementChange, tell, write_changes
+from malipo.settlement.write_status import SettlementChange, emit, write_changes
 
 
 async def adopt(
@@ -113,7 +113,7 @@ async def _adopt_new(
     )
     postings = [debit, *([_taken(adopted, borne_now, ordinal=1)] if borne_now else [])]
     await wallets.post(tx, locked, postings, now=now)
-    await tell(tx, [adopted], now=now)
+    await emit(tx, [adopted], now=now)
     return adopted
 
 

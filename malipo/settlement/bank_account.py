@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from malipo.errors import Code, Conflict, Missing
-from malipo.messages.tell_of_bank_accounts import NamedBankAccount, masked
+from malipo.messages.notify_of_bank_accounts import NamedBankAccount, masked
 from malipo.settlement.banks import bank_name
 
 ID_PREFIX = "bka_"

@@ -46,8 +46,8 @@ class CreateSettlements:
     async def __call__(
         self, tx: Tx, requests: Sequence[SettlementRequest], /, *, again: bool
     ) -> list[MadeSettlement | Refusal | IntakeClosed]:
-        standing = await installation.get(tx)
-        keys = {request.id: key_of(standing.key_secret, request) for request in requests}
+        state = await installation.get(tx)
+        keys = {request.id: key_of(state.key_secret, request) for request in requests}
         merchants = sorted({request.merchant_id for request in requests})
         # Always in this order: settlements, bank accounts, wallets.
         lost = await settlements.lock_by_keys(tx, keys.values())
@@ -57,8 +57,8 @@ class CreateSettlements:
         answers = []
         for request in requests:
             answer = await _find_made(tx, request)
-            if answer is None and standing.takes_no_payments:
-                answer = standing.refusal
+            if answer is None and state.takes_no_payments:
+                answer = state.refusal
             if answer is None and (known := lost.get(keys[request.id])) is not None:
                 answer = request.problem or await _replay_lost(tx, request, known)
             its_own = (accounts[request.merchant_id], kept.get(request.merchant_id, 0))

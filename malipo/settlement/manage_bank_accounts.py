@@ -1,5 +1,5 @@
-"""Owners add and stop bank accounts, and confirm them after a restore. Each is told to everybody who has been an owner
-lately, in the same commit."""
+"""Owners add and stop bank accounts, and confirm them after a restore. Everybody who has been an
+owner lately gets a message, in the same commit."""
 
 from datetime import datetime, timedelta
 
@@ -12,7 +12,7 @@ from malipo.errors import Conflict
 from malipo.merchants import bank_account_stop_links, four_eyes
 from malipo.merchants.store import merchants
 from malipo.merchants.store.bank_account_stop_links import StopLink
-from malipo.messages import tell_of_bank_accounts
+from malipo.messages import notify_of_bank_accounts
 from malipo.settlement import release
 from malipo.settlement.bank_account import (
     ID_PREFIX,
@@ -75,7 +75,7 @@ async def add(tx: Tx, account: BankAccount, *, actor: Actor, now: datetime) -> N
         raise Conflict(code=BankAccountRefusal.NO_SUCH, id=account.replaces)
     await bank_accounts.insert(tx, account)
     await _note(tx, account, "bank_account.added", actor, now=now)
-    await tell_of_bank_accounts.account_added(
+    await notify_of_bank_accounts.account_added(
         tx, account.merchant_id, named_account(account), by=account.created_by, path=PATH, now=now
     )
 
@@ -84,8 +84,8 @@ async def stop(
     tx: Tx, account_id: str, *, merchant_id: str | None = None, reason: str = "", actor: Actor, now: datetime
 ) -> BankAccount:
     """An owner of `merchant_id` stops it, or an operator. Stopping is safe, and takes nobody else: nothing more is sent
-    there, and an approved file with a transfer to it is not downloaded any more. Operators are told of those. One that
-    has ended stays so."""
+    there, and an approved file with a transfer to it is not downloaded any more. Operators are notified of those. One
+    that has ended stays so."""
     account = await bank_accounts.lock(tx, account_id)
     if account is None or merchant_id not in (None, account.merchant_id):
         raise NoSuchBankAccount
@@ -106,11 +106,11 @@ async def _tell_stopped(tx: Tx, account: BankAccount, *, by: str, now: datetime)
     sent = [each for each in found if each.status is SettlementStatus.SENT]
     sent_amount = sum(each.net_amount for each in sent)
     named = named_account(account)
-    await tell_of_bank_accounts.account_stopped(
+    await notify_of_bank_accounts.account_stopped(
         tx, account.merchant_id, named, by=by, path=PATH, sent_amount=sent_amount, now=now
     )
     if found:
-        await tell_of_bank_accounts.money_to_stopped_account(
+        await notify_of_bank_accounts.money_to_stopped_account(
             tx,
             await merchants.name_of(tx, account.merchant_id),
             named,
@@ -124,7 +124,7 @@ async def _tell_stopped(tx: Tx, account: BankAccount, *, by: str, now: datetime)
 
 async def confirm(tx: Tx, account_id: str, *, merchant_id: str, actor: Actor, now: datetime) -> BankAccount:
     """An owner says after a restore that this account is still right. Not before settlements are released, because only
-    then can be cancelled what is there again and would go to it. All owners are told, as of a verified one."""
+    then can be cancelled what is there again and would go to it. All owners get a message, as of a verified one."""
     await four_eyes.require_not_waiting(tx, merchant_id, actor, now=now)
     await release.require_released(tx)
     account = await bank_accounts.lock(tx, account_id)
@@ -135,7 +135,7 @@ async def confirm(tx: Tx, account_id: str, *, merchant_id: str, actor: Actor, no
     assert account.usable_from is not None, "a verified account has a wait"
     await bank_accounts.confirm(tx, account, now=now)
     await _note(tx, account, "bank_account.confirmed", actor, now=now)
-    await tell_of_bank_accounts.account_verified(
+    await notify_of_bank_accounts.account_verified(
         tx, merchant_id, named_account(account), usable_at=max(account.usable_from, now), path=PATH, now=now
     )
     return account

@@ -21,7 +21,7 @@ from malipo.bank_evidence.store import coverage
 from malipo.bank_formats.bank_text import bank_text
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict, Invalid, Missing
-from malipo.messages import tell_of_bank_accounts
+from malipo.messages import notify_of_bank_accounts
 from malipo.restore.store import installation
 from malipo.settlement import adopt, release
 from malipo.settlement.bank_account import (
@@ -162,7 +162,7 @@ class SettlementActs:
                 account = await _lock_verifiable(tx, proposal.subject)
                 usable_from = now + self._wait
                 await bank_accounts.verify(tx, account, now=now, usable_from=usable_from)
-                await tell_of_bank_accounts.account_verified(
+                await notify_of_bank_accounts.account_verified(
                     tx, account.merchant_id, named_account(account), usable_at=usable_from, path=PATH, now=now
                 )
                 return 0
@@ -241,7 +241,7 @@ async def find_shown(connection: Conn, proposal: Proposal) -> dict[str, object]:
         case Act.VERIFY_BANK_ACCOUNT:
             account = await bank_accounts.get_with_id(connection, proposal.subject)
             assert account is not None, "an account is never deleted"
-            notices = await tell_of_bank_accounts.count_notices_of_added(connection, account.id)
+            notices = await notify_of_bank_accounts.count_notices_of_added(connection, account.id)
             return {
                 "bank": account.bic,
                 "account number": account.account_number,

@@ -15,7 +15,7 @@ from malipo.bank_evidence.coverage import is_covered, stretches
 from malipo.bank_evidence.store import coverage, debits, holidays
 from malipo.db import Conn, Tx
 from malipo.errors import Conflict
-from malipo.messages import tell_of_bank_accounts
+from malipo.messages import notify_of_bank_accounts
 from malipo.restore.store import installation
 from malipo.settlement.settlement import SettlementRefusal
 from malipo.settlement.store import bank_accounts, releases, schedules, settlements
@@ -42,9 +42,9 @@ async def require_may_leave(tx: Tx) -> None:
     """Refuse what lets money leave for banks: also while operators hold everything. The installation's row is locked
     until the commit, so a hold that begins meanwhile waits for it."""
     await require_released(tx)
-    standing = await installation.get(tx)
-    if standing.held_at is not None:
-        raise Conflict(code=SettlementRefusal.HELD, by=standing.held_by, reason=standing.hold_reason)
+    state = await installation.get(tx)
+    if state.held_at is not None:
+        raise Conflict(code=SettlementRefusal.HELD, by=state.held_by, reason=state.hold_reason)
 
 
 async def find_lost_time(connection: Conn) -> tuple[date, date]:
@@ -118,9 +118,9 @@ async def release(tx: Tx, *, now: datetime) -> None:
 async def _tell_owners(tx: Tx, *, now: datetime) -> None:
     """Only owners know which accounts they have stopped since the backup, what they have cancelled, and whether the
     schedule is still right."""
-    standing = await installation.get(tx)
+    state = await installation.get(tx)
     held = {each.merchant_id for each in await bank_accounts.find_held(tx)}
     for merchant_id in sorted(held.union(await schedules.find_paused(tx))):
-        await tell_of_bank_accounts.look_after_restore(
-            tx, merchant_id, restored_at=standing.epoch_began_at, path=BANK_ACCOUNTS, now=now
+        await notify_of_bank_accounts.look_after_restore(
+            tx, merchant_id, restored_at=state.epoch_began_at, path=BANK_ACCOUNTS, now=now
         )

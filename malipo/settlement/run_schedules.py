@@ -86,5 +86,5 @@ class RunSchedules:
 async def _may_run(tx: Tx) -> bool:
     if await installation.why_not_cancel(tx) is not None:  # fenced, or not compared with the workers' marks yet
         return False
-    standing = await installation.get(tx)
-    return not standing.takes_no_payments and await release.is_released(tx)
+    state = await installation.get(tx)
+    return not state.takes_no_payments and await release.is_released(tx)

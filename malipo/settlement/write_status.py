@@ -28,7 +28,7 @@ from malipo.settlement.settlement import (
 )
 from malipo.settlement.store import bank_accounts, settlements
 
-_TOLD = {
+_EVENTS = {
     SettlementStatus.COMPLETED: (Event.SETTLEMENT_COMPLETED, MessageKind.SETTLEMENT_COMPLETED),
     SettlementStatus.RETURNED: (Event.SETTLEMENT_RETURNED, MessageKind.SETTLEMENT_RETURNED),
 }
@@ -53,7 +53,7 @@ async def write_changes(tx: Tx, changes: Sequence[SettlementChange], *, now: dat
         locked = await wallets.lock(tx, {each.merchant_id for each in postings})
         await wallets.post(tx, locked, postings, now=now)
     await settlements.update(tx, done)
-    await tell(tx, done, now=now)
+    await emit(tx, done, now=now)
     return done
 
 
@@ -72,16 +72,16 @@ def _posting_of(change: SettlementChange) -> Posting | None:
     return Posting(change.before.merchant_id, change.before.id, step, moves, owed=owed)
 
 
-async def tell(tx: Tx, changed: Sequence[Settlement], *, now: datetime) -> None:
+async def emit(tx: Tx, changed: Sequence[Settlement], *, now: datetime) -> None:
     """Write the events and the messages of those that are completed or returned."""
-    told = [each for each in changed if each.status in _TOLD]
-    if not told:
+    ended = [each for each in changed if each.status in _EVENTS]
+    if not ended:
         return
-    keys = {(each.merchant_id, each.bank_account_id) for each in told if each.bank_account_id is not None}
+    keys = {(each.merchant_id, each.bank_account_id) for each in ended if each.bank_account_id is not None}
     accounts = await bank_accounts.find(tx, keys)
     events = []
-    for each in told:
-        event, kind = _TOLD[each.status]
+    for each in ended:
+        event, kind = _EVENTS[each.status]
         account = None if each.bank_account_id is None else accounts[each.merchant_id, each.bank_account_id]
         body = _encode({"event": event, "settlement": settlement_json.shown(each, account)}).decode()
         events.append(SettlementEvent(ids.mint("evt_", now), each.merchant_id, each.id, event, body, now))

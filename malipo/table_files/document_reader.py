@@ -33,7 +33,7 @@ def element_rows(command: dict[str, Any]) -> Iterator[list[Any]]:
     parser.EntityDeclHandler = _refuse_doctype
     parser.StartElementHandler = elements.begin
     parser.EndElementHandler = elements.end
-    parser.CharacterDataHandler = elements.hear
+    parser.CharacterDataHandler = elements.add_text
     os.lseek(0, 0, os.SEEK_SET)
     try:
         while piece := os.read(0, _PIECE):
@@ -72,7 +72,7 @@ class _Elements:
             raise NotRead("damaged", "its elements are too deep")
         self._is_leaf, self._text, self._length = True, [], 0
 
-    def hear(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         if self._is_leaf:
             self._length += len(text)
             if self._length > self._most_text:

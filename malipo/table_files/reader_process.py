@@ -402,7 +402,7 @@ def _texts(archive: Any, name: str) -> Iterable[tuple[int, int, str]]:
         elif tag == "v":
             is_value = kind in ("e", "n")
 
-    def hear(piece: str) -> None:
+    def add_text(piece: str) -> None:
         nonlocal text
         if is_value and len(text) < 100:
             text += piece
@@ -417,7 +417,7 @@ def _texts(archive: Any, name: str) -> Iterable[tuple[int, int, str]]:
             if len(found) > _MOST_INEXACT:
                 raise ReadingStopped("cells")
 
-    _parse(archive, name, begin, CharacterDataHandler=hear, EndElementHandler=end)
+    _parse(archive, name, begin, CharacterDataHandler=add_text, EndElementHandler=end)
     return found
 
 

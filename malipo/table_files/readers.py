@@ -61,21 +61,21 @@ class Reader:
 
     def kill(self) -> None:
         """Kill the process and wait for its end. A second call does nothing."""
-        self._ask("kill")
+        self._send("kill")
 
     def exit_code(self, seconds: float) -> int | None:
         """The exit code; None if the process still runs after so many seconds."""
         for _ in range(round(seconds / _LOOK_AGAIN_SECONDS)):
-            if self._ask("look") is not None:
+            if self._send("look") is not None:
                 break
             time.sleep(_LOOK_AGAIN_SECONDS)
         return self._exit_code
 
-    def _ask(self, act: str) -> int | None:
+    def _send(self, act: str) -> int | None:
         with self._turn:
             if self._exit_code is None:
                 try:
-                    answer = self._forks.ask(f"{act} {self._pid}".encode())
+                    answer = self._forks.send(f"{act} {self._pid}".encode())
                     self._exit_code = int(answer) if answer != b"alive" else None
                 except OSError:  # The process that forked it is gone. The end of its pipe and its limits end it.
                     self._exit_code = -signal.SIGKILL
@@ -101,7 +101,7 @@ class _Forks:
                 start_new_session=True,  # An interrupt from the terminal is for who waits for the rows.
             )
 
-    def ask(self, request: bytes, *files: int) -> bytes:
+    def send(self, request: bytes, *files: int) -> bytes:
         with self._turn:
             socket.send_fds(self._line, [request], files)
             if not (answer := self._line.recv(100)):
@@ -137,13 +137,13 @@ def _fork(command: bytes, *files: int) -> tuple[_Forks, int]:
     with _turn:
         if _current is not None and _current.owner == os.getpid():
             try:
-                return _current, int(_current.ask(command, *files))
+                return _current, int(_current.send(command, *files))
             except OSError:
                 pass  # It has had nothing to do for a while, or was killed.
         if _current is not None:
             _current.end()
         _current = _Forks()
-        return _current, int(_current.ask(command, *files))
+        return _current, int(_current.send(command, *files))
 
 
 @atexit.register

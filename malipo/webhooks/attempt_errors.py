@@ -6,15 +6,15 @@ import re
 import aiohttp
 
 from malipo import log
-from malipo.webhooks.connections import MOST_HEARD, PostExchange
+from malipo.webhooks.connections import MOST_RECEIVED, PostExchange
 
 NOT_HTTP = "the answer is not valid HTTP, or its headers are too long"
 
 
 def in_words(error: BaseException, exchange: PostExchange) -> str:
-    heard = exchange.protocol.heard if exchange.protocol is not None else 0
+    received = exchange.protocol.received if exchange.protocol is not None else 0
     match error:
-        case _ if heard > MOST_HEARD:
+        case _ if received > MOST_RECEIVED:
             return NOT_HTTP
         case aiohttp.ClientConnectorDNSError():
             return error.os_error.strerror or "the name does not resolve"
@@ -26,7 +26,7 @@ def in_words(error: BaseException, exchange: PostExchange) -> str:
             reason = getattr(error.os_error, "reason", None) or "the handshake failed"
             return f"no TLS connection: {reason.replace('_', ' ').lower()}"
         case aiohttp.ServerDisconnectedError():
-            return "the answer broke off" if heard else "the connection was closed without an answer"
+            return "the answer broke off" if received else "the connection was closed without an answer"
         case aiohttp.ClientPayloadError():
             return "the answer broke off"
         case aiohttp.ClientResponseError():

@@ -11,7 +11,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 
-MOST_HEARD = 512 * 1024  # headers and all: flow control stops a body before that
+MOST_RECEIVED = 512 * 1024  # headers and all: flow control stops a body before that
 
 _IDLE_SECONDS = 30
 
@@ -19,11 +19,11 @@ _IDLE_SECONDS = 30
 class ReceiverConnection(ResponseHandler):
     """One connection. It counts received bytes, as aiohttp limits a header's text but not the spaces before it."""
 
-    heard = 0  # bytes since the last request
+    received = 0  # bytes since the last request
 
     def data_received(self, data: bytes) -> None:
-        self.heard += len(data)
-        if self.heard > MOST_HEARD:
+        self.received += len(data)
+        if self.received > MOST_RECEIVED:
             self.abort()
         else:
             super().data_received(data)
@@ -82,7 +82,7 @@ class ConnectionPool(aiohttp.TCPConnector):
             protocol = connection.protocol
             assert isinstance(protocol, ReceiverConnection)
             if exchange.is_fresh or (exchange.may_reuse and not protocol.should_close):
-                protocol.heard = 0
+                protocol.received = 0
                 exchange.protocol = protocol
                 return connection
             connection.close()

@@ -15,8 +15,8 @@ from malipo.outbox.store import AnyEvent, PaymentEvent
 from malipo.restore.store import send_counts
 from malipo.webhooks.delivery_state import WebhookMessage
 from malipo.webhooks.endpoint import Endpoint
+from malipo.webhooks.notify_failed_payouts import notify_failed_payouts
 from malipo.webhooks.store import delivery_queue, endpoints
-from malipo.webhooks.tell_failed_payouts import tell_failed_payouts
 
 MayClaim = Callable[[str], bool]
 
@@ -47,7 +47,7 @@ async def fan_out(
     if not events:
         return FanOutResult((), (), frozenset())
     await daily_totals.add(tx, events)
-    await tell_failed_payouts(tx, events, now=now)
+    await notify_failed_payouts(tx, events, now=now)
     deliveries = pairs(events, await endpoints.find_active(tx, {event.merchant_id for event in events}))
     new: list[delivery_queue.NewDelivery] = []
     claimed: list[WebhookMessage] = []

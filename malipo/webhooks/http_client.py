@@ -169,7 +169,7 @@ class WebhookClient:
             if not (exchange.is_reused and response.status == _REQUEST_TIMEOUT):
                 return response, beginning
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            if exchange.is_fresh or exchange.protocol is None or exchange.protocol.heard:
+            if exchange.is_fresh or exchange.protocol is None or exchange.protocol.received:
                 raise
         exchange.may_reuse, exchange.protocol, exchange.has_answer = False, None, False
         return await self._once(exchange, target, headers, body)

@@ -85,7 +85,7 @@ class FloatReader:
         return False
 
     async def read_and_store(self) -> None:
-        balance = await self._ask()
+        balance = await self._query_balance()
         amount = balance.amount
         if amount is None:
             log.warning("float.not_read", route=self.name, code=balance.code, detail=balance.detail)
@@ -101,7 +101,7 @@ class FloatReader:
 
         await self._queries.write(note)
 
-    async def _ask(self) -> Balance:
+    async def _query_balance(self) -> Balance:
         assert isinstance(self._connector, ReadsBalance)
         try:
             async with asyncio.timeout(self._connector.timeout_seconds + _MARGIN_SECONDS):

@@ -46,7 +46,7 @@ class LoopHealth:
         return turned
 
     def end(self, name: str) -> None:
-        """Forget a loop that was told to end, so that it is not reported as stuck."""
+        """Forget a loop that was ended, so that it is not reported as stuck."""
         if loop := self._loops.pop(name, None):
             loop.most_seconds = math.inf
 

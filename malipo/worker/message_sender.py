@@ -8,8 +8,8 @@ from collections.abc import Callable
 from malipo.clock import Clock
 from malipo.db import Database
 from malipo.mail.send import LEASE, Post, SendMessages
-from malipo.messages.tell_low_wallets import tell_low_wallets
-from malipo.messages.tell_yesterday import tell_yesterday
+from malipo.messages.notify_low_wallets import notify_low_wallets
+from malipo.messages.summarize_yesterday import summarize_yesterday
 from malipo.metrics.process_metrics import Metrics
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
@@ -39,10 +39,10 @@ class MessageSender:
         return await self._send() if self._may_send() else False
 
     async def look(self) -> bool:
-        """Write what is told by the clock."""
+        """Write the messages that are due by the clock."""
         if self._may_send():
             async with self._database.begin() as tx:
-                await tell_low_wallets(tx, now=self._clock())
+                await notify_low_wallets(tx, now=self._clock())
             async with self._database.begin() as tx:
-                await tell_yesterday(tx, now=self._clock())
+                await summarize_yesterday(tx, now=self._clock())
         return False

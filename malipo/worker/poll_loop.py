@@ -21,7 +21,7 @@ RARE_LOOK_SECONDS = 15.0
 PAUSE_SECONDS = 0.05
 # For a step without a timeout of its own: longer than any step takes.
 _UNLIMITED_SECONDS = 300.0
-# How long a step may continue after its loop was told to end.
+# How long a step may continue after its loop was ended.
 _LAST_STEP_SECONDS = 5.0
 
 
@@ -69,7 +69,7 @@ async def run_forever(
                 await _rest(wake, look_seconds, until=next_at)
     except asyncio.CancelledError:
         task = asyncio.current_task()
-        # The loop was told to end. A loop that ends by itself counts as stuck.
+        # The loop was ended. A loop that ends by itself counts as stuck.
         if task is not None and task.cancelling():
             loops.end(name)
         raise

@@ -1,4 +1,4 @@
-"""Keeps the receipt log: appends what events tell about once a second, and signs checkpoints."""
+"""Keeps the receipt log: appends what events report about once a second, and signs checkpoints."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

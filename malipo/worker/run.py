@@ -1,4 +1,4 @@
-"""Runs a worker process: all its parts, until it is told to stop."""
+"""Runs a worker process: all its parts, until it gets a signal to stop."""
 
 import asyncio
 import contextlib
@@ -76,7 +76,7 @@ async def serve(
     exposed: Exposed,
     on_started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run a worker process until it is told to stop, or gets SIGTERM or SIGINT."""
+    """Run a worker process until it is stopped, or gets SIGTERM or SIGINT."""
     for signal_ in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(signal_, stop.set)
     raise_file_limit()  # Each receiver of webhooks needs a socket.
@@ -121,7 +121,7 @@ async def serve(
 
 
 async def _wait_for_database_unless(stop: asyncio.Event, database_url: str) -> bool:
-    """Wait for the database. Returns False if the process was told to stop first."""
+    """Wait for the database. Returns False if the process was stopped first."""
     waiting = asyncio.ensure_future(wait_for_database(database_url))
     stopped = asyncio.ensure_future(stop.wait())
     await asyncio.wait((waiting, stopped), return_when=asyncio.FIRST_COMPLETED)

@@ -12,7 +12,7 @@ _POSITIONS_COMPARED = InFunction(
 _OF_EPOCH = (
     InFunction(
         sign_checkpoints.CheckpointSigner._look,
-        "is_of_epoch = latest is not None and latest.installation_epoch == standing.epoch",
+        "is_of_epoch = latest is not None and latest.installation_epoch == state.epoch",
         "is_of_epoch = latest is not None",
     ),
     InConstant(facts, "_CURRENT", " AND installation_epoch = (SELECT epoch FROM installation)", ""),

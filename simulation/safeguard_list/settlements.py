@@ -148,8 +148,8 @@ SAFEGUARDS = (
         (
             InFunction(
                 run_schedules._may_run,
-                "return not standing.takes_no_payments and await release.is_released(tx)",
-                "return not standing.takes_no_payments",
+                "return not state.takes_no_payments and await release.is_released(tx)",
+                "return not state.takes_no_payments",
             ),
         ),
         note="covered by sent-when-released: what is asked for too early is in no file that is approved",

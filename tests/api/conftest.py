@@ -113,7 +113,7 @@ WAYS: dict[Status, tuple[Cause, ...]] = {
 }
 
 
-async def tell(service: Service, merchant: Merchant, id_: str, cause: Cause) -> None:
+async def move(service: Service, merchant: Merchant, id_: str, cause: Cause) -> None:
     """What happens to a transaction, as the network or the merchant says."""
     learned: dict[str, str] = {}
     if cause is Cause.CONFIRMED:
@@ -130,7 +130,7 @@ async def tell(service: Service, merchant: Merchant, id_: str, cause: Cause) -> 
 async def bring(service: Service, merchant: Merchant, id_: str, status: Status) -> None:
     """Bring a PENDING transaction to this status."""
     for cause in WAYS[status]:
-        await tell(service, merchant, id_, cause)
+        await move(service, merchant, id_, cause)
 
 
 async def place(

@@ -195,7 +195,7 @@ async def _furnish(running: Any, database_url: str) -> World:
         service = assemble(Settings(**NO_LIMITS, **HOOKS), database)
         payments = await _payments(running.url, service, merchant)
         batches = await _batches(running.url, service, merchant)
-        endpoint, deliveries = await _tell(service, merchant, database_url)
+        endpoint, deliveries = await _move_payments(service, merchant, database_url)
         async with aiohttp.ClientSession() as http:
             linked = Client(http, running.url, merchant.key)
             made = [await linked("POST", "/v1/links", {"description": "Order", "amount": 1000}) for _ in range(2)]
@@ -234,7 +234,7 @@ async def _furnish(running: Any, database_url: str) -> World:
     return world
 
 
-async def _tell(service: Service, merchant: Merchant, database_url: str) -> tuple[str, list[str]]:
+async def _move_payments(service: Service, merchant: Merchant, database_url: str) -> tuple[str, list[str]]:
     """An endpoint that was told of all that became of the payments; and the deliveries."""
     async with a_receiver() as shop:
         async with service.queries.database.begin() as tx:

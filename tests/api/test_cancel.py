@@ -31,7 +31,7 @@ async def test_a_pending_transaction_is_cancelled_and_cancelling_it_again_is_no_
 
 @pytest.mark.parametrize("status", [Status.PROCESSING, Status.COMPLETED, Status.FAILED])
 @BOTH
-async def test_what_the_network_has_heard_of_cannot_be_cancelled(
+async def test_a_payment_that_its_network_has_cannot_be_cancelled(
     api: Client, service: Service, merchant: Merchant, type_: str, status: Status
 ) -> None:
     transaction = await created(api, BODIES[type_])

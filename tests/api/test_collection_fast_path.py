@@ -209,7 +209,9 @@ async def test_a_repeat_whose_idempotency_key_was_lost_finds_its_payment_both_wa
         assert (again.status, again.body, again.headers["idempotency-replayed"]) == (201, first.body, "true")
 
 
-async def test_a_repeat_tells_the_status_of_now(running: Running, service: Service, known: Merchant) -> None:
+async def test_a_repeat_is_answered_with_the_current_status(
+    running: Running, service: Service, known: Merchant
+) -> None:
     made = _post(running, known, BODY, key="k").json["transaction"]
     await bring(service, known, made["id"], Status.FAILED)
 

@@ -83,12 +83,12 @@ def test_every_word_is_described_where_it_is_listed(words: type[StrEnum], place:
 def test_its_error_codes_are_the_documented_ones_with_the_same_statuses() -> None:
     documented = set(re.findall(r"^\| (\d{3}) \| `([a-z_]+)` \|", ERRORS.read_text(), re.MULTILINE))
     documented -= {("503", "loop_stuck")}  # of a worker's own port, which is no part of the API
-    told = {
+    reported = {
         (status, code)
         for _, status, response in responses()
         for code in response["headers"].get("X-Error-Code", {}).get("schema", {}).get("enum", ())
     }
-    assert told == documented
+    assert reported == documented
     explained = [each["const"] for each in CONTRACT["components"]["schemas"]["ErrorCode"]["oneOf"]]
     assert sorted(explained) == sorted(code for _, code in documented)
 
@@ -146,8 +146,8 @@ def test_an_example_with_a_field_that_no_schema_names_is_found() -> None:
     """Also in a request, where the service itself would only ignore it."""
     for place, value, schema in examples():
         if isinstance(value, dict) and isinstance(resolved(schema, STRICT).get("properties"), dict):
-            told = faults({**value, "fieldThatNobodyHas": 1}, schema)
-            assert told or place == "GET /openapi.json 200 application/json", place
+            reported = faults({**value, "fieldThatNobodyHas": 1}, schema)
+            assert reported or place == "GET /openapi.json 200 application/json", place
 
 
 def test_no_answer_may_carry_a_field_that_the_contract_does_not_name() -> None:

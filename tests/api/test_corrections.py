@@ -23,27 +23,27 @@ from tests.test_docs import table
 
 
 @pytest.fixture
-async def story(service: Service, merchant: Merchant) -> PaymentSteps:
+async def steps(service: Service, merchant: Merchant) -> PaymentSteps:
     """With TZS 1,000,000, and fees."""
-    story = PaymentSteps(service, merchant.id)
-    await story.charge_fees()
-    return story
+    steps = PaymentSteps(service, merchant.id)
+    await steps.charge_fees()
+    return steps
 
 
-async def test_what_is_owed_is_in_the_wallet_as_long_as_it_is_not_nothing(api: Client, story: PaymentSteps) -> None:
+async def test_what_is_owed_is_in_the_wallet_as_long_as_it_is_not_nothing(api: Client, steps: PaymentSteps) -> None:
     assert "owed" not in (await api("GET", "/v1/wallet")).body["wallet"]
-    paid = await story.contradicted(Type.DISBURSEMENT, Status.FAILED, 50_000)
+    paid = await steps.contradicted(Type.DISBURSEMENT, Status.FAILED, 50_000)
 
     wallet = (await api("GET", "/v1/wallet")).body["wallet"]
     assert list(wallet) == ["currency", "available", "reserved", "owed", "updatedAt"]
     assert (wallet["available"], wallet["reserved"], wallet["owed"]) == (1_000_000, 0, 50_030)
 
-    await story.hear(paid, Verdict.REFUSED)
+    await steps.report(paid, Verdict.REFUSED)
     assert "owed" not in (await api("GET", "/v1/wallet")).body["wallet"]
 
 
-async def test_a_payout_needs_what_is_not_owed(api: Client, story: PaymentSteps) -> None:
-    await story.contradicted(Type.DISBURSEMENT, Status.FAILED, 50_000)
+async def test_a_payout_needs_what_is_not_owed(api: Client, steps: PaymentSteps) -> None:
+    await steps.contradicted(Type.DISBURSEMENT, Status.FAILED, 50_000)
     refused = await api("POST", "/v1/payments/disburse", PAYOUT | {"channel": "MPESA", "amount": 949_941})
     assert (refused.status, refused.code) == (400, "insufficient_balance")
     taken = await api("POST", "/v1/payments/disburse", PAYOUT | {"channel": "MPESA", "amount": 949_940})
@@ -59,12 +59,12 @@ async def test_a_payout_needs_what_is_not_owed(api: Client, story: PaymentSteps)
     ],
 )
 async def test_a_correction_is_on_the_payment_and_in_its_event(
-    api: Client, story: PaymentSteps, database: Database, type_: Type, status: Status, expected: tuple[str, int, str]
+    api: Client, steps: PaymentSteps, database: Database, type_: Type, status: Status, expected: tuple[str, int, str]
 ) -> None:
-    ended = await story.ended(type_, status)
+    ended = await steps.ended(type_, status)
     before = (await api("GET", f"/v1/payments/{ended.id}")).body["transaction"]
     says = Verdict.REFUSED if status is Status.COMPLETED else Verdict.CONFIRMED
-    await story.hear(ended, says)
+    await steps.report(ended, says)
 
     after = (await api("GET", f"/v1/payments/{ended.id}")).body["transaction"]
     correction = after.pop("correction")
@@ -74,23 +74,23 @@ async def test_a_correction_is_on_the_payment_and_in_its_event(
     moment(correction["correctedAt"])
     async with database.begin() as tx:
         await fan_out(
-            tx, most=100_000, claim_id="clm_1", lease_seconds=60, may_claim=lambda _: False, now=story.service.clock()
+            tx, most=100_000, claim_id="clm_1", lease_seconds=60, may_claim=lambda _: False, now=steps.service.clock()
         )
     *_, last = (await api("GET", "/v1/events")).body["events"]
     assert last["event"] == ("payment.corrected" if type_ is Type.COLLECTION else "payout.corrected")
     assert last["transaction"] == {**{k: v for k, v in before.items() if k != "statusLogs"}, "correction": correction}
 
 
-async def test_a_payout_that_was_not_paid_after_all_is_told_only_when_the_wallet_gets_it(
-    api: Client, story: PaymentSteps
+async def test_a_payout_that_was_not_paid_after_all_is_corrected_only_when_the_wallet_gets_it(
+    api: Client, steps: PaymentSteps
 ) -> None:
     """Until operators have decided, neither the wallet nor what it owes has changed."""
-    contradicted = await story.contradicted(Type.DISBURSEMENT, Status.COMPLETED)
+    contradicted = await steps.contradicted(Type.DISBURSEMENT, Status.COMPLETED)
     assert "correction" not in (await api("GET", f"/v1/payments/{contradicted.id}")).body["transaction"]
 
 
-async def test_the_list_stays_as_it_was(api: Client, story: PaymentSteps) -> None:
-    await story.contradicted(Type.DISBURSEMENT, Status.FAILED)
+async def test_the_list_stays_as_it_was(api: Client, steps: PaymentSteps) -> None:
+    await steps.contradicted(Type.DISBURSEMENT, Status.FAILED)
     [line] = (await api("GET", "/v1/payments")).body["transactions"]
     assert "correction" not in line
 
@@ -98,11 +98,11 @@ async def test_the_list_stays_as_it_was(api: Client, story: PaymentSteps) -> Non
 async def test_the_example_in_the_docs_is_what_happens(service: Service, database: Database) -> None:
     """Each row of the table in docs/corrections.md: what is told, the wallet, what it owes, and what can be paid out."""
     merchant = await make_merchant(database, wallet=60_000)
-    story = PaymentSteps(service, merchant.id)
+    steps = PaymentSteps(service, merchant.id)
     for type_, fee in ((Type.DISBURSEMENT, 1000), (Type.COLLECTION, 0)):
         async with database.begin() as tx:
             await tx.execute("INSERT INTO tariffs VALUES ($1, $2, 'MPESA', 0, $3, 0, 0, NULL)", merchant.id, type_, fee)
-    payout = await story.ended(Type.DISBURSEMENT, Status.FAILED, 50_000)
+    payout = await steps.ended(Type.DISBURSEMENT, Status.FAILED, 50_000)
     rows = [row for row in table("corrections.md", 5) if row[0] != "what happens"]
     seen = [await _state(database, merchant)]
 
@@ -113,18 +113,18 @@ async def test_the_example_in_the_docs_is_what_happens(service: Service, databas
 
     for step in (
         settle,
-        lambda: story.hear(payout, Verdict.CONFIRMED),
+        lambda: steps.report(payout, Verdict.CONFIRMED),
         lambda: _resolve(database, payout),
-        lambda: story.ended(Type.COLLECTION, Status.COMPLETED, 11_000),
+        lambda: steps.ended(Type.COLLECTION, Status.COMPLETED, 11_000),
         lambda: _resolve(database, payout),
         lambda: _resolve(database, payout, is_waived=True),
     ):
         await step()
         seen.append(await _state(database, merchant))
 
-    told = [row[1] for row in rows if row[1]]
+    reported = [row[1] for row in rows if row[1]]
     assert [tuple(int(cell.replace(",", "")) for cell in row[2:]) for row in rows] == seen
-    assert told == await _told(database, merchant)
+    assert reported == await _told(database, merchant)
     lines = await _lines(database, merchant)
     assert [(kind, amount) for kind, amount in lines if kind == "CORRECTION_DEBIT"] == [
         ("CORRECTION_DEBIT", -20_000),
@@ -145,12 +145,12 @@ async def _told(database: Database, merchant: Merchant) -> list[str]:
             "SELECT event, body FROM events WHERE merchant_id = $1 AND event <> 'payment.pending' ORDER BY id",
             merchant.id,
         )
-    told = []
+    reported = []
     for row in rows:
         correction = json.loads(row["body"])["transaction"].get("correction")
         more = f", {correction['reason']}, {correction['amount']:,}" if correction else ""
-        told.append(row["event"] + more)
-    return told
+        reported.append(row["event"] + more)
+    return reported
 
 
 async def _lines(database: Database, merchant: Merchant) -> list[tuple[str, int]]:

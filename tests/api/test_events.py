@@ -87,10 +87,10 @@ async def test_an_event_has_exactly_its_fields_with_the_transaction_as_it_was(
     for event in events:
         assert set(event) == {"id", "event", "createdAt", "transaction"}
         assert event["id"].startswith("evt_")
-        told = Status(event["transaction"]["status"])
-        assert event["event"].endswith(told.lower())
-        assert event["createdAt"] == reached[told]
-        fields = (RETRIEVED[type_] | ADDED_TO_RETRIEVED.get(told, set())) - {"statusLogs"}
+        reported = Status(event["transaction"]["status"])
+        assert event["event"].endswith(reported.lower())
+        assert event["createdAt"] == reached[reported]
+        fields = (RETRIEVED[type_] | ADDED_TO_RETRIEVED.get(reported, set())) - {"statusLogs"}
         assert set(event["transaction"]) == fields
         # What it is now, as far as it was so then.
         same = fields - {"status"}
@@ -291,8 +291,8 @@ async def test_who_waits_for_one_type_waits_on_when_another_comes(
 
     batch_id = await ended_batch(service, merchant, [Status.COMPLETED])
 
-    [told], _ = await asyncio.wait_for(waiting, 15)
-    assert told["batch"]["id"] == batch_id
+    [reported], _ = await asyncio.wait_for(waiting, 15)
+    assert reported["batch"]["id"] == batch_id
 
 
 async def test_what_became_of_a_settlement_is_told_to_who_asks_for_it(
@@ -304,8 +304,8 @@ async def test_what_became_of_a_settlement_is_told_to_who_asks_for_it(
     await steps.give_back(settlement)
     await number(database)
 
-    told, cursor = await read(api)
-    assert [each["event"] for each in told] == ["payment.pending"]
+    reported, cursor = await read(api)
+    assert [each["event"] for each in reported] == ["payment.pending"]
     assert cursor == "3", "without types it goes on past them"
     for types, names in (
         ("settlement.completed", ["settlement.completed"]),

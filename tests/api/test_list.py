@@ -204,9 +204,7 @@ async def test_the_pages_together_are_the_whole_list(api: Client, many: list[str
 
 
 @pytest.mark.parametrize("number", [4, 5, 1000, 1_000_000_000])
-async def test_a_page_past_the_end_is_empty_and_still_tells_the_total(
-    api: Client, many: list[str], number: int
-) -> None:
+async def test_a_page_past_the_end_is_empty_and_still_has_the_total(api: Client, many: list[str], number: int) -> None:
     body = await page(api, f"page={number}")
 
     assert body["transactions"] == []
@@ -240,7 +238,7 @@ async def test_unknown_parameters_are_ignored(api: Client, many: list[str]) -> N
     assert await page(api, "sort=asc&wait=x&Page=7&STATUS=x&page[]=3&=&&a=%00") == await page(api)
 
 
-async def test_all_bad_parameters_are_told_at_once(api: Client) -> None:
+async def test_all_bad_parameters_are_reported_at_once(api: Client) -> None:
     query = "status=DONE&type=REFUND&channel=VISA&from=x&to=y&search=%00&page=0&limit=101"
 
     details = await wrong(api, query)

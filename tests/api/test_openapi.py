@@ -166,7 +166,7 @@ def _send(case: Case[Any], world: World) -> None:
         assert [each for each in sentences if not re.search(BEYOND_SHAPE[operation], each)] == []
 
 
-class Story:
+class ContractVisitor:
     """Somebody who does everything once, and holds each good answer against the contract."""
 
     def __init__(self, world: World) -> None:
@@ -192,7 +192,7 @@ class Story:
 
 
 def test_every_good_answer_fits_the_contract(world: World) -> None:
-    do = Story(world)
+    do = ContractVisitor(world)
     world.token = world.log_in(
         "owner@duka.example"
     )  # On a slow machine the random requests took longer than ten minutes.
@@ -208,7 +208,7 @@ def test_every_good_answer_fits_the_contract(world: World) -> None:
     assert do.seen == set(OPERATIONS)
 
 
-def _pay(do: Story, world: World) -> None:
+def _pay(do: ContractVisitor, world: World) -> None:
     payment = "/v1/payments/{id}"
     made = do("POST", "/v1/payments", COLLECTION | {"orderReference": "A-1042", "currency": "TZS"})["transaction"]
     do("POST", f"{payment}/cancel", at=f"/v1/payments/{made['reference']}/cancel")
@@ -235,7 +235,7 @@ def _pay(do: Story, world: World) -> None:
     assert do("GET", "/v1/wallet/entries", format="csv").startswith("line,kind,")
 
 
-def _pay_many(do: Story, world: World) -> None:
+def _pay_many(do: ContractVisitor, world: World) -> None:
     path = "/v1/payments/disburse/batches"
     item = {name: PAYOUT[name] for name in ("amount", "channel", "recipientPhone")}
     batch = do("POST", path, {"name": "Wages", "items": [item, item]})["batch"]
@@ -249,7 +249,7 @@ def _pay_many(do: Story, world: World) -> None:
     assert do("GET", path)["batches"]
 
 
-def _link(do: Story) -> None:
+def _link(do: ContractVisitor) -> None:
     link = do("POST", "/v1/links", {"amount": 25_000, "description": "Order 1042", "orderReference": "A-1042"})["link"]
     open_ = {"description": "Roof", "minAmount": 1000, "maxAmount": 9000, "reusable": True, "maxPayments": 3}
     more = {"expiresAt": "2999-01-01", "returnUrl": "https://duka.example/done", "currency": "TZS"}
@@ -260,7 +260,7 @@ def _link(do: Story) -> None:
     assert do("GET", "/v1/links", status="CANCELLED")["links"]
 
 
-def _settle(do: Story) -> None:
+def _settle(do: ContractVisitor) -> None:
     path = "/v1/settlements"
     made = do("POST", path, {"amount": 20_000, "orderReference": "W46", "currency": "TZS"})["settlement"]
     at = f"{path}/{made['id']}"
@@ -272,7 +272,7 @@ def _settle(do: Story) -> None:
     assert do("GET", path, status="CANCELLED")["settlements"]
 
 
-def _meet(do: Story, world: World) -> None:
+def _meet(do: ContractVisitor, world: World) -> None:
     email, new_password = "mgeni@duka.example", "korosho saba mezani"
     added = do("POST", "/merchant/people", {"email": email, "role": "viewer"}, token=world.token)
     do("POST", "/merchant/auth/reset", {"token": added["passwordToken"], "password": PASSWORD})
@@ -298,7 +298,7 @@ def _meet(do: Story, world: World) -> None:
     do("DELETE", "/merchant/api-keys/{id}", token=world.token, at=f"/merchant/api-keys/{key['id']}")
 
 
-def _listen(do: Story, world: World, hooks: str) -> None:
+def _listen(do: ContractVisitor, world: World, hooks: str) -> None:
     one, token = f"{hooks}/{{id}}", world.token if hooks.startswith("/merchant") else ""
 
     def ask(method: str, path: str = "", body: Any = None, *, delivery: str = "", **query: Any) -> Any:

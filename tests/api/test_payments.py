@@ -10,7 +10,7 @@ import pytest
 from malipo import clock
 from malipo.app.assemble import Service
 from malipo.payments.transaction import Cause, Status
-from tests.api.conftest import bring, created, shown, tell, total
+from tests.api.conftest import bring, created, move, shown, total
 from tests.api.response_fields import (
     ADDED_TO_LISTED,
     ADDED_TO_RETRIEVED,
@@ -150,7 +150,7 @@ async def test_amounts_up_to_both_ends_are_taken(api: Client, amount: int) -> No
 
 
 @BOTH
-async def test_all_that_is_wrong_is_told_at_once(api: Client, type_: str) -> None:
+async def test_all_mistakes_are_reported_at_once(api: Client, type_: str) -> None:
     party = "buyer" if type_ == "COLLECTION" else "recipient"
     wrong = {
         "amount": 499,
@@ -252,7 +252,7 @@ async def test_each_status_shows_exactly_its_fields(
 
 @pytest.mark.parametrize("status", list(Status))
 @BOTH
-async def test_the_status_log_tells_every_status_reached_in_order(
+async def test_the_status_log_has_every_status_in_order(
     api: Client, service: Service, merchant: Merchant, type_: str, status: Status
 ) -> None:
     transaction = await created(api, BODIES[type_])
@@ -273,7 +273,7 @@ async def test_a_collection_that_no_network_took_failed_without_processing(
     api: Client, service: Service, merchant: Merchant
 ) -> None:
     transaction = await created(api, COLLECTION)
-    await tell(service, merchant, transaction["id"], Cause.LAPSED)
+    await move(service, merchant, transaction["id"], Cause.LAPSED)
 
     later = await shown(api, transaction["id"])
 

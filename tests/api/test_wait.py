@@ -6,7 +6,7 @@ import pytest
 
 from malipo.app.assemble import Service
 from malipo.payments.transaction import Cause, Status
-from tests.api.conftest import bring, created, tell
+from tests.api.conftest import bring, created, move
 from tests.conftest import COLLECTION, Client, Merchant
 
 
@@ -18,7 +18,7 @@ async def test_waiting_ends_when_the_status_changes(api: Client, service: Servic
     await asyncio.sleep(0.5)
     assert not waiting.done()
 
-    await tell(service, merchant, transaction["id"], Cause.SUBMITTED)
+    await move(service, merchant, transaction["id"], Cause.SUBMITTED)
     answer = await waiting
 
     assert answer.status == 200

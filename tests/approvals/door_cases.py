@@ -100,7 +100,7 @@ class Cases:
                 case.payment, case.outcome = await steps.processing(PAYOUT, 500), "failed"
             case Act.RESOLVE_REPORTED:
                 case.payment, case.outcome = await steps.processing(COLLECTION, 500), "failed"
-                await steps.hear(case.payment, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+                await steps.report(case.payment, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
             case Act.RESOLVE_ENDED if "exceptions" in form:
                 case.payment = await steps.ended(PAYOUT, Status.FAILED, 500)
                 await statements.take(line_of(case.payment))
@@ -205,7 +205,7 @@ class Cases:
         """A collection that its network has refused. (An aggregator carries it, as `statements fetch` needs.)"""
         opened = await steps.open(COLLECTION, MORE)
         await steps.claim(connector="clickpesa")
-        ended = (await steps.hear(opened, Verdict.REFUSED, AnswerSource.SEND)).transaction
+        ended = (await steps.report(opened, Verdict.REFUSED, AnswerSource.SEND)).transaction
         yesterday = "created_at = created_at - interval '1 day', processing_at = processing_at - interval '1 day'"
         async with self.database.begin() as tx:
             sql = f"UPDATE transactions SET {yesterday} WHERE merchant_id = $1 AND id = $2 RETURNING created_at"

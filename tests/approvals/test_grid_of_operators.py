@@ -231,7 +231,7 @@ class World:
                 return self.resolving(await steps.processing(PAYOUT, 500), "failed")
             case Act.RESOLVE_REPORTED:
                 reported = await steps.processing(COLLECTION, 500)
-                await steps.hear(reported, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+                await steps.report(reported, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
                 return self.resolving(reported, "failed")
             case Act.RESOLVE_ENDED:
                 return self.resolving(await steps.contradicted(COLLECTION, Status.COMPLETED, 500), "failed")

@@ -64,11 +64,11 @@ async def test_a_command_credits_by_itself_only_where_the_service_does(
 async def test_a_command_with_a_lying_environment_moves_no_more_alone(database: Database, terminal: Terminal) -> None:
     await begin(database)
     lie = {"booking_approval_amount": 10**12}
-    top_up = await terminal.told("wallet", "top-up", "Duka", LARGE, "--reference", "NMB 7", by="asha", **lie)
+    top_up = await terminal.json_of("wallet", "top-up", "Duka", LARGE, "--reference", "NMB 7", by="asha", **lie)
     transfer = ("floats", "transfer", "MPESA", LARGE, "--to-bank", "--reference", "NMB 8")
-    moved = await terminal.told(*transfer, by="asha", **lie)
+    moved = await terminal.json_of(*transfer, by="asha", **lie)
     assert (top_up["isProposed"], top_up["available"], moved["isProposed"]) == (True, 0, True)
-    strict = await terminal.told(
+    strict = await terminal.json_of(
         "wallet", "top-up", "Duka", "5", "--reference", "NMB 9", by="asha", booking_approval_amount=0
     )
     assert strict["isProposed"], "a command may be stricter"

@@ -89,18 +89,18 @@ async def test_a_payout_that_was_reported_as_paid_since_is_looked_at_again(world
     payout = await world.steps.processing(PAYOUT, 500)
     begin, approve = world.resolving(payout, "failed")
     await begin(ASHA)
-    told: dict[str, Any] = {"act": AnswerSource.CALLBACK, "is_trusted": False}
-    await _refused(world, approve, lambda: world.steps.hear(payout, Verdict.CONFIRMED, **told))
+    reported: dict[str, Any] = {"act": AnswerSource.CALLBACK, "is_trusted": False}
+    await _refused(world, approve, lambda: world.steps.report(payout, Verdict.CONFIRMED, **reported))
 
 
 async def test_an_answer_that_says_nothing_new_hinders_nobody(world: World) -> None:
     payout = await world.steps.processing(PAYOUT, 500)
-    await world.steps.hear(payout, Verdict.WAITING)
+    await world.steps.report(payout, Verdict.WAITING)
     begin, approve = world.resolving(payout, "failed")
     await begin(ASHA)
     world.seen = await code(world.database)
     for verdict in (Verdict.UNKNOWN, Verdict.WAITING):
-        await world.steps.hear(payout, verdict)
+        await world.steps.report(payout, verdict)
     await approve(JUMA)
     assert await world.steps.status(payout) is Status.FAILED
 
@@ -111,7 +111,7 @@ async def test_a_match_whose_payment_has_ended_since_is_looked_at_again(world: W
     [found] = await world.statements.open_exceptions()
     begin, approve = world.exception(found, Action.MATCH, {"payment": payment.reference})
     await begin(ASHA)
-    await _refused(world, approve, lambda: world.steps.hear(payment, Verdict.REFUSED))
+    await _refused(world, approve, lambda: world.steps.report(payment, Verdict.REFUSED))
 
 
 async def test_a_booking_that_moves_other_balances_hinders_nobody(world: World) -> None:
@@ -139,7 +139,7 @@ async def test_a_list_of_an_import_with_the_same_sum_is_another_list(world: Worl
     await world.statements.match(LIMIT)
     settle_as: dict[str, Any] = {"file_id": file.file.id, "by": JUMA}
     seen = await code(world.database)
-    await world.steps.hear(payment, Verdict.REFUSED)
+    await world.steps.report(payment, Verdict.REFUSED)
     with pytest.raises(Conflict, match="approval_changed"):
         await desk.approve(**settle_as, seen=seen)
     await desk.approve(**settle_as, seen=await code(world.database))

@@ -39,7 +39,7 @@ def file(status: str = "APPROVED", numbers: tuple[int, ...] = (0, 1, 2), **value
     return FileFact(**{**usual, **values})  # type: ignore[arg-type]
 
 
-def told(facts: LineCandidates, *lines: BankLine) -> list[str]:
+def decisions_of(facts: LineCandidates, *lines: BankLine) -> list[str]:
     """In words, in the order of the lines: what each is, or why it has no place."""
     found = {each.line.id: each for each in decide(lines, facts)}
     return [str(found[each.id].kind or found[each.id].meaning) for each in lines]
@@ -64,7 +64,7 @@ def test_a_line_with_a_key_of_ours(status: str, column: int, cents: int) -> None
     known = settlement(
         status=status.removesuffix(" later"), **({"has_debit": True, "has_return": True} if later else {})
     )
-    assert told(LineCandidates([known], [file()]), line(1, cents, key=KEYS[0])) == [BY_KEY[status][column]]
+    assert decisions_of(LineCandidates([known], [file()]), line(1, cents, key=KEYS[0])) == [BY_KEY[status][column]]
 
 
 # A line without the key of a settlement that we have.
@@ -86,18 +86,21 @@ OTHERS = {
 def test_a_line_without_a_key_of_ours(what: str) -> None:
     facts = LineCandidates([settlement()], [file()], [BookingFact(id="bok_1", reference="DEP1", cents=77_000_000)])
     given_line, expected = OTHERS[what]
-    assert told(facts, given_line) == [expected]
+    assert decisions_of(facts, given_line) == [expected]
 
 
 def test_a_booking_has_one_line() -> None:
     facts = LineCandidates(bookings=[BookingFact(id="bok_1", reference="DEP1", cents=100)])
-    assert told(facts, line(1, 100, reference="DEP1"), line(2, 100, reference="DEP1")) == ["booking", "unknown_credit"]
+    assert decisions_of(facts, line(1, 100, reference="DEP1"), line(2, 100, reference="DEP1")) == [
+        "booking",
+        "unknown_credit",
+    ]
 
 
 def test_two_bookings_that_fit_are_none() -> None:
     """A top-up and a transfer of the same reference and amount: nobody could say which of the two it is."""
     facts = LineCandidates(bookings=[BookingFact(id=each, reference="DEP1", cents=100) for each in ("bok_1", "hbk_1")])
-    assert told(facts, line(1, 100, reference="DEP1")) == ["other_amount"]
+    assert decisions_of(facts, line(1, 100, reference="DEP1")) == ["other_amount"]
 
 
 # A sum with the MsgId of a file of three. Rows: how far its settlements are, the sum in shillings.
@@ -119,23 +122,23 @@ SUMS = {
 def test_a_sum_is_that_of_the_files_open_settlements_or_nothing(what: str, where: str) -> None:
     statuses, amount, expected = SUMS[what]
     facts = LineCandidates([settlement(number, each) for number, each in enumerate(statuses)], [file()])
-    assert told(facts, line(1, -100 * amount, **{where: MESSAGE})) == [expected]
+    assert decisions_of(facts, line(1, -100 * amount, **{where: MESSAGE})) == [expected]
 
 
 def test_a_sum_of_a_file_that_was_not_approved_or_was_voided_pays_nothing() -> None:
     for status, of in (("GATHERED", "REQUESTED"), ("VOIDED", "REQUESTED")):
         facts = LineCandidates([settlement(number, of) for number in range(3)], [file(status)])
-        assert told(facts, line(1, -6_000_000, message_id=MESSAGE)) == ["not_sent"]
+        assert decisions_of(facts, line(1, -6_000_000, message_id=MESSAGE)) == ["not_sent"]
 
 
 def test_a_transfer_with_a_files_id_and_a_key_that_nobody_knows_is_not_its_sum() -> None:
     facts = LineCandidates([settlement()], [file(numbers=(0,))])
-    assert told(facts, line(1, -1_000_000, key=UNKNOWN_KEY, message_id=MESSAGE)) == ["unknown_key"]
+    assert decisions_of(facts, line(1, -1_000_000, key=UNKNOWN_KEY, message_id=MESSAGE)) == ["unknown_key"]
 
 
 def test_a_sum_comes_back_only_by_operators() -> None:
     facts = LineCandidates([settlement(number, "COMPLETED") for number in range(3)], [file()])
-    assert told(facts, line(1, 6_000_000, message_id=MESSAGE)) == ["unknown_credit"]
+    assert decisions_of(facts, line(1, 6_000_000, message_id=MESSAGE)) == ["unknown_credit"]
 
 
 def test_what_is_paid_from_another_account_than_the_files_is_an_exception() -> None:
@@ -146,13 +149,13 @@ def test_what_is_paid_from_another_account_than_the_files_is_an_exception() -> N
         line(2, 2_000_000, key=KEYS[1], **other),
         line(3, -1_000_000, message_id=MESSAGE, **other),
     ]
-    assert told(facts, *lines) == ["other_account"] * 3
+    assert decisions_of(facts, *lines) == ["other_account"] * 3
 
 
 def test_a_second_debit_with_one_key_is_an_exception() -> None:
     """The file was handed in twice, and banks refuse no repeated EndToEndId."""
     lines = [line(1, -1_000_000, key=KEYS[0]), line(2, -1_000_000, key=KEYS[0])]
-    assert told(LineCandidates([settlement()], [file()]), *lines) == ["debit", "twice"]
+    assert decisions_of(LineCandidates([settlement()], [file()]), *lines) == ["debit", "twice"]
 
 
 def test_of_two_debits_nobody_can_say_which_came_back() -> None:
@@ -162,9 +165,9 @@ def test_of_two_debits_nobody_can_say_which_came_back() -> None:
         line(2, -1_000_000, key=KEYS[0]),
         line(3, 1_000_000, key=KEYS[0], booked_on=TUESDAY),
     ]
-    assert told(LineCandidates([settlement()], [file()]), *lines) == ["debit", "twice", "which_return"]
+    assert decisions_of(LineCandidates([settlement()], [file()]), *lines) == ["debit", "twice", "which_return"]
     again = settlement(status="COMPLETED", is_paid_again=True)
-    assert told(LineCandidates([again], [file()]), lines[2]) == ["which_return"]
+    assert decisions_of(LineCandidates([again], [file()]), lines[2]) == ["which_return"]
 
 
 def test_money_comes_back_once() -> None:
@@ -173,7 +176,7 @@ def test_money_comes_back_once() -> None:
         line(2, 1_000_000, key=KEYS[0], booked_on=TUESDAY),
         line(3, 1_000_000, key=KEYS[0], booked_on=WEDNESDAY),
     ]
-    assert told(LineCandidates([settlement()], [file()]), *lines) == ["debit", "return", "returned_twice"]
+    assert decisions_of(LineCandidates([settlement()], [file()]), *lines) == ["debit", "return", "returned_twice"]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -186,10 +189,10 @@ def test_the_order_of_files_does_not_matter(seed: int) -> None:
         line(6, 2_000_000, key=KEYS[1], booked_on=FRIDAY),
     ]
     facts = LineCandidates([settlement(), settlement(1)], [file(numbers=(0, 1))])
-    expected = dict(zip((each.id for each in lines), told(facts, *lines), strict=True))
+    expected = dict(zip((each.id for each in lines), decisions_of(facts, *lines), strict=True))
     assert list(expected.values()) == ["debit", "return", "debit", "return"]
     random.Random(seed).shuffle(lines)
-    assert dict(zip((each.id for each in lines), told(facts, *lines), strict=True)) == expected
+    assert dict(zip((each.id for each in lines), decisions_of(facts, *lines), strict=True)) == expected
 
 
 def test_it_changes_nothing_of_what_it_is_given() -> None:

@@ -26,7 +26,7 @@ async def paid(desk: BankDesk, *amounts: int) -> tuple[str, list[Settlement]]:
     return file.id, found
 
 
-async def test_a_file_that_is_handed_in_twice_is_told(desk: BankDesk) -> None:
+async def test_a_file_that_is_handed_in_twice_is_reported(desk: BankDesk) -> None:
     file_id, _ = await paid(desk, 100_000)
     await desk.hand_in(file_id)
     done = await desk.bring(desk.today)
@@ -36,7 +36,7 @@ async def test_a_file_that_is_handed_in_twice_is_told(desk: BankDesk) -> None:
         await desk.decide((await desk.exceptions())[0], "adopt", merchant_id=desk.merchant.id)
 
 
-async def test_a_file_that_is_handed_in_twice_as_a_sum_is_told(desk: BankDesk) -> None:
+async def test_a_file_that_is_handed_in_twice_as_a_sum_is_reported(desk: BankDesk) -> None:
     desk.bank.change({"booksOneSum": True, "listsParts": False})
     file_id, _ = await paid(desk, 100_000, 200_000)
     await desk.hand_in(file_id)
@@ -169,7 +169,7 @@ async def test_money_that_comes_back_is_in_the_wallet_once(desk: BankDesk) -> No
     assert (balances["wallet"], balances["bank"]) == (1_000_000, -1_000_000)
 
 
-async def test_a_return_after_the_completion_was_told(desk: BankDesk) -> None:
+async def test_a_return_after_the_event_of_completion(desk: BankDesk) -> None:
     desk.bank.change({"returnAccounts": {desk.account.account_number: 2}})
     monday = desk.today
     _, [settlement] = await paid(desk, 100_000)
@@ -193,7 +193,7 @@ async def test_a_return_whose_debit_no_statement_has_yet_waits_for_it(desk: Bank
     assert (await desk.balances())["wallet"] == 1_000_000
 
 
-async def test_a_second_return_and_one_of_another_amount_and_one_of_a_stranger_are_told(desk: BankDesk) -> None:
+async def test_a_second_return_one_of_another_amount_and_one_of_a_stranger_are_reported(desk: BankDesk) -> None:
     _, [first, second] = await paid(desk, 100_000, 200_000)
     for key, amount in ((first.key, 100_000), (first.key, 100_000), (second.key, 199_999), (UNKNOWN_KEY, 70_000)):
         desk.move(amount, "RETURN", key=key)

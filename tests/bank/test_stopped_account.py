@@ -112,7 +112,7 @@ SENT, PAID, NOTHING = {"sent_amount": 100_000}, {"paid_amount": 100_000}, None
         (returned, NOTHING, 0, True),
     ],
 )
-async def test_operators_are_told_and_nothing_more_leaves(
+async def test_operators_get_a_message_and_nothing_more_leaves(
     watched: BankDesk,
     state: Callable[[BankDesk], Awaitable[Settlement]],
     told_amounts: dict[str, int] | None,
@@ -164,7 +164,7 @@ async def test_of_a_gathered_file_the_others_are_paid_and_the_stopped_one_goes_b
     assert await told(desk) == []
 
 
-async def test_the_owners_are_told_what_may_still_arrive(watched: BankDesk) -> None:
+async def test_the_owners_message_has_what_may_still_arrive(watched: BankDesk) -> None:
     desk = watched
     await add_person(desk.database, desk.merchant.id, OWNER.name)
     await approved(desk)
@@ -190,7 +190,7 @@ async def test_a_transfer_that_the_bank_has_refused_holds_up_no_file(watched: Ba
     assert await alarm(desk) == 0
 
 
-async def test_a_stop_waits_for_a_download_and_tells_of_it(watched: BankDesk) -> None:
+async def test_a_stop_waits_for_a_download_and_reports_it(watched: BankDesk) -> None:
     desk = watched
     file, _ = await desk.approved(100_000)
     async with desk.database.begin() as tx:
@@ -217,7 +217,7 @@ async def test_a_download_waits_for_a_stop_and_is_refused(watched: BankDesk) -> 
     assert len(await told(desk)) == 2
 
 
-async def test_a_stop_waits_for_an_approval_and_tells_of_its_file(watched: BankDesk) -> None:
+async def test_a_stop_waits_for_an_approval_and_reports_its_file(watched: BankDesk) -> None:
     desk = watched
     await desk.requested(100_000)
     file = (await desk.gather()).file

@@ -58,7 +58,7 @@ def test_what_a_bank_repeats_is_read_once(tmp_path: Path) -> None:
     assert statement.entries[0].details == "Settlement ST1 Duka la Asha"
 
 
-def test_a_public_library_sees_the_same(tmp_path: Path) -> None:
+def test_another_library_reads_the_same_entries(tmp_path: Path) -> None:
     [statement] = camt_of(tmp_path, CAMT)
     [theirs] = XmlParser().from_bytes(CAMT.encode(), Document).bk_to_cstmr_stmt.stmt
     assert statement.account == theirs.acct.id.othr.id
@@ -98,7 +98,9 @@ def test_a_public_library_sees_the_same(tmp_path: Path) -> None:
         ('<Amt Ccy="TZS">1500</Amt>', '<Amt Ccy="TZS">1501</Amt>', EntryProblem.PARTS),
     ],
 )
-def test_an_entry_that_cannot_be_read_is_told(tmp_path: Path, before: str, after: str, problem: EntryProblem) -> None:
+def test_an_entry_that_cannot_be_read_is_reported(
+    tmp_path: Path, before: str, after: str, problem: EntryProblem
+) -> None:
     assert before in CAMT
     [statement] = camt_of(tmp_path, CAMT.replace(before, after, 1))
     assert [each.why.code for each in statement.unreadable] == [problem]

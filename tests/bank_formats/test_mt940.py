@@ -36,7 +36,7 @@ def test_what_a_statement_says(tmp_path: Path, text: str) -> None:
     assert (statement.pending, problems_of(statement)) == (1, [])
 
 
-def test_a_public_library_sees_the_same(tmp_path: Path) -> None:
+def test_another_library_reads_the_same_entries(tmp_path: Path) -> None:
     text = MT940.replace(":61:261119ED5000,00NTRFNONREF\n", "")  # The library has no expected lines.
     [statement] = mt940_of(tmp_path, text)
     theirs = library.parse(text)
@@ -70,7 +70,7 @@ def test_the_entry_s_day_has_the_year_that_is_nearest(tmp_path: Path) -> None:
         (":61:2611191119D49500,00", ":61:2613191119D49500,00", EntryProblem.DAY),
     ],
 )
-def test_a_line_that_cannot_be_read_is_told(tmp_path: Path, before: str, after: str, problem: EntryProblem) -> None:
+def test_a_line_that_cannot_be_read_is_reported(tmp_path: Path, before: str, after: str, problem: EntryProblem) -> None:
     [statement] = mt940_of(tmp_path, MT940.replace(before, after))
     assert [each.why.code for each in statement.unreadable] == [problem]
 

@@ -29,7 +29,7 @@ def test_books_that_agree_differ_in_nothing() -> None:
     assert differences(PAYMENTS, WALLETS, CHARGED, ARRIVED) == []
 
 
-def test_a_payment_that_is_not_completed_is_told() -> None:
+def test_a_payment_that_is_not_completed_is_reported() -> None:
     payments = [replace(PAYMENTS[0], status="PROCESSING"), *PAYMENTS[1:]]
     assert differences(payments, WALLETS, CHARGED, ARRIVED) == ["1 of 3 payments are not completed"]
 
@@ -43,12 +43,12 @@ def test_a_payment_that_is_not_completed_is_told() -> None:
     ],
     ids=["not at all", "twice", "with another amount"],
 )
-def test_a_customer_who_was_charged_otherwise_is_told(charged: Counter[tuple[str, int]]) -> None:
+def test_a_customer_who_was_charged_another_amount_is_shown_it(charged: Counter[tuple[str, int]]) -> None:
     [sentence] = differences(PAYMENTS, WALLETS, charged, ARRIVED)
     assert sentence.startswith("the network has charged")
 
 
-def test_a_wallet_with_another_sum_is_told() -> None:
+def test_a_wallet_with_another_sum_is_reported() -> None:
     [sentence] = differences(PAYMENTS, WALLETS | {database.merchant(3): 1}, CHARGED, ARRIVED)
     assert sentence == "a wallet holds another sum than its payments come to"
 
@@ -58,7 +58,7 @@ def test_a_wallet_with_another_sum_is_told() -> None:
     [ARRIVED - {(SHOP, "evt_1")}, ARRIVED | {(SHOP, "evt_4")}, ARRIVED - {(SHOP, "evt_1")} | {(OTHER_SHOP, "evt_1")}],
     ids=["one is missing", "one too many", "one went to another merchant"],
 )
-def test_other_webhooks_than_there_had_to_be_are_told(arrived: set[tuple[str, str]]) -> None:
+def test_unexpected_webhooks_are_reported(arrived: set[tuple[str, str]]) -> None:
     [sentence] = differences(PAYMENTS, WALLETS, CHARGED, arrived)
     assert sentence.startswith("other webhooks came")
 
@@ -71,7 +71,7 @@ def line(event: str, *, at: float = 1_800_000_000.5, merchant: int = 1, status: 
 def test_a_webhook_that_came_twice_is_counted_and_its_first_arrival_is_the_one_that_counts(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(line("evt_1") + line("evt_1", at=1_800_000_009))
     arrivals = Arrivals(tmp_path / "log")
-    arrivals.hear()
+    arrivals.count_new()
     assert (arrivals.first, arrivals.duplicates) == ({(SHOP, "evt_1"): 1_800_000_000.5}, 1)
 
 
@@ -80,14 +80,14 @@ def test_half_a_line_is_read_when_the_rest_of_it_is_there(tmp_path: Path) -> Non
     arrivals = Arrivals(log)
     for end in (len(whole) - 8, len(whole)):
         log.write_text(whole[:end])
-        arrivals.hear()
+        arrivals.count_new()
     assert (set(arrivals.first), arrivals.duplicates) == ({(SHOP, "evt_1"), (SHOP, "evt_2")}, 0)
 
 
 def test_there_is_no_result_if_a_merchants_server_has_refused_a_webhook(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(line("evt_1", status=500))
     with pytest.raises(CannotMeasure, match="500"):
-        Arrivals(tmp_path / "log").hear()
+        Arrivals(tmp_path / "log").count_new()
 
 
 def stream(*, seconds: float, late: float) -> Stream:
@@ -110,7 +110,7 @@ def test_after_a_rate_that_was_too_high_nearly_what_was_carried_is_tried() -> No
     assert stream(seconds=3, late=0.7).less == 600 * 0.95, "never more than what was too much"
 
 
-def test_the_second_of_each_is_told_beside_the_first() -> None:
+def test_the_second_of_each_is_shown_beside_the_first() -> None:
     report = Report(Plan(), "18.0, fsync on", busy_percent=1.0, runs={1: [run(1000)], 2: [run(1500)]})
     value = _value(report)
     assert value["ratios"] == {"2_vs_1": 1.5}

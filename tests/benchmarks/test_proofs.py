@@ -39,10 +39,13 @@ def test_the_ratio_is_of_the_middle_rounds() -> None:
         "pgbench": [Run(measured(rate)) for rate in (100.0, 900.0, 1000.0)],
         "malipo": [Run(measured(rate), memory_mb=60, cpu_us=300) for rate in (1800.0, 10.0, 9999.0)],
     }
-    told = rounds_report.told("hot-wallet", Report(Plan(has_half=False), "18.0, fsync on", 1.0, runs))
-    assert told.value["ratios"] == {"vs_pgbench": 2.0}
-    assert "malipo / pgbench       2.00" in told.text
-    assert [result["rounds"] for result in told.value["results"]] == [[100.0, 900.0, 1000.0], [1800.0, 10.0, 9999.0]]
+    reported = rounds_report.result_of("hot-wallet", Report(Plan(has_half=False), "18.0, fsync on", 1.0, runs))
+    assert reported.value["ratios"] == {"vs_pgbench": 2.0}
+    assert "malipo / pgbench       2.00" in reported.text
+    assert [result["rounds"] for result in reported.value["results"]] == [
+        [100.0, 900.0, 1000.0],
+        [1800.0, 10.0, 9999.0],
+    ]
 
 
 @pytest.mark.parametrize(

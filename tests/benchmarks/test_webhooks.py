@@ -102,19 +102,19 @@ def test_there_is_no_result_if_one_that_must_not_has_taken_a_delivery(tmp_path: 
 
 
 async def test_what_came_twice_is_counted_and_its_first_arrival_is_the_one_that_counts(tmp_path: Path) -> None:
-    heard = arrivals(tmp_path, line(0, 0, at=1_800_000_009))
-    arrived = await heard.wait_for(EVENTS)
-    assert (arrived[0, 0], heard.duplicates, len(arrived)) == (1_800_000_000.123, 1, 900)
+    received = arrivals(tmp_path, line(0, 0, at=1_800_000_009))
+    arrived = await received.wait_for(EVENTS)
+    assert (arrived[0, 0], received.duplicates, len(arrived)) == (1_800_000_000.123, 1, 900)
 
 
 def test_half_a_line_is_read_when_the_rest_of_it_is_there(tmp_path: Path) -> None:
     late = line(0, 0)
-    heard = arrivals(tmp_path, late[:30], without=0)
-    heard.hear()
+    received = arrivals(tmp_path, late[:30], without=0)
+    received.count_new()
     with (tmp_path / "arrivals.log").open("a") as log:
         log.write(late[30:])
-    heard.verify(EVENTS)
-    assert heard.duplicates == 0
+    received.verify(EVENTS)
+    assert received.duplicates == 0
 
 
 def test_percentiles_are_of_the_delays_in_milliseconds() -> None:
@@ -142,7 +142,7 @@ def test_several_benchmarks_can_be_asked_for_before_or_after_the_options() -> No
     assert _parser().parse_args(["webhooks", "--quick", "--events", "3"]).quick
 
 
-def test_one_benchmark_is_told_as_an_object_and_several_as_a_list() -> None:
+def test_one_benchmark_is_printed_as_an_object_and_several_as_a_list() -> None:
     one, other = Result({"name": "create"}, ""), Result({"name": "webhooks"}, "")
     assert _json([one]).startswith('{\n  "name": "create"')
     assert _json([one, other]).startswith('[\n  {\n    "name": "create"')

@@ -48,7 +48,7 @@ async def journal(books: Books, first: date, last: date) -> list[Entry | Closing
         return [each async for each in read_journal(connection, Period(first, last))]
 
 
-def told(parts: list[Entry | ClosingBalances], cause: str) -> list[tuple[date, date | None]]:
+def days_of(parts: list[Entry | ClosingBalances], cause: str) -> list[tuple[date, date | None]]:
     """On which day the entries of a cause are, and of which closed day they are late."""
     entries = [each for each in parts if isinstance(each, Entry)]
     return [(each.day, each.late_of) for each in entries if each.id.startswith(cause)]
@@ -65,22 +65,22 @@ async def test_a_move_that_is_committed_after_the_close_is_dated_the_next_day(bo
     async with open_commit(books, "txn_late", 700, at(MONDAY, "23:59")):
         await books.close(MONDAY, **NO_STATEMENT)
         before = await journal(books, MONDAY, TUESDAY)
-    assert told(before, "txn_late") == []
+    assert days_of(before, "txn_late") == []
     # Committed, and the next day is open: by the snapshot of the close.
     now = await journal(books, MONDAY, TUESDAY)
-    assert told(now, "txn_late") == [(TUESDAY, MONDAY)]
+    assert days_of(now, "txn_late") == [(TUESDAY, MONDAY)]
     require_agreement(now, MONDAY)
     # The next day is closed: as its close has recorded it.
     await books.paid("R2", 300, at(TUESDAY))
     tuesday = await books.close(TUESDAY, **NO_STATEMENT)
     assert tuesday.late == {"float>wallet MPESA": 700}
     closed = await journal(books, MONDAY, TUESDAY)
-    assert told(closed, "txn_late") == [(TUESDAY, MONDAY)]
-    assert told(closed, books.payments["R1"]) == [(MONDAY, None)]
+    assert days_of(closed, "txn_late") == [(TUESDAY, MONDAY)]
+    assert days_of(closed, books.payments["R1"]) == [(MONDAY, None)]
     require_agreement(closed, MONDAY, TUESDAY)
     # A period that begins after the closed day begins with what that close has.
     later = await journal(books, TUESDAY, TUESDAY)
-    assert told(later, "txn_late") == [(TUESDAY, MONDAY)]
+    assert days_of(later, "txn_late") == [(TUESDAY, MONDAY)]
     require_agreement(later, TUESDAY)
     assert isinstance(opening := later[0], Entry)
     assert {(line.account.path.split(":")[1], line.amount) for line in opening.lines} == {
@@ -101,8 +101,8 @@ async def test_a_move_that_is_committed_after_two_closes_is_counted_once_by_the_
     # Committed: the books count both on the first open day, whichever period is asked for.
     for first, closed in ((MONDAY, [MONDAY, TUESDAY]), (TUESDAY, [TUESDAY]), (WEDNESDAY, [])):
         parts = await journal(books, first, WEDNESDAY)
-        assert told(parts, "txn_late") == [(WEDNESDAY, MONDAY)], first
-        assert told(parts, "txn_of_tuesday") == [(WEDNESDAY, TUESDAY)], first
+        assert days_of(parts, "txn_late") == [(WEDNESDAY, MONDAY)], first
+        assert days_of(parts, "txn_of_tuesday") == [(WEDNESDAY, TUESDAY)], first
         require_agreement(parts, *closed)
     await require_closes_agree(books, MONDAY, TUESDAY)
     # The third close counts and records both.
@@ -114,8 +114,8 @@ async def test_a_move_that_is_committed_after_two_closes_is_counted_once_by_the_
     assert (thursday.late, thursday.balances["float MPESA"]) == ({}, -6090), "and the fourth has nothing of it"
     for first in (MONDAY, TUESDAY, WEDNESDAY, THURSDAY):
         parts = await journal(books, first, THURSDAY)
-        assert told(parts, "txn_late") == ([(WEDNESDAY, MONDAY)] if first <= WEDNESDAY else []), first
-        assert told(parts, "txn_of_tuesday") == ([(WEDNESDAY, TUESDAY)] if first <= WEDNESDAY else []), first
+        assert days_of(parts, "txn_late") == ([(WEDNESDAY, MONDAY)] if first <= WEDNESDAY else []), first
+        assert days_of(parts, "txn_of_tuesday") == ([(WEDNESDAY, TUESDAY)] if first <= WEDNESDAY else []), first
         require_agreement(parts, *[each for each in (MONDAY, TUESDAY, WEDNESDAY, THURSDAY) if each >= first])
     await require_closes_agree(books, MONDAY, TUESDAY, WEDNESDAY, THURSDAY)
 
@@ -171,7 +171,7 @@ async def test_after_a_loaded_dump_nothing_that_was_counted_is_taken_for_late(bo
     async with books.database.begin() as tx:
         await tx.execute("UPDATE day_close_snapshots SET snapshot = '3:3:'")
     parts = await journal(books, MONDAY, WEDNESDAY)
-    assert told(parts, books.payments["R9"]) == [(MONDAY, None)], "which one is late is not known any more"
+    assert days_of(parts, books.payments["R9"]) == [(MONDAY, None)], "which one is late is not known any more"
     with pytest.raises(DayDoesNotAddUp):
         await books.close(THURSDAY)
     async with books.database.snapshot() as connection:
@@ -180,7 +180,7 @@ async def test_after_a_loaded_dump_nothing_that_was_counted_is_taken_for_late(bo
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-async def test_late_moves_that_cannot_be_told_apart_are_one_entry_out_of_the_day_and_one_into_the_next(
+async def test_late_moves_that_cannot_be_separated_are_one_entry_out_of_the_day_and_one_into_the_next(
     books: Books, is_closed: bool
 ) -> None:
     """As after a dump that was loaded again, and of days that a version without snapshots has closed."""
@@ -198,7 +198,7 @@ async def test_late_moves_that_cannot_be_told_apart_are_one_entry_out_of_the_day
         await tx.execute("DELETE FROM day_close_snapshots")
         await tx.execute("DELETE FROM late_moves")
     parts = await journal(books, MONDAY, TUESDAY)
-    assert told(parts, "txn_late") == [(MONDAY, None)]
+    assert days_of(parts, "txn_late") == [(MONDAY, None)]
     require_agreement(parts, *([MONDAY, TUESDAY] if is_closed else [MONDAY]))
     late = [each for each in parts if isinstance(each, Entry) and each.kind is EntryKind.LATE]
     assert [(each.day, each.late_of) for each in late] == [(MONDAY, MONDAY), (TUESDAY, MONDAY)]
@@ -244,8 +244,8 @@ async def test_a_snapshot_of_an_earlier_half_of_transaction_ids_is_compared_with
     async with books.database.snapshot() as connection:
         late = await find_late(connection, MONDAY)
     assert late.routes == {}
-    assert told(await journal(books, MONDAY, TUESDAY), books.payments["R2"]) == [(TUESDAY, MONDAY)]
-    assert told(await journal(books, MONDAY, TUESDAY), books.payments["R1"]) == [(MONDAY, None)]
+    assert days_of(await journal(books, MONDAY, TUESDAY), books.payments["R2"]) == [(TUESDAY, MONDAY)]
+    assert days_of(await journal(books, MONDAY, TUESDAY), books.payments["R1"]) == [(MONDAY, None)]
 
 
 async def test_a_day_without_late_moves_has_none(books: Books) -> None:

@@ -87,13 +87,13 @@ class _Scenes:
         await self._take("waiting", link, act=self._press)
         payment = (await self._steps.payments())[-1]
         await self._steps.claim()
-        await self._steps.hear(payment, Verdict.WAITING, AnswerSource.SEND)
+        await self._steps.report(payment, Verdict.WAITING, AnswerSource.SEND)
         await self._take("asked", link, act=self._press)
         await self._take("busy", link, act=self._press, phone="0713 000 200")
         await self._steps.end_prompts()
         await self._take("in-doubt", link, act=self._press)
         await self._take("doubt-other", link, act=self._press, phone="0713 000 200")
-        await self._steps.hear(payment, Verdict.REFUSED, failure_code=FailureCode.INSUFFICIENT_FUNDS)
+        await self._steps.report(payment, Verdict.REFUSED, failure_code=FailureCode.INSUFFICIENT_FUNDS)
         await self._end("not-paid", FailureCode.DECLINED)
         await self._end("paid", None)
         link = await self._steps.make()
@@ -110,7 +110,7 @@ class _Scenes:
                 await self._steps.claim()
                 verdict = Verdict.CONFIRMED if code is None else Verdict.REFUSED
                 more = {"provider_reference": "QK10183346"} if code is None else {"failure_code": code}
-                await self._steps.hear(payment, verdict, AnswerSource.SEND, **more)
+                await self._steps.report(payment, verdict, AnswerSource.SEND, **more)
                 await page.goto(f"/pay/{link.code}?lang={look[3]}")
                 await self._shoot(page, name, look)
                 if code is None:

@@ -110,7 +110,7 @@ class Shop:
     async def _tell(self) -> bool:
         """What a worker does, so that the days are added up."""
         async with self._database.begin() as tx:
-            told = await fan_out(
+            shown = await fan_out(
                 tx, most=1000, claim_id="clm_1", lease_seconds=60, may_claim=lambda _: False, now=clock.now()
             )
-        return told.event_count > 0
+        return shown.event_count > 0

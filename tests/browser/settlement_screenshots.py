@@ -25,7 +25,7 @@ from malipo.merchants.store import bank_account_stop_links
 from malipo.merchants.store.bank_account_stop_links import StopLink
 from malipo.messages.kinds import KINDS, Audience, MessageKind
 from malipo.messages.message import Message, MessageRecipient
-from malipo.messages.tell_of_bank_accounts import NamedBankAccount
+from malipo.messages.notify_of_bank_accounts import NamedBankAccount
 from malipo.operators import store as operators
 from malipo.settings import Settings
 from malipo.settlement import manage_bank_accounts

@@ -1,4 +1,4 @@
-"""A customer pays by a link, on a telephone, with scripts and without: each story ends with one payment or none, and the
+"""A customer pays by a link, on a telephone, with scripts and without: each visit ends with one payment or none, and the
 page says the truth."""
 
 import asyncio
@@ -22,7 +22,7 @@ SMALL: ViewportSize = {"width": 360, "height": 640}
 
 
 @dataclass
-class Story:
+class Visit:
     demo: dict[str, Any]
     shop: Client
     browser: Browser
@@ -62,13 +62,13 @@ class Story:
 
 
 @pytest.fixture(params=[True, False], ids=["scripts", "no scripts"])
-def story(demo: dict[str, Any], shop: Client, browser: Browser, request: pytest.FixtureRequest) -> Story:
-    return Story(demo, shop, browser, request.param)
+def visit(demo: dict[str, Any], shop: Client, browser: Browser, request: pytest.FixtureRequest) -> Visit:
+    return Visit(demo, shop, browser, request.param)
 
 
 @pytest.fixture
-def scripted(demo: dict[str, Any], shop: Client, browser: Browser) -> Story:
-    return Story(demo, shop, browser, has_scripts=True)
+def scripted(demo: dict[str, Any], shop: Client, browser: Browser) -> Visit:
+    return Visit(demo, shop, browser, has_scripts=True)
 
 
 async def fill(page: Page, link: dict[str, Any], phone: str) -> None:
@@ -85,51 +85,51 @@ async def until(page: Page, words: str) -> None:
     await expect(page.get_by_role("heading", name=words)).to_be_visible()
 
 
-async def test_a_customer_pays_by_a_link(story: Story, phone: str) -> None:
-    link = await story.link(returnUrl="https://shop.example/thanks")
-    async with story.window() as page:
+async def test_a_customer_pays_by_a_link(visit: Visit, phone: str) -> None:
+    link = await visit.link(returnUrl="https://shop.example/thanks")
+    async with visit.window() as page:
         await fill(page, link, phone)
         await press(page)
         await until(page, "Look at your phone")
-        await approve(story.demo, phone)
+        await approve(visit.demo, phone)
         await until(page, "Paid. Thank you!")
         await expect(page.get_by_role("link", name="Back to")).to_have_attribute(
             "href", f"https://shop.example/thanks?link={link['id']}"
         )
-        assert await story.payments(link) == ["COMPLETED"]
+        assert await visit.payments(link) == ["COMPLETED"]
         await page.reload()
         await until(page, "Paid. Thank you!")
 
 
-async def test_who_presses_twice_is_asked_once(story: Story, phone: str) -> None:
-    link = await story.link(reusable=True)
-    async with story.window() as page:
+async def test_who_presses_twice_is_asked_once(visit: Visit, phone: str) -> None:
+    link = await visit.link(reusable=True)
+    async with visit.window() as page:
         await fill(page, link, phone)
-        if story.has_scripts:
+        if visit.has_scripts:
             await press_twice(page, "Pay TZS 12,500", url=f"{link['url']}?lang=en")
         else:
             await page.get_by_role("button", name="Pay TZS 12,500").dblclick()
         await until(page, "Look at your phone")
-        await approve(story.demo, phone)
+        await approve(visit.demo, phone)
         await until(page, "Paid. Thank you!")
-        assert await story.payments(link) == ["COMPLETED"]
+        assert await visit.payments(link) == ["COMPLETED"]
 
 
-async def test_two_browsers_at_once_make_one_payment(story: Story, phone: str) -> None:
-    link, second = await story.link(), phone.replace("100", "600")
-    async with story.window() as page, story.window() as other:
+async def test_two_browsers_at_once_make_one_payment(visit: Visit, phone: str) -> None:
+    link, second = await visit.link(), phone.replace("100", "600")
+    async with visit.window() as page, visit.window() as other:
         await fill(page, link, phone)
         await fill(other, link, second)
         await asyncio.gather(press(page), press(other))
         waiting = [each for each in (page, other) if await _is_asked(each)]
         assert len(waiting) == 1, "one is asked, and the other is told"
-        [told] = [each for each in (page, other) if each is not waiting[0]]
-        await expect(told.get_by_role("alert")).to_contain_text("A payment of this link is under way")
-        await approve(story.demo, phone if waiting[0] is page else second)
+        [shown] = [each for each in (page, other) if each is not waiting[0]]
+        await expect(shown.get_by_role("alert")).to_contain_text("A payment of this link is under way")
+        await approve(visit.demo, phone if waiting[0] is page else second)
         await until(waiting[0], "Paid. Thank you!")
-        await told.goto(link["url"])
-        await expect(told.get_by_text("It was paid already.")).to_be_visible()
-        assert await story.payments(link) == ["COMPLETED"]
+        await shown.goto(link["url"])
+        await expect(shown.get_by_text("It was paid already.")).to_be_visible()
+        assert await visit.payments(link) == ["COMPLETED"]
 
 
 async def _is_asked(page: Page) -> bool:
@@ -140,9 +140,9 @@ async def _is_asked(page: Page) -> bool:
     return not await page.get_by_role("alert").first.is_visible()
 
 
-async def test_reloading_and_going_back_ask_nobody_again(story: Story, phone: str) -> None:
-    link = await story.link()
-    async with story.window() as page:
+async def test_reloading_and_going_back_ask_nobody_again(visit: Visit, phone: str) -> None:
+    link = await visit.link()
+    async with visit.window() as page:
         await fill(page, link, phone)
         await press(page)
         await until(page, "Look at your phone")
@@ -150,27 +150,27 @@ async def test_reloading_and_going_back_ask_nobody_again(story: Story, phone: st
         await page.go_back()
         await page.go_forward()
         await until(page, "Look at your phone")
-        assert await story.payments(link) == ["PROCESSING"]
-        await approve(story.demo, phone)
+        assert await visit.payments(link) == ["PROCESSING"]
+        await approve(visit.demo, phone)
         await until(page, "Paid. Thank you!")
-        assert await story.payments(link) == ["COMPLETED"]
+        assert await visit.payments(link) == ["COMPLETED"]
 
 
-async def test_who_declines_tries_again(story: Story, phone: str) -> None:
-    link = await story.link()
-    async with story.window() as page:
+async def test_who_declines_tries_again(visit: Visit, phone: str) -> None:
+    link = await visit.link()
+    async with visit.window() as page:
         await fill(page, link, phone)
         await press(page)
-        await answer(story.demo, phone, "decline")
+        await answer(visit.demo, phone, "decline")
         await until(page, "Not paid")
         await expect(page.get_by_text("declined on the phone. Nothing was charged.")).to_be_visible()
         await press(page)
-        await approve(story.demo, phone)
+        await approve(visit.demo, phone)
         await until(page, "Paid. Thank you!")
-        assert sorted(await story.payments(link)) == ["COMPLETED", "FAILED"]
+        assert sorted(await visit.payments(link)) == ["COMPLETED", "FAILED"]
 
 
-async def test_a_page_that_loses_the_network_says_so_and_finds_the_truth(scripted: Story, phone: str) -> None:
+async def test_a_page_that_loses_the_network_says_so_and_finds_the_truth(scripted: Visit, phone: str) -> None:
     link = await scripted.link()
     async with scripted.window() as page:
         await fill(page, link, phone)
@@ -184,10 +184,10 @@ async def test_a_page_that_loses_the_network_says_so_and_finds_the_truth(scripte
         await until(page, "Paid. Thank you!")
 
 
-async def test_who_comes_back_to_an_expired_link_is_told(story: Story, phone: str) -> None:
+async def test_a_customer_who_comes_back_to_an_expired_link_is_shown_that(visit: Visit, phone: str) -> None:
     ends = clock.now() + timedelta(seconds=3)
-    link = await story.link(expiresAt=clock.iso(ends))
-    async with story.window() as page:
+    link = await visit.link(expiresAt=clock.iso(ends))
+    async with visit.window() as page:
         await fill(page, link, phone)
         await asyncio.sleep(max((ends - clock.now()).total_seconds() + 0.1, 0))
         await press(page)
@@ -195,28 +195,28 @@ async def test_who_comes_back_to_an_expired_link_is_told(story: Story, phone: st
         await page.goto(link["url"])
         await expect(page.get_by_text("Its time is over.")).to_be_visible()
         await expect(page.get_by_role("button")).to_have_count(0)
-        assert await story.payments(link) == []
+        assert await visit.payments(link) == []
 
 
-async def test_money_that_came_late_is_told_to_both(story: Story, phone: str) -> None:
-    link = await story.link()
-    async with story.window() as page:
+async def test_late_money_is_shown_to_customer_and_merchant(visit: Visit, phone: str) -> None:
+    link = await visit.link()
+    async with visit.window() as page:
         await fill(page, link, phone)
         await press(page)
         await until(page, "Look at your phone")
-        assert (await story.shop("POST", f"/v1/links/{link['id']}/cancel")).status == 200
-        await approve(story.demo, phone)
+        assert (await visit.shop("POST", f"/v1/links/{link['id']}/cancel")).status == 200
+        await approve(visit.demo, phone)
         await until(page, "Paid. Thank you!")
-        assert await story.payments(link) == ["COMPLETED"]
-        assert (await story.flagged_late(link))["status"] == "CANCELLED"
+        assert await visit.payments(link) == ["COMPLETED"]
+        assert (await visit.flagged_late(link))["status"] == "CANCELLED"
         await expect(page.get_by_text("It was paid late")).to_be_visible()
 
 
-async def test_who_pays_after_the_link_has_expired_has_paid_once(story: Story, phone: str) -> None:
+async def test_who_pays_after_the_link_has_expired_has_paid_once(visit: Visit, phone: str) -> None:
     """The link expires while the customer is asked on the phone."""
     ends = clock.now() + timedelta(seconds=4)
-    link = await story.link(expiresAt=clock.iso(ends))
-    async with story.window() as page, story.window() as other:
+    link = await visit.link(expiresAt=clock.iso(ends))
+    async with visit.window() as page, visit.window() as other:
         await fill(page, link, phone)
         await press(page)
         await until(page, "Look at your phone")
@@ -226,10 +226,10 @@ async def test_who_pays_after_the_link_has_expired_has_paid_once(story: Story, p
         await expect(page.get_by_text("Its time is over.")).to_have_count(0)
         await other.goto(link["url"])
         await expect(other.get_by_text("Its time is over.")).to_be_visible()
-        await approve(story.demo, phone)
+        await approve(visit.demo, phone)
         await until(page, "Paid. Thank you!")
-        assert await story.payments(link) == ["COMPLETED"]
-        found = await story.flagged_late(link)
+        assert await visit.payments(link) == ["COMPLETED"]
+        found = await visit.flagged_late(link)
         assert (found["status"], found["latePayments"][0]["reason"]) == ("EXPIRED", "expired")
         await page.goto(link["url"])
         await until(page, "Paid. Thank you!")
@@ -238,10 +238,10 @@ async def test_who_pays_after_the_link_has_expired_has_paid_once(story: Story, p
         await other.reload()
         for each in (page, other):
             await expect(each.get_by_role("button")).to_have_count(0)
-        assert await story.payments(link) == ["COMPLETED"]
+        assert await visit.payments(link) == ["COMPLETED"]
 
 
-async def test_the_keyboard_is_enough_and_nobody_is_kept_out(scripted: Story, phone: str) -> None:
+async def test_the_keyboard_is_enough_and_nobody_is_kept_out(scripted: Visit, phone: str) -> None:
     link = await scripted.link()
     async with scripted.window() as page:
         await axe.prepare(page)
@@ -265,7 +265,7 @@ async def test_the_keyboard_is_enough_and_nobody_is_kept_out(scripted: Story, ph
 
 
 @pytest.mark.slow
-async def test_nobody_is_kept_out_of_the_receipt(scripted: Story, phone: str) -> None:
+async def test_nobody_is_kept_out_of_the_receipt(scripted: Visit, phone: str) -> None:
     link = await scripted.link()
     async with scripted.window() as page:
         await axe.prepare(page)
@@ -286,21 +286,21 @@ async def test_nobody_is_kept_out_of_the_receipt(scripted: Story, phone: str) ->
         assert await axe.faults(page) == []
 
 
-async def test_a_browser_that_keeps_no_cookies_is_asked_once(story: Story, phone: str) -> None:
+async def test_a_browser_that_keeps_no_cookies_is_asked_once(visit: Visit, phone: str) -> None:
     """It cannot follow its payment, so it says that, and gets no second form by itself."""
-    link = await story.link(reusable=True)
-    async with story.window() as page:
+    link = await visit.link(reusable=True)
+    async with visit.window() as page:
         await forget_cookies(page)
         await fill(page, link, phone)
         await press(page)
         await until(page, "Look at your phone")
         await expect(page.get_by_text("This browser keeps no cookies")).to_be_visible()
-        await approve(story.demo, phone)
-        assert await story.payments(link, ended=1) == ["COMPLETED"]
+        await approve(visit.demo, phone)
+        assert await visit.payments(link, ended=1) == ["COMPLETED"]
         await page.reload()
         await until(page, "Look at your phone")
         await expect(page.get_by_role("button")).to_have_count(0)
-        assert await story.payments(link) == ["COMPLETED"]
+        assert await visit.payments(link) == ["COMPLETED"]
 
 
 async def forget_cookies(page: Page) -> None:
@@ -319,7 +319,7 @@ async def test_a_page_without_scripts_that_loses_the_network_shows_the_truth_whe
     demo: dict[str, Any], shop: Client, browser: Browser, phone: str
 ) -> None:
     """The browser reloads it by itself, and shows a page of its own until somebody opens the link again."""
-    plain = Story(demo, shop, browser, has_scripts=False)
+    plain = Visit(demo, shop, browser, has_scripts=False)
     link = await plain.link()
     async with plain.window() as page:
         await fill(page, link, phone)

@@ -80,7 +80,7 @@ async def test_nobody_is_kept_out_of_any_scene(browser: Browser, service: Servic
         found += await screen.faults(await customer.get(at(link)), says="We do not know yet")
         found += await screen.faults(await press(other, link, "0754 000 200"), says="I pay twice")
         await steps.paid(link, JUMA, may_be_second=True)
-        await steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND)
+        await steps.report(payment, Verdict.CONFIRMED, AnswerSource.SEND)
         await steps.count()
         found += await screen.faults(await customer.get(at(link)), says="This was paid twice")
         await steps.contradict(payment, Verdict.REFUSED)

@@ -33,7 +33,7 @@ class Desk:
         more = self.settings | ({"operator": by} if by is not None else {})
         return await run("payments", *arguments, database_url=self._database_url, **more)
 
-    async def told(self, *arguments: str, by: str | None = None) -> str:
+    async def output_of(self, *arguments: str, by: str | None = None) -> str:
         """What is printed, if it is done."""
         said = await self(*arguments, by=by)
         assert (said.code, said.err) == (0, ""), said
@@ -85,7 +85,7 @@ async def cases_of_each_kind(steps: PaymentSteps) -> dict[str, Transaction]:
     """One payment of each kind that is on the list."""
     slow = await steps.ago(3700).processing(PAYOUT, 250_000)
     differs = await steps.processing(COLLECTION)
-    await steps.hear(differs, Verdict.CONFIRMED, amount=999, code="INS-0", detail="Request processed")
+    await steps.report(differs, Verdict.CONFIRMED, amount=999, code="INS-0", detail="Request processed")
     paid = await steps.contradicted(PAYOUT, Status.FAILED, 5000)
     unpaid = await steps.contradicted(COLLECTION, Status.COMPLETED)
     return {"slow": slow, "differs": differs, "paid": paid, "unpaid": unpaid}

@@ -18,12 +18,12 @@ APPROVE = ("wallet", "approve", "NMB 7", "--here")
 
 
 async def test_a_program_names_the_code_of_what_it_has_seen(terminal: Terminal, database_url: str) -> None:
-    await terminal.told(*TOP_UP, by="asha")
+    await terminal.json_of(*TOP_UP, by="asha")
     refused = await malipo_unseen(*APPROVE, database_url=database_url, operator="juma")
     assert (refused.code, refused.out) == (2, "")
     for shown in ("TZS 2,500,000", "NMB 7", "Duka", "operator asha"):
         assert shown in refused.err
-    [listed] = await terminal.told("approvals")
+    [listed] = await terminal.json_of("approvals")
     assert f"--seen {listed['seen']}" in refused.err
     one = await terminal("approvals", listed["id"])
     assert all(shown in one.out for shown in ("TZS 2,500,000", "NMB 7", listed["seen"]))
@@ -34,15 +34,15 @@ async def test_a_program_names_the_code_of_what_it_has_seen(terminal: Terminal, 
 
 
 async def test_another_sum_than_the_one_that_was_seen_is_shown_and_not_booked(terminal: Terminal) -> None:
-    await terminal.told(*TOP_UP, by="asha")
-    [listed] = await terminal.told("approvals")
-    await terminal.told("wallet", "reject", "NMB 7", by="asha")
-    await terminal.told("wallet", "top-up", "Duka", "9,000,000", "--reference", "NMB 7", by="asha")
+    await terminal.json_of(*TOP_UP, by="asha")
+    [listed] = await terminal.json_of("approvals")
+    await terminal.json_of("wallet", "reject", "NMB 7", by="asha")
+    await terminal.json_of("wallet", "top-up", "Duka", "9,000,000", "--reference", "NMB 7", by="asha")
     refused = await terminal(*APPROVE, "--seen", listed["seen"], by="juma")
     assert (refused.code, refused.out) == (2, "")
     assert "TZS 9,000,000" in refused.err
     assert "has changed since you saw it" in refused.err
-    assert len(await terminal.told("approvals")) == 1
+    assert len(await terminal.json_of("approvals")) == 1
 
 
 def test_every_command_that_approves_compares_what_was_seen() -> None:
@@ -65,11 +65,11 @@ def commands_of(command: argparse.ArgumentParser) -> Iterator[tuple[str, argpars
 async def test_a_person_at_a_terminal_is_shown_it_and_types_yes(
     terminal: Terminal, database_url: str, typed: str, is_approved: bool
 ) -> None:
-    await terminal.told(*TOP_UP, by="asha")
+    await terminal.json_of(*TOP_UP, by="asha")
     said = await malipo_at_terminal(*APPROVE, typed=typed, database_url=database_url, operator="juma")
     assert all(shown in said.err for shown in ("TZS 2,500,000", "NMB 7", "Duka", "Approve it? Type yes:"))
     assert (said.code == 0, "Approved and booked" in said.out) == (is_approved, is_approved)
-    assert (await terminal.told("approvals") == []) == is_approved
+    assert (await terminal.json_of("approvals") == []) == is_approved
 
 
 def test_a_code_that_was_mistyped_approves_nothing(capsys: pytest.CaptureFixture[str]) -> None:

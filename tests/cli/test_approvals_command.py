@@ -13,24 +13,24 @@ from tests.cli.test_wallet_command import LARGE, Terminal
 from tests.cli.test_wallet_command import terminal as terminal
 
 
-async def test_what_waits_is_listed_until_it_is_decided(terminal: Terminal) -> None:
+async def test_a_proposal_is_listed_until_it_is_decided(terminal: Terminal) -> None:
     assert (await terminal("approvals")).out == "Nothing waits for a second operator.\n"
-    await terminal.told("wallet", "top-up", "Duka", LARGE, "--reference", "NMB 7", by="asha")
-    await terminal.told("floats", "transfer", "MPESA", LARGE, "--to-bank", "--reference", "NMB 8", by="juma")
+    await terminal.json_of("wallet", "top-up", "Duka", LARGE, "--reference", "NMB 7", by="asha")
+    await terminal.json_of("floats", "transfer", "MPESA", LARGE, "--to-bank", "--reference", "NMB 8", by="juma")
 
-    first, second = await terminal.told("approvals")
+    first, second = await terminal.json_of("approvals")
     assert (first["act"], first["about"], first["amount"]) == ("top_up", "NMB 7", 2_500_000)
     assert (first["proposed by"], first["approved at"]) == ("operator asha", "/operator/bookings")
     assert (second["act"], second["about"], second["proposed by"]) == ("transfer", "NMB 8", "operator juma")
 
-    await terminal.told("wallet", "approve", first["id"], "--here", by="juma")
-    await terminal.told("floats", "reject", second["id"], by="asha")
-    assert await terminal.told("approvals") == []
+    await terminal.json_of("wallet", "approve", first["id"], "--here", by="juma")
+    await terminal.json_of("floats", "reject", second["id"], by="asha")
+    assert await terminal.json_of("approvals") == []
 
 
 @pytest.mark.parametrize("act", [act for act, rule in ACTS.items() if rule.two is not Two.NEVER])
 @pytest.mark.parametrize("subject", ["txn_1", "exc_1", "stf_1", "2026-11-02"])
-def test_each_is_approved_on_a_page_that_there_is(act: Act, subject: str) -> None:
+def test_each_kind_of_proposal_names_an_existing_page_for_its_approval(act: Act, subject: str) -> None:
     proposal = Proposal(
         id="prp_1",
         action=act,

@@ -29,23 +29,23 @@ async def test_a_settlement_is_paid_end_to_end(
     proposed = await terminal(*add, by="asha")
     assert proposed.out.endswith(f"Another operator must approve it: malipo bank approve {bank.account}\n")
     assert (await terminal("bank", "approve", bank.account, HERE, by="asha")).code == 2, "two operators"
-    assert (await terminal.told("bank", "approve", bank.account, HERE, by="juma"))["approved"]
-    [account] = await terminal.told("bank", "accounts")
+    assert (await terminal.json_of("bank", "approve", bank.account, HERE, by="juma"))["approved"]
+    [account] = await terminal.json_of("bank", "accounts")
     assert (account["number"], account["format"]) == (bank.account, "pain.001")
 
     assert "No settlement waits" in (await terminal("bank", "gather", by="asha")).err
     await request_settlement(service, database)
-    gathered = await terminal.told("bank", "gather", by="asha")
+    gathered = await terminal.json_of("bank", "gather", by="asha")
     assert (gathered["transfers"], gathered["amount"], gathered["status"]) == (1, 90_000, "GATHERED")
-    [waiting] = await terminal.told("approvals")
+    [waiting] = await terminal.json_of("approvals")
     assert (waiting["act"], waiting["amount"], waiting["about"]) == ("approve_payout_file", 90_000, gathered["id"])
-    shown = await terminal.told("approvals", waiting["id"])
+    shown = await terminal.json_of("approvals", waiting["id"])
     assert "account: 0150000WKYA00" in shown["changes"][0]
     approved = await terminal("bank", "approve", gathered["id"], HERE, "--seen", waiting["seen"], by="juma")
     assert approved.out == f"Approved: approve payout file, {gathered['id']}.\n"
 
     written = [
-        await terminal.told("bank", "download", gathered["id"], "--to", str(tmp_path), by="juma") for _ in range(2)
+        await terminal.json_of("bank", "download", gathered["id"], "--to", str(tmp_path), by="juma") for _ in range(2)
     ]
     assert written[0] == written[1]
     mode, content = look_at(Path(written[0]["file"]))
@@ -56,32 +56,32 @@ async def test_a_settlement_is_paid_end_to_end(
     statement = tmp_path / "statement.xml"
     booked = bank.entries[0].day
     statement.write_bytes(FORMATS["camt053"][1](bank, day, booked))
-    [done] = await terminal.told("bank", "import", str(statement), by="asha")
+    [done] = await terminal.json_of("bank", "import", str(statement), by="asha")
     assert (done["completed"], done["completedAmount"], done["exceptions"]) == (1, 90_000, {"unknown_debit": 1})
     again = await terminal("bank", "import", str(statement), by="juma")
     assert "imported before" in again.out
-    [exception] = await terminal.told("bank", "exceptions")
+    [exception] = await terminal.json_of("bank", "exceptions")
     decide = ("bank", "decide", exception["id"], "book", "--account", "bank_charges", "--reason", "The bank's tariff")
     assert (await terminal(*decide, by="asha")).out == "Done.\n"
     assert (await terminal("bank", "exceptions")).out == "Every line of the bank has its place.\n"
 
-    [file] = await terminal.told("bank", "files")
-    whole = await terminal.told("bank", "file", file["message"])
+    [file] = await terminal.json_of("bank", "files")
+    whole = await terminal.json_of("bank", "file", file["message"])
     assert (whole["status"], whole["lines"][0]["amount"], whole["handedIn"]) == ("APPROVED", 90_000, False)
     assert "Do not hand it in" not in (await terminal("bank", "file", file["message"])).out
     async with database.begin() as tx:
         await tx.execute("UPDATE payout_files SET downloaded_at = NULL")
-    assert (await terminal.told("bank", "file", file["message"]))["handedIn"]
+    assert (await terminal.json_of("bank", "file", file["message"]))["handedIn"]
     assert "Do not hand it in" in (await terminal("bank", "file", file["message"])).out
-    assert sorted(each["is"] for each in await terminal.told("bank", "lines")) == ["debit", "house"]
+    assert sorted(each["is"] for each in await terminal.json_of("bank", "lines")) == ["debit", "house"]
     assert whole["toStoppedAccounts"] == []
-    [imported] = await terminal.told("bank", "statements")
+    [imported] = await terminal.json_of("bank", "statements")
     refused = await terminal("bank", "withdraw", imported["id"], "--reason", "It was the wrong one", by="asha")
     assert "That is not undone" in refused.err
-    balance = await terminal.told("bank", "balance")
+    balance = await terminal.json_of("bank", "balance")
     assert (balance["unexplained"], balance["notPlaced"], abs(balance["cents"])) == (0, 0, 50)
-    assert (await terminal.told("ledger", "check"))["isClean"]
-    deeds = [each["what"] for each in await terminal.told("audit") if each["what"].startswith("bank.")]
+    assert (await terminal.json_of("ledger", "check"))["isClean"]
+    deeds = [each["what"] for each in await terminal.json_of("audit") if each["what"].startswith("bank.")]
     assert sorted(deeds) == [
         *("bank.account_added", "bank.file_approved", "bank.file_downloaded", "bank.file_downloaded"),
         *("bank.file_gathered", "bank.line_book", "bank.proposed", "bank.proposed", "bank.statement_imported"),

@@ -58,7 +58,7 @@ def logged(running: Running, event: str) -> int:
     return running.log.read_text().count(f'"event":"{event}"')
 
 
-async def test_a_worker_that_dies_is_started_again_and_both_end_together_when_told_to(
+async def test_a_worker_that_dies_is_started_again_and_both_end_together_at_sigterm(
     start: Callable[..., Running], database_url: str
 ) -> None:
     serve = await until_ready(start("serve", database_url=database_url))
@@ -101,7 +101,7 @@ async def test_a_service_that_is_stopped_while_its_worker_starts_leaves_none_beh
     await until(lambda: not is_alive(worker))
 
 
-async def test_what_the_worker_needs_is_said_before_anything_starts(tmp_path: Path) -> None:
+async def test_missing_settings_of_the_worker_are_printed_before_anything_starts(tmp_path: Path) -> None:
     done = malipo(
         "serve",
         secret_key=SECRET_KEY,

@@ -112,14 +112,14 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "settings", "told"), MISTAKES)
+@pytest.mark.parametrize(("arguments", "settings", "output"), MISTAKES)
 async def test_a_mistake_is_one_clear_sentence_and_exit_code_2(
-    arguments: list[str], settings: dict[str, str], told: str, database_url: str
+    arguments: list[str], settings: dict[str, str], output: str, database_url: str
 ) -> None:
     done = run_in(environment(settings | {"database_url": database_url}), *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
-    assert told in done.stderr
+    assert output in done.stderr
 
 
 def test_a_database_that_is_not_there_is_one_clear_sentence(tmp_path: Path) -> None:

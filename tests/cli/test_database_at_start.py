@@ -1,4 +1,4 @@
-"""A database that is away at start is waited for; one that refuses malipo is told apart, and waited for too."""
+"""A database that is away at start is waited for; one that refuses malipo has another sentence, and is waited for too."""
 
 import asyncio
 import secrets
@@ -44,7 +44,7 @@ async def test_serve_says_that_it_waits_answers_503_and_goes_on_when_the_databas
 
 
 @pytest.mark.parametrize("command", ["serve", "worker"])
-async def test_whoever_waits_for_the_database_says_it_once_and_stops_when_told_to(
+async def test_a_process_that_waits_for_the_database_logs_it_once_and_stops_at_sigterm(
     start: Callable[..., Running], tmp_path: Path, command: str
 ) -> None:
     running = start(command, database_url=f"postgresql://malipo@/malipo?host={tmp_path}")
@@ -58,7 +58,7 @@ async def test_whoever_waits_for_the_database_says_it_once_and_stops_when_told_t
     assert "Traceback" not in running.log.read_text()
 
 
-async def test_one_that_refuses_malipo_is_one_clear_sentence_and_503_until_it_lets_malipo_in(
+async def test_a_database_that_refuses_malipo_is_one_clear_sentence_and_503_until_it_accepts(
     start: Callable[..., Running], database: Database, database_url: str
 ) -> None:
     name = f"late_{secrets.token_hex(6)}"

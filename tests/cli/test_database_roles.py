@@ -61,7 +61,7 @@ async def test_a_payment_is_shown_to_a_role_that_may_only_select(database: Datab
     assert (await malipo("operators", "whoami", database_url=url)).code == 1, "nobody is logged in"
 
 
-async def test_who_may_not_write_is_told_so_in_a_sentence(database_url: str) -> None:
+async def test_a_role_without_write_rights_is_refused_in_one_sentence(database_url: str) -> None:
     for read_only, sentence in (
         (False, "malipo: The role of MALIPO_DATABASE_URL may not do this: permission denied for table "),
         (True, "malipo: The database is read-only, as a standby is: give this command on the primary."),

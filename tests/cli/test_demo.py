@@ -74,7 +74,7 @@ async def test_a_newcomer_finds_money_and_a_key_pays_finds_it_again_and_runs_the
 
 
 async def _find_mail(demo: dict[str, Any]) -> None:
-    """The owners are told of the keys that the demo has made; the simulator's mail server shows it."""
+    """The owners get a message about the keys that the demo has made; the simulator's mail server shows it."""
     async with aiohttp.ClientSession() as http, asyncio.timeout(240):
         while True:
             async with http.get(f"{demo['phonesUrl']}/mail") as answer:

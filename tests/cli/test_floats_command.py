@@ -6,7 +6,7 @@ __all__ = ["terminal"]
 
 
 async def test_an_operator_reads_a_balance_and_two_book_a_transfer(terminal: Terminal) -> None:
-    first = await terminal.told("floats", float_low="MPESA=400000")
+    first = await terminal.json_of("floats", float_low="MPESA=400000")
     assert [each["channel"] for each in first] == ["MPESA", "TIGO_PESA", "AIRTEL_MONEY", "HALOPESA"]
     assert (first[0]["reading"], first[0]["cover"], first[0]["isLow"], first[1]["isLow"]) == (None, 0, True, False)
 
@@ -14,7 +14,7 @@ async def test_an_operator_reads_a_balance_and_two_book_a_transfer(terminal: Ter
     said = await terminal("floats", "read", "MPESA", "900,000", by="asha")
     assert said.out == "Noted: TZS 900,000 at MPESA. It moves nothing.\n"
     assert (await terminal("floats", "read", "MPESA", "-5", by="asha")).code == 2
-    [row, *_] = await terminal.told("floats", "list", float_low="MPESA=400000")
+    [row, *_] = await terminal.json_of("floats", "list", float_low="MPESA=400000")
     assert (row["ledger"], row["reading"], row["difference"], row["cover"]) == (0, 900_000, 900_000, 900_000)
     assert (row["isLow"], [each["source"] for each in row["accounts"]]) == (False, ["operator"])
 
@@ -24,8 +24,8 @@ async def test_an_operator_reads_a_balance_and_two_book_a_transfer(terminal: Ter
     )
     proposed = await terminal(*book, by="asha")
     assert proposed.out == "Proposed TZS 2,500,000. Another operator must approve it, at /operator/bookings.\n"
-    assert await terminal.told("wallet", "pending") == []
-    [waiting] = await terminal.told("floats", "pending")
+    assert await terminal.json_of("wallet", "pending") == []
+    [waiting] = await terminal.json_of("floats", "pending")
     assert (waiting["reference"], waiting["channel"], waiting["way"]) == ("NMB 7", "MPESA", "from the bank")
     assert (await terminal("wallet", "approve", "NMB 7", "--here", by="juma")).code == 2, "it is of no wallet"
     assert (await terminal("floats", "approve", "NMB 7", "--here", by="asha")).code == 2, "two operators"
@@ -34,14 +34,14 @@ async def test_an_operator_reads_a_balance_and_two_book_a_transfer(terminal: Ter
     assert approved.out == "Approved and booked: NMB 7, TZS 2,500,000 from the bank.\n"
 
     assert (await terminal(*book, by="asha")).out == "NMB 7 was booked before; nothing has changed.\n"
-    [row, *_] = await terminal.told("floats")
+    [row, *_] = await terminal.json_of("floats")
     assert (row["ledger"], row["difference"]) == (2_500_000, -1_600_000)
     shown = await terminal("floats")
     assert "2,500,000" in shown.out.splitlines()[1]
-    await terminal.told("wallet", "top-up", "Duka", "2,500,000", "--reference", "NMB 9", by="asha")
+    await terminal.json_of("wallet", "top-up", "Duka", "2,500,000", "--reference", "NMB 9", by="asha")
     assert (await terminal("floats", "approve", "NMB 9", "--here", by="juma")).code == 2, "it is a merchant's"
-    assert [each["reference"] for each in await terminal.told("wallet", "pending")] == ["NMB 9"]
-    checked = await terminal.told("ledger", "check")
+    assert [each["reference"] for each in await terminal.json_of("wallet", "pending")] == ["NMB 9"]
+    checked = await terminal.json_of("ledger", "check")
     assert (checked["isClean"], checked["balances"]) == (True, {"bank": 2_500_000, "float MPESA": -2_500_000})
-    deeds = [each["what"] for each in await terminal.told("audit") if each["what"].startswith("float.")]
+    deeds = [each["what"] for each in await terminal.json_of("audit") if each["what"].startswith("float.")]
     assert deeds == ["float.from_bank", "float.from_bank_proposed", "float.read"]

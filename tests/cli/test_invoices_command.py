@@ -38,7 +38,7 @@ async def books(database: Database, tmp_path: Path) -> Books:
 
 
 async def _issue(terminal: Terminal, month: str = "2026-09") -> Any:
-    return await terminal.told("invoices", "issue", month, by="asha", **COMPANY)
+    return await terminal.json_of("invoices", "issue", month, by="asha", **COMPANY)
 
 
 async def test_a_month_is_issued_listed_and_printed(terminal: Terminal, books: Books, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ async def test_a_month_is_issued_listed_and_printed(terminal: Terminal, books: B
     assert (await terminal(*fiscal, by="asha")).out == "A-2026-000001 has the fiscal number EFD-1.\n"
     again = await terminal(*fiscal[:-1], "EFD-2", by="asha")
     assert (again.code, "another fiscal number already" in again.err) == (2, True)
-    [listed] = await terminal.told("invoices", "list", "--month", "2026-09")
+    [listed] = await terminal.json_of("invoices", "list", "--month", "2026-09")
     assert (listed["name"], listed["fiscal number"]) == ("Duka Ltd", "EFD-1")
     assert "no such invoice" in (await terminal("invoices", "list", "--month", "2026-08")).out
 

@@ -7,7 +7,7 @@ from malipo.messages.store import messages
 from tests.cli.test_wallet_command import Terminal, terminal
 from tests.conftest import Merchant, free_port
 from tests.mail.mail_server import mail_server, text_of
-from tests.mail.mail_steps import add_person, rows, tell
+from tests.mail.mail_steps import add_person, rows, write_message
 
 __all__ = ["terminal"]
 
@@ -43,13 +43,13 @@ async def test_the_queue_has_what_waits_and_what_was_refused_today(
     neema = await add_person(database, merchant.id, "neema@duka.example.com")
     now = clock.now()
     for _ in range(3):
-        await tell(database, neema, now=now)
+        await write_message(database, neema, now=now)
     sent, refused, waiting = [row["id"] for row in await rows(database)]
     async with database.begin() as tx:
         await messages.end(tx, sent, "sent", now=now, reply="kept")
         await messages.end(tx, refused, "refused", now=now, reply="550 no\nsuch mailbox")
 
-    listed = await terminal.told("mail", "queue")
+    listed = await terminal.json_of("mail", "queue")
 
     assert [(each["id"], each["state"], each["nextAttemptAt"] is None) for each in listed] == [
         (refused, "refused", True),

@@ -9,26 +9,28 @@ import aiohttp
 from tests.conftest import COLLECTION, NO_LIMITS, PAYOUT, Client, Running, until_ready
 from tests.journeys.operator_commands import run_command as malipo
 
-Told = Callable[..., Any]
+PrintedJson = Callable[..., Any]
 
 
 async def test_every_number_of_a_new_merchants_first_day_adds_up(
     start: Callable[..., Running], database_url: str
 ) -> None:
-    def told(*arguments: str, **settings: str) -> Any:
+    def json_of(*arguments: str, **settings: str) -> Any:
         done = malipo(*arguments, "--json", database_url=database_url, **settings)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    told("operators", "add", "Asha@example.com")
+    json_of("operators", "add", "Asha@example.com")
     asha = {"operator": "asha@example.com"}
-    merchant = told("merchant", "create", "Duka la Juma", **asha)["id"]
-    key = told("key", "create", merchant, "--name", "till", "--alone", **asha)["key"]
-    tariff = told("tariff", "set", merchant, "--type", "COLLECTION", "--band", "500:0:150:20", **asha)
+    merchant = json_of("merchant", "create", "Duka la Juma", **asha)["id"]
+    key = json_of("key", "create", merchant, "--name", "till", "--alone", **asha)["key"]
+    tariff = json_of("tariff", "set", merchant, "--type", "COLLECTION", "--band", "500:0:150:20", **asha)
     assert tariff["bands"] == [{"from_amount": 500, "fixed": 0, "basis_points": 150, "least": 20, "most": None}]
-    told("tariff", "set", merchant, "--type", "DISBURSEMENT", "--channel", "AIRTEL_MONEY", "--band", "500:50:0", **asha)
-    first = told("wallet", "top-up", merchant, "100,000", "--reference", "NMB-77", **asha)
-    again = told("wallet", "top-up", merchant, "100000", "--reference", "NMB-77", **asha)
+    json_of(
+        "tariff", "set", merchant, "--type", "DISBURSEMENT", "--channel", "AIRTEL_MONEY", "--band", "500:50:0", **asha
+    )
+    first = json_of("wallet", "top-up", merchant, "100,000", "--reference", "NMB-77", **asha)
+    again = json_of("wallet", "top-up", merchant, "100000", "--reference", "NMB-77", **asha)
     assert (first["isNew"], again["isNew"], again["available"]) == (True, False, 100_000)
 
     running = await until_ready(start("api", database_url=database_url, **NO_LIMITS))
@@ -48,10 +50,10 @@ async def test_every_number_of_a_new_merchants_first_day_adds_up(
         ("TOP_UP", 100_000, 100_000),
     ]
 
-    settled = told("wallet", "settle", merchant, "79950", "--reference", "NMB-78", **asha)
+    settled = json_of("wallet", "settle", merchant, "79950", "--reference", "NMB-78", **asha)
     assert settled["available"] == 0
-    assert told("ledger", "check")["isClean"]
-    trail = told("audit", "--merchant", merchant)
+    assert json_of("ledger", "check")["isClean"]
+    trail = json_of("audit", "--merchant", merchant)
     assert [deed["what"] for deed in reversed(trail)] == [
         "merchant.created",
         "api_key.created",

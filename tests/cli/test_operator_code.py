@@ -67,7 +67,7 @@ async def test_a_recovery_code_works_once(asha: Asha, app: AuthenticatorApp) -> 
 
 
 @pytest.mark.usefixtures("operator_id")
-async def test_who_has_set_none_up_is_sent_to_the_pages(asha: Asha, database: Database) -> None:
+async def test_an_operator_without_a_second_factor_is_sent_to_the_pages(asha: Asha, database: Database) -> None:
     code, said = asha.log_in(PASSWORD)
     assert code == 2
     assert "Log in at /operator once, and set it up" in said

@@ -120,7 +120,7 @@ async def test_a_password_is_asked_for_twice_and_not_shown(database: Database, d
         ("juma", f"{PASSWORD}\n", "There is no operator 'juma'"),
     ],
 )
-async def test_what_cannot_be_a_password_or_an_operator_is_said_in_one_sentence(
+async def test_an_impossible_password_or_an_unknown_operator_is_refused_in_one_sentence(
     database: Database, database_url: str, asha: str, *, name: str, text: str, why: str
 ) -> None:
     done = piped(database_url, name, text=text)

@@ -87,7 +87,7 @@ async def test_a_session_of_some_minutes_is_not_asked(juma: Juma) -> None:
     assert await juma.has_booked()
 
 
-async def test_who_has_a_second_factor_types_a_code_too_whatever_a_variable_says(
+async def test_an_operator_with_a_second_factor_types_a_code_too_whatever_a_variable_says(
     juma: Juma, database: Database
 ) -> None:
     app = await enrolled(database, juma.id, secret_key=KEY)
@@ -123,7 +123,7 @@ async def _logged_in(database: Database) -> dict[str, object]:
     return dict(next(each.details for each in found if each.action == "operator.logged_in"))
 
 
-async def test_who_types_yes_long_after_the_password_is_asked_for_it_again(juma: Juma) -> None:
+async def test_an_operator_who_types_yes_long_after_the_password_is_asked_for_it_again(juma: Juma) -> None:
     """They have left the terminal with the question on it, and somebody else types yes."""
     screen, keyboard = os.openpty()
     with os.fdopen(keyboard, "rb", buffering=0) as given, TemporaryFile() as out, TemporaryFile() as err:

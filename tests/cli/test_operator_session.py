@@ -121,7 +121,9 @@ async def test_operators_who_share_an_account_through_sudo_have_sessions_of_thei
     assert names == {"operator-session.asha.m", "operator-session.juma"}
 
 
-async def test_the_systems_user_is_told_by_the_uid_and_not_by_a_variable(database: Database, database_url: str) -> None:
+async def test_the_systems_user_follows_from_the_uid_and_not_from_a_variable(
+    database: Database, database_url: str
+) -> None:
     done = Terminal(database_url, USER="asha", LOGNAME="asha", SUDO_USER="neema")("operators", "add", "asha")
     assert done.returncode == 0, done.stderr
     [deed] = await deeds(database)

@@ -18,7 +18,7 @@ from tests.journeys.operator_commands import malipo_unseen
 from tests.operators.booking_steps import give_password, hire
 
 
-async def test_who_makes_an_operator_and_logs_in_as_them_is_not_two_until_another_vouches(
+async def test_an_operator_who_logs_in_as_one_they_made_does_not_count_as_two_until_another_vouches(
     database: Database, database_url: str, merchant: Merchant, asha: Person, juma: Person, tmp_path: Path
 ) -> None:
     before, _ = await database_facts.wallet(database, merchant.id)
@@ -45,7 +45,7 @@ async def test_who_makes_an_operator_and_logs_in_as_them_is_not_two_until_anothe
     assert (await database_facts.wallet(database, merchant.id))[0] == before + 2_500_000
 
 
-async def test_who_makes_two_operators_one_by_the_other_is_not_two(
+async def test_an_operator_who_makes_two_operators_one_by_the_other_does_not_count_as_two(
     database: Database, database_url: str, merchant: Merchant, asha: Person, tmp_path: Path
 ) -> None:
     """asha adds neema, as neema adds baraka, and as asha vouches for baraka."""

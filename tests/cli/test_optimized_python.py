@@ -1,4 +1,4 @@
-"""Python can be told to leave out assertions. malipo does not run then: some of them guard money."""
+"""Python can be started without assertions. malipo does not run then: some of them guard money."""
 
 import os
 import subprocess

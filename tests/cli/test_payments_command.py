@@ -1,4 +1,4 @@
-"""An operator's payments, at the terminal: what they see, what they are told, and what it leaves behind."""
+"""An operator's payments, at the terminal: what they see, what is printed, and what it leaves behind."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ async def test_the_list_is_a_table_for_people_and_json_for_programs(desk: Desk) 
     cases = await cases_of_each_kind(desk.steps)
     await desk.json("resolve", cases["slow"].id, "--completed", "--evidence", EVIDENCE, by="asha")
 
-    text, rows = await asyncio.gather(desk.told("unsettled"), desk.json("unsettled"))
+    text, rows = await asyncio.gather(desk.output_of("unsettled"), desk.json("unsettled"))
 
     header, *lines = text.splitlines()
     names = ["payment", "reference", "type", "channel", "status", "amount", "owed", "since", "why", "proposed"]
@@ -63,17 +63,17 @@ def _assert_aligned(header: str, lines: list[str], *, right: set[str]) -> None:
                 assert word.start() == 0 or line[word.start() - 2 : word.start()] == "  "
 
 
-async def test_a_second_operator_is_shown_the_payment_the_evidence_and_everything_that_was_heard(desk: Desk) -> None:
+async def test_a_second_operator_is_shown_the_payment_the_evidence_and_every_answer(desk: Desk) -> None:
     payout = (await cases_of_each_kind(desk.steps))["slow"]
-    await desk.steps.hear(payout, Verdict.UNKNOWN, code="INS-1", detail="Internal Error")
+    await desk.steps.report(payout, Verdict.UNKNOWN, code="INS-1", detail="Internal Error")
     say = ("resolve", payout.id, "--completed", "--evidence", EVIDENCE, "--provider-reference", "QK12AB")
     await desk.json(*say, by="asha")
 
     text, shown, unknown = await asyncio.gather(
-        desk.told("show", payout.reference), desk.json("show", payout.id), desk.refused("show", "txn_nowhere")
+        desk.output_of("show", payout.reference), desk.json("show", payout.id), desk.refused("show", "txn_nowhere")
     )
 
-    facts, heard = text.split("\n\n")
+    facts, received = text.split("\n\n")
     for fact in (
         payout.id,
         payout.reference,
@@ -86,7 +86,7 @@ async def test_a_second_operator_is_shown_the_payment_the_evidence_and_everythin
     ):
         assert fact in facts
     assert "It takes too long." in facts
-    header, *lines = heard.splitlines()
+    header, *lines = received.splitlines()
     assert header.split() == ["at", "network", "by", "verdict", "code", "words"]
     assert [line.split()[1:5] for line in lines] == [["mpesa", "send", "waiting"], ["mpesa", "ask", "unknown", "INS-1"]]
     assert "Internal Error" in lines[1]
@@ -98,20 +98,20 @@ async def test_a_second_operator_is_shown_the_payment_the_evidence_and_everythin
 async def test_a_payment_that_is_on_no_list_is_shown_without_a_reason_to_be_there(desk: Desk) -> None:
     completed = await desk.steps.ended(COLLECTION, Status.COMPLETED)
     young = await desk.steps.processing(PAYOUT)
-    texts = await asyncio.gather(desk.told("show", completed.reference), desk.told("show", young.id))
+    texts = await asyncio.gather(desk.output_of("show", completed.reference), desk.output_of("show", young.id))
     for text in texts:
         assert "The network said" not in text
         assert "too long" not in text
 
 
-async def test_what_somebody_said_was_paid_is_on_the_list_in_words(desk: Desk) -> None:
+async def test_a_payment_that_somebody_reported_paid_is_on_the_list_in_words(desk: Desk) -> None:
     steps = desk.steps
     said, signed = await steps.processing(PAYOUT), await steps.ended(PAYOUT, Status.FAILED)
-    await steps.hear(said, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
-    await steps.hear(signed, Verdict.CONFIRMED, AnswerSource.CALLBACK)
+    await steps.report(said, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+    await steps.report(signed, Verdict.CONFIRMED, AnswerSource.CALLBACK)
     for _ in steps.service.settings.poll_seconds:
-        await steps.hear(said, Verdict.UNKNOWN)
-    await steps.hear(signed, Verdict.REFUSED)
+        await steps.report(said, Verdict.UNKNOWN)
+    await steps.report(signed, Verdict.REFUSED)
 
     rows = {row["payment"]: row["why"] for row in await desk.json("unsettled")}
 
@@ -131,7 +131,7 @@ async def test_an_operator_cancels_what_a_closed_merchant_has_left(desk: Desk) -
     rows = await desk.json("unsettled")
     nobody = await desk.refused("cancel", pending.id)
     too_late = await desk.refused("cancel", sent.id, by="asha")
-    text = await desk.told("cancel", pending.reference, by="asha")
+    text = await desk.output_of("cancel", pending.reference, by="asha")
 
     assert active == "Its merchant is active, and can cancel it."
     assert nobody.startswith("Only an operator who is logged in")
@@ -151,7 +151,7 @@ async def test_a_payout_on_a_channel_that_is_not_connected_is_listed_and_an_oper
 
     rows = await desk.json("unsettled")
     not_its = await desk.refused("cancel", collection.id, by="asha")
-    text = await desk.told("cancel", payout.id, by="asha")
+    text = await desk.output_of("cancel", payout.id, by="asha")
 
     why = SENTENCES["not_connected"]
     assert [(row["payment"], row["why"]) for row in rows] == [(payout.id, why)]
@@ -174,12 +174,12 @@ async def test_a_command_without_a_network_cancels_nothing_that_a_worker_sends(d
 async def test_while_no_worker_reports_its_networks_two_operators_cancel(desk: Desk) -> None:
     steps, desk.settings = desk.steps, {}
     pending = await steps.open(PAYOUT, 5000)
-    proposed = await desk.told("cancel", pending.id, by="asha")
+    proposed = await desk.output_of("cancel", pending.id, by="asha")
     assert proposed.startswith(f"Proposed: {pending.reference}, TZS 5,000, cancel. Another operator must")
     assert await steps.status(pending) is Status.PENDING
     assert "it takes two operators" in (await desk("approve", pending.id, "--here", by="asha")).err
 
-    done = await desk.told("approve", pending.id, "--here", by="juma")
+    done = await desk.output_of("approve", pending.id, "--here", by="juma")
     assert done == f"Resolved: {pending.reference}, TZS 5,000, is CANCELLED.\n"
     assert await steps.status(pending) is Status.CANCELLED
     await database_facts.assert_clean(steps.database)
@@ -188,7 +188,7 @@ async def test_while_no_worker_reports_its_networks_two_operators_cancel(desk: D
 async def test_two_operators_cancel_nothing_that_a_worker_has_reported_to_send_meanwhile(desk: Desk) -> None:
     desk.settings = {}
     pending = await desk.steps.open(PAYOUT, 5000)
-    await desk.told("cancel", pending.id, by="asha")
+    await desk.output_of("cancel", pending.id, by="asha")
     await desk.worker_reports("MPESA DISBURSEMENT")
     refused = await desk.refused("approve", pending.id, "--here", by="juma")
     assert refused == "Its merchant is active, and can cancel it."
@@ -196,7 +196,7 @@ async def test_two_operators_cancel_nothing_that_a_worker_has_reported_to_send_m
 
 
 async def test_callbacks_about_payments_that_we_do_not_have_are_listed(desk: Desk) -> None:
-    assert await desk.told("unknown-callbacks") == "Every callback was about a payment that we have.\n"
+    assert await desk.output_of("unknown-callbacks") == "Every callback was about a payment that we have.\n"
     payout = await desk.steps.processing(PAYOUT)
     for key, amount in (("NOBODYSKEY1", 7000), ("NOBODYSKEY2", None)):
         answer = {"amount": amount, "provider_reference": "QK12AB", "code": "INS-0", "detail": "Paid"}
@@ -205,7 +205,7 @@ async def test_callbacks_about_payments_that_we_do_not_have_are_listed(desk: Des
         )
         assert await desk.steps.service.network_work.apply_answer(report) is None
 
-    text, rows = await asyncio.gather(desk.told("unknown-callbacks"), desk.json("unknown-callbacks"))
+    text, rows = await asyncio.gather(desk.output_of("unknown-callbacks"), desk.json("unknown-callbacks"))
 
     header, *lines = text.splitlines()
     names = ["at", "network", "key", "amount", "phone", "receipt", "verdict", "signed", "code", "words"]

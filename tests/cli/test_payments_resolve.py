@@ -24,7 +24,7 @@ async def test_a_payout_is_proposed_by_one_operator_and_approved_by_another(desk
     assert await desk.refused(*say) == "Only an operator who is logged in can do this: malipo operators login"
     assert await desk.deeds() == []
 
-    proposed = await desk.told(*say, "--provider-reference", "QK12AB", by="asha")
+    proposed = await desk.output_of(*say, "--provider-reference", "QK12AB", by="asha")
     assert proposed.startswith(f"Proposed: {payout.reference}, TZS 250,000, completed. Another operator must look")
     assert f"(malipo payments show {payout.reference})" in proposed
     assert proposed.endswith(f" and approve it, at /operator/cases/{payout.reference}\n")
@@ -36,7 +36,7 @@ async def test_a_payout_is_proposed_by_one_operator_and_approved_by_another(desk
     assert again == "It is already proposed as completed; approve that, or reject it."
     assert await desk.steps.status(payout) is Status.PROCESSING
 
-    done = await desk.told("approve", payout.reference, "--here", by="juma")
+    done = await desk.output_of("approve", payout.reference, "--here", by="juma")
 
     assert done == f"Resolved: {payout.reference}, TZS 250,000, is COMPLETED.\n"
     assert await database_facts.wallet(desk.steps.database, desk.steps.merchant_id) == (749_970, 0)
@@ -57,12 +57,12 @@ async def test_a_payout_is_proposed_by_one_operator_and_approved_by_another(desk
     await database_facts.assert_clean(desk.steps.database)
 
 
-async def test_a_proposal_is_rejected_and_a_program_is_told_in_json(desk: Desk) -> None:
+async def test_a_rejected_proposal_is_printed_as_json(desk: Desk) -> None:
     payout = await desk.steps.processing(PAYOUT)
 
     say = ("resolve", payout.id, "--failed", "--evidence", EVIDENCE, "--despite-waiting")
     proposed = await desk.json(*say, by="asha")
-    rejected = await desk.told("reject", payout.id, by="juma")
+    rejected = await desk.output_of("reject", payout.id, by="juma")
     twice = await desk.refused("reject", payout.id, by="juma")
     await desk.json(*say, by="juma")
     approved = await desk.json("approve", payout.id, "--here", by="asha")
@@ -83,22 +83,22 @@ async def test_a_proposal_is_rejected_and_a_program_is_told_in_json(desk: Desk) 
     assert twice == "No outcome is proposed."
     assert approved | {"endedAt": None} == open_ | {"status": "FAILED", "isDone": True}
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", approved["endedAt"])
-    assert await desk.told("unsettled") == "Every payment is settled, or its network has it in hand.\n"
+    assert await desk.output_of("unsettled") == "Every payment is settled, or its network has it in hand.\n"
     await database_facts.assert_clean(desk.steps.database)
 
 
 async def test_an_open_collection_takes_one_operator(desk: Desk) -> None:
     waiting = await desk.steps.processing(COLLECTION)
 
-    done = await desk.told("resolve", waiting.id, "--failed", "--evidence", EVIDENCE, by="asha")
+    done = await desk.output_of("resolve", waiting.id, "--failed", "--evidence", EVIDENCE, by="asha")
 
     assert done == f"Resolved: {waiting.reference}, TZS 1,000, is FAILED.\n"
     assert await desk.deeds() == [("payment.resolved", "operator asha")]
     await database_facts.assert_clean(desk.steps.database)
 
 
-# What was told, how two operators resolve it after the network has said the opposite, what that moves (to the wallet, by
-# the house), and what they are told. What each decision moves is in the grid of `tests/payments/test_correction_moves.py`.
+# What was reported, how two operators resolve it after the network has said the opposite, what that moves (to the wallet, by
+# the house), and what is printed. What each decision moves is in the grid of `tests/payments/test_correction_moves.py`.
 COMPLETED, FAILED = ResolvedOutcome.COMPLETED, ResolvedOutcome.FAILED
 RESOLVED = [
     (PAYOUT, Status.FAILED, COMPLETED, -1030, 0, "TZS 1,030 taken from the wallet. The merchant still sees FAILED."),
@@ -118,7 +118,7 @@ RESOLVED = [
 
 
 @pytest.mark.parametrize(("type_", "status", "outcome", "credited", "borne", "words"), RESOLVED)
-def test_two_operators_are_told_what_a_resolution_does_to_the_wallet(
+def test_a_resolution_prints_its_effect_on_the_wallet_for_both_operators(
     type_: Type, status: Status, outcome: ResolvedOutcome, credited: int, borne: int, words: str
 ) -> None:
     resolved = ResolutionResult(
@@ -134,7 +134,7 @@ def test_two_operators_are_told_what_a_resolution_does_to_the_wallet(
         (Status.COMPLETED, ("--failed",), RESOLVED[2]),
     ],
 )
-async def test_a_contradiction_takes_two_who_are_told_what_it_did_to_the_wallet(
+async def test_a_contradiction_takes_two_operators_and_prints_its_effect_on_the_wallet(
     desk: Desk, status: Status, say: tuple[str, ...], row: tuple[Any, ...]
 ) -> None:
     _, _, outcome, credited, borne, words = row
@@ -144,7 +144,7 @@ async def test_a_contradiction_takes_two_who_are_told_what_it_did_to_the_wallet(
 
     proposed = await desk.json("resolve", contradicted.id, *say, *evidence, by="asha")
     assert proposed["isDone"] is False
-    text = await desk.told("approve", contradicted.reference, "--here", by="juma")
+    text = await desk.output_of("approve", contradicted.reference, "--here", by="juma")
     shown = await desk.json("show", contradicted.id)
 
     assert text == f"Resolved as {outcome}: {contradicted.reference}, TZS 1,000. {words}\n"
@@ -159,16 +159,16 @@ async def test_a_debt_is_taken_in_parts_and_the_rest_is_waived(desk: Desk) -> No
     steps = desk.steps
     paid = await steps.ended(PAYOUT, Status.FAILED, 998_970)
     await steps.ended(PAYOUT, Status.COMPLETED, 999_570)  # What came back is spent: 400 are left.
-    await steps.hear(paid, Verdict.CONFIRMED)
+    await steps.report(paid, Verdict.CONFIRMED)
     evidence = ("--evidence", EVIDENCE)
 
     await desk.json("resolve", paid.id, "--completed", *evidence, by="asha")
-    part = await desk.told("approve", paid.id, "--here", by="juma")
+    part = await desk.output_of("approve", paid.id, "--here", by="juma")
     nothing = await resolve_by_both(desk, paid, "--completed")
-    show = await desk.told("show", paid.id)
+    show = await desk.output_of("show", paid.id)
     await desk.json("resolve", paid.id, "--completed", "--waive", *evidence, by="asha")
-    waiving = await desk.told("show", paid.id)
-    rest = await desk.told("approve", paid.id, "--here", by="juma")
+    waiving = await desk.output_of("show", paid.id)
+    rest = await desk.output_of("approve", paid.id, "--here", by="juma")
 
     assert "TZS 400 taken from the wallet; TZS 998,600 is still owed." in part
     assert nothing == "The wallet holds TZS 0, so nothing can be collected from it now. Try again when it holds more."
@@ -177,7 +177,7 @@ async def test_a_debt_is_taken_in_parts_and_the_rest_is_waived(desk: Desk) -> No
     assert re.search(r"^owed: +TZS 998,600, not to be spent until operators decide$", show, re.MULTILINE)
     assert re.search(r"^waived: +what is still owed is not taken: it is written off$", waiving, re.MULTILINE)
     assert "TZS 998,600 is written off. " in rest
-    assert await desk.told("unsettled") == "Every payment is settled, or its network has it in hand.\n"
+    assert await desk.output_of("unsettled") == "Every payment is settled, or its network has it in hand.\n"
     await database_facts.assert_clean(steps.database)
 
 
@@ -191,8 +191,8 @@ async def test_a_payout_that_its_network_has_is_failed_only_despite_waiting_and_
     assert refused.startswith("Its network has it and has not decided, so it may still be paid.")
     assert "--despite-waiting" in refused
     await desk.json(*say, "--despite-waiting", by="asha")
-    text, shown = await asyncio.gather(desk.told("show", payout.id), desk.json("show", payout.id))
-    await desk.told("approve", payout.id, "--here", by="juma")
+    text, shown = await asyncio.gather(desk.output_of("show", payout.id), desk.json("show", payout.id))
+    await desk.output_of("approve", payout.id, "--here", by="juma")
 
     assert re.search(r"^careful: +failed, although the network has it and has not decided", text, re.MULTILINE)
     assert shown["proposal"]["despite waiting"] is True
@@ -206,7 +206,7 @@ async def test_after_an_operators_word_the_network_is_asked_when_the_setting_say
     await desk.json(*say, by="asha")
     desk.settings["follow_up_seconds"] = "7200,86400"
 
-    await desk.told("approve", payout.id, "--here", by="juma")
+    await desk.output_of("approve", payout.id, "--here", by="juma")
 
     assert 7100 < await desk.steps.due_in_seconds(payout) <= 7200
 
@@ -252,7 +252,7 @@ async def test_a_network_that_was_faster_than_the_second_operator_is_not_overrul
     payout = await desk.steps.processing(PAYOUT)
     say = ("resolve", payout.id, "--failed", "--evidence", EVIDENCE, "--despite-waiting")
     await desk.json(*say, by="asha")
-    await desk.steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK)
+    await desk.steps.report(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK)
 
     sentence = await desk.refused("approve", payout.reference, "--here", by="juma")
 

@@ -22,7 +22,7 @@ def test_a_cell_is_one_printable_line(value: object) -> None:
     assert cell(value).isprintable()
 
 
-def test_what_cannot_be_printed_is_shown_by_its_number() -> None:
+def test_a_character_that_cannot_be_printed_is_shown_by_its_number() -> None:
     assert cell("é\x1b\x9b\u202e") == "é\\x1b\\x9b\\u202e"
 
 

@@ -62,7 +62,7 @@ async def test_a_reload_that_cannot_start_leaves_everything_as_it_was_and_the_ne
 
 
 @pytest.mark.parametrize("part", ["api", "worker"])
-async def test_each_alone_is_reloaded_under_a_role_that_may_not_migrate(
+async def test_api_and_worker_alone_are_reloaded_under_a_role_that_may_not_migrate(
     start: Callable[..., Running], database_url: str, tmp_path: Path, part: str
 ) -> None:
     """As the units malipo-api and malipo-worker run it."""

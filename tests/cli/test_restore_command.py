@@ -32,7 +32,7 @@ class Desk:
         done = await asyncio.to_thread(malipo, *arguments, **settings)
         return done.returncode, done.stdout, done.stderr
 
-    async def standing(self) -> Installation:
+    async def installation(self) -> Installation:
         return await self._service.queries.read(installation.get)
 
     async def holds(self) -> list[tuple[str, str]]:
@@ -59,28 +59,28 @@ async def test_commands_about_payments_and_keys_say_that_nothing_is_sent_and_the
         assert "API keys that were revoked since the backup are back" in said
     for other in ("merchant list", "restore status", "statements list", "approvals"):
         assert (await desk(*other.split()))[2] == "", "a restore takes dozens of commands"
-    assert REASON in (await desk("restore", "status"))[1], "it is what this command tells"
+    assert REASON in (await desk("restore", "status"))[1], "this command prints it"
 
 
-def test_who_is_told_of_the_fence_is_a_list_of_commands() -> None:
+def test_the_commands_that_print_the_fence_exist() -> None:
     assert set(AUTHORITY) >= TOLD_OF_FENCE
-    assert "operators login" in TOLD_OF_FENCE, "the fence ends all sessions, so each operator is told once"
+    assert "operators login" in TOLD_OF_FENCE, "the fence ends all sessions, so each operator sees it once"
 
 
-async def test_one_proposes_and_another_lets_sending_begin(desk: Desk, service: Service) -> None:
+async def test_one_operator_proposes_a_release_and_another_approves_it(desk: Desk, service: Service) -> None:
     await service.fence(REASON, epoch=1)
     release = ("restore", "release", "--evidence", EVIDENCE)
     assert (await desk(*release))[0] == 2, "somebody without a name decides about no money"
     assert "Proposed." in (await desk(*release, by="asha"))[1]
     for more in ((), ("--alone",)):
         assert (await desk(*release, *more, by="asha"))[0] == 2
-    assert (await desk.standing()).is_fenced
+    assert (await desk.installation()).is_fenced
     code, _, said = await desk(*release, by="juma")
     assert (code, "/operator/restore" in said) == (2, True), "on the pages, or here if juma says so"
-    assert (await desk.standing()).is_fenced
+    assert (await desk.installation()).is_fenced
     code, said, _ = await desk(*release, "--here", by="juma")
     assert (code, "sending begins" in said) == (0, True)
-    assert not (await desk.standing()).is_fenced
+    assert not (await desk.installation()).is_fenced
     assert (await desk(*release, by="juma"))[0] == 2, "nothing is left to release"
 
 
@@ -98,7 +98,7 @@ async def test_a_proposed_release_is_rejected_or_taken_back(
     code, said, _ = await desk("restore", "reject", *scope, by=rejects)
     assert (code, said) == (0, "Rejected: nothing is released. It can be proposed again.\n")
     assert "Proposed." in (await desk(*release, by="juma"))[1], "what was rejected cannot be approved"
-    assert (await desk.standing()).is_fenced
+    assert (await desk.installation()).is_fenced
 
 
 async def test_two_let_go_what_waits_on_a_channel(desk: Desk, service: Service, merchant: Merchant) -> None:
@@ -108,7 +108,7 @@ async def test_two_let_go_what_waits_on_a_channel(desk: Desk, service: Service, 
     assert (await desk(*release, by="asha"))[0] == 0
     code, said, _ = await desk(*release, "--here", by="juma")
     assert (code, said) == (0, "Released: 1 payment that waited there may go.\n")
-    assert (await desk.standing()).is_fenced, "a channel is not the whole"
+    assert (await desk.installation()).is_fenced, "a channel is not the whole"
 
 
 async def test_the_only_operator_releases_alone(service: Service, database_url: str) -> None:
@@ -117,7 +117,7 @@ async def test_the_only_operator_releases_alone(service: Service, database_url: 
     await service.fence(REASON, epoch=1)
     code, said, _ = await desk("restore", "release", "--alone", "--evidence", EVIDENCE, by="asha")
     assert (code, "sending begins" in said) == (0, True)
-    assert not (await desk.standing()).is_fenced
+    assert not (await desk.installation()).is_fenced
 
 
 async def test_an_operators_cancel_is_refused_in_words_while_it_is_fenced(
@@ -132,10 +132,10 @@ async def test_an_operators_cancel_is_refused_in_words_while_it_is_fenced(
 async def test_an_operator_who_knows_of_a_restore_fences_by_hand(desk: Desk) -> None:
     assert (await desk("restore", "fence", "--reason", "x", by="asha"))[0] == 2, "which backup?"
     assert (await desk("restore", "fence", "--reason", REASON))[0] == 2, "it takes a name"
-    assert not (await desk.standing()).is_fenced
+    assert not (await desk.installation()).is_fenced
     assert (await desk("restore", "fence", "--reason", REASON, by="asha"))[0] == 0
-    standing = await desk.standing()
-    assert (standing.is_fenced, standing.fence_reason, standing.epoch > 1) == (True, REASON, True)
+    installation = await desk.installation()
+    assert (installation.is_fenced, installation.fence_reason, installation.epoch > 1) == (True, REASON, True)
 
 
 async def test_a_hold_says_how_it_is_ended(desk: Desk) -> None:
@@ -156,9 +156,11 @@ async def test_the_status_is_for_programs_too(desk: Desk, service: Service) -> N
     after: Any = json.loads((await desk("restore", "status", "--json"))[1])
     assert (after["isFenced"], after["epoch"] > 1, after["fenceReason"]) == (True, True, REASON)
     first, last = after["settlementsWaitForStatementsOf"]
-    told = (await desk("restore", "status"))[1]
-    assert f"Import the bank's statements from {first} to {last}, of every account of ours: malipo bank import" in told
-    assert "malipo settlements release" in told
+    output = (await desk("restore", "status"))[1]
+    assert (
+        f"Import the bank's statements from {first} to {last}, of every account of ours: malipo bank import" in output
+    )
+    assert "malipo settlements release" in output
 
 
 @pytest.mark.parametrize(
@@ -170,19 +172,19 @@ async def test_the_status_is_for_programs_too(desk: Desk, service: Service) -> N
 )
 async def test_a_channel_is_held_and_let_go(desk: Desk, scope: list[str], held: list[tuple[str, str]]) -> None:
     assert (await desk("hold", *scope, "--reason", "Counting the float", by="asha"))[0] == 0
-    assert (await desk.holds(), (await desk.standing()).held_at) == (held, None)
+    assert (await desk.holds(), (await desk.installation()).held_at) == (held, None)
     assert (await desk("hold", *scope, "--release", by="juma"))[0] == 0
     assert await desk.holds() == []
 
 
-async def test_everything_is_held_and_let_go(desk: Desk) -> None:
+async def test_hold_stops_all_sending_and_release_lets_it_go_on(desk: Desk) -> None:
     assert (await desk("hold", "--reason", "Counting the float"))[0] == 2, "it takes a name"
     assert (await desk("hold", by="asha"))[0] == 2, "it takes a reason"
     assert (await desk("hold", "--only", "payouts", "--reason", "Counting", by="asha"))[0] == 2, "of which channel?"
-    assert (await desk.standing()).held_at is None
+    assert (await desk.installation()).held_at is None
     assert (await desk("hold", "--reason", "Counting the float", by="asha"))[0] == 0
-    assert (await desk.standing()).held_at is not None
+    assert (await desk.installation()).held_at is not None
     assert "Counting the float" in (await desk("networks", "list"))[2]
     assert (await desk("hold", "--release", by="juma"))[0] == 0
-    assert (await desk.standing()).held_at is None
+    assert (await desk.installation()).held_at is None
     assert (await desk("hold", "--release", by="juma"))[0] == 2, "nothing is held"

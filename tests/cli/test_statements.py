@@ -96,19 +96,19 @@ async def test_an_import_is_withdrawn_and_a_booking_undone_by_two(asha: dict[str
 
     [booking] = [each for each in show()["bookings"] if each["kind"] == "network_fee"]
     # By hand: 68 of fees and 1,500 that were swept away lie at the network again.
-    told = run_command("statements", "show", file, **asha).stdout
+    output = run_command("statements", "show", file, **asha).stdout
     assert (
         "\nWithdrawing it would change:\n"
         "  Float at M-Pesa: -TZS 1,568 → TZS 0\n"
         "  Charged by networks: TZS 68 → TZS 0\n"
         "  Suspense: -TZS 1,500 → TZS 0\n"
         "Matches that are undone: 0.\n"
-    ) in told
+    ) in output
     assert (
         f"\nUndoing {booking['booking']} would change:\n"
         "  Float at M-Pesa: -TZS 1,568 → -TZS 1,500\n"
         "  Charged by networks: TZS 68 → TZS 0\n"
-    ) in told
+    ) in output
     undone = run_command("statements", "undo", str(booking["booking"]), *why, **asha)
     assert undone.stdout == "The booking is undone. Its lines are open: malipo exceptions list\n", undone.stderr
     assert "Another operator must approve it" in run_command("statements", "withdraw", file, *why, **asha).stdout
@@ -124,7 +124,7 @@ async def test_an_import_is_withdrawn_and_a_booking_undone_by_two(asha: dict[str
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "output"),
     [
         (["nowhere.csv", "--channel", "MPESA"], "There is no file 'nowhere.csv'."),
         ([str(FILES / "generic.csv"), "--channel", "MPESA", "--profile", "visa"], "There is no layout 'visa'"),
@@ -134,14 +134,14 @@ async def test_an_import_is_withdrawn_and_a_booking_undone_by_two(asha: dict[str
         ([__file__, "--channel", "MPESA"], "looks like the header of a statement"),
     ],
 )
-async def test_a_mistake_is_one_sentence(asha: dict[str, str], arguments: list[str], told: str) -> None:
+async def test_a_mistake_is_one_sentence(asha: dict[str, str], arguments: list[str], output: str) -> None:
     done = run_command("statements", "import", *arguments, **asha)
     assert (done.returncode, done.stdout) == (2, "")
-    assert told in done.stderr
+    assert output in done.stderr
     assert done.stderr.count("\n") == 1
 
 
-async def test_every_problem_of_a_file_is_told(asha: dict[str, str], tmp_path: Path) -> None:
+async def test_every_problem_of_a_file_is_printed(asha: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "wrong.csv"
     path.write_text((FILES / "generic.csv").read_text().replace("opening balance;100", "opening balance;90"))
     done = run_command("statements", "import", str(path), "--channel", "TIGO_PESA", **asha)
@@ -189,15 +189,15 @@ async def test_an_unknown_layout_is_asked_for_once_and_then_known(asha: dict[str
 
 
 @pytest.mark.parametrize(
-    ("answers", "told"),
+    ("answers", "output"),
     [(["no"], "Nothing was imported"), (["yes", "generic"], "not that of a profile of malipo's own")],
 )
 async def test_an_answer_that_does_not_fit_imports_nothing(
-    asha: dict[str, str], tmp_path: Path, answers: list[str], told: str
+    asha: dict[str, str], tmp_path: Path, answers: list[str], output: str
 ) -> None:
     (tmp_path / "portal.csv").write_text(UNKNOWN)
     said, code = _at_a_terminal(asha, str(tmp_path / "portal.csv"), answers=answers)
-    assert (code, told in said) == (2, True), said
+    assert (code, output in said) == (2, True), said
     assert run_command("statements", "list", **asha).stdout == "No statement was imported yet.\n"
 
 
@@ -225,9 +225,9 @@ async def test_a_word_of_the_status_column_that_nobody_explained_imports_nothing
     refused = run_command(*command, **asha)
     assert "malipo statements layout halo-portal --moved WORD" in refused.stderr
     assert "'Inasubiri'. Rows with it: 1 (5)." in refused.stderr
-    told = run_command("statements", "layout", "halo-portal", "--moved", "Inasubiri", "--json", **asha)
-    assert told.stderr == ""
-    layout = msgspec.json.decode(told.stdout)
+    output = run_command("statements", "layout", "halo-portal", "--moved", "Inasubiri", "--json", **asha)
+    assert output.stderr == ""
+    layout = msgspec.json.decode(output.stdout)
     assert (layout["moved"][-2:], layout["aggregator"]) == (["Imefanikiwa", "Inasubiri"], "azampay")
     done = msgspec.json.decode(run_command(*command, "--json", **asha).stdout)
     assert (done["lines"], done["begins"], done["ends"]) == (2, "2026-10-31T21:00:00Z", "2026-11-01T21:00:00Z")

@@ -60,7 +60,7 @@ def test_where_nobody_can_be_asked_one_sentence_says_what_to_do(
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"malipo: {why}\n")
 
 
-def test_what_is_not_text_is_no_password(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_are_no_password(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\xfd\n")
     done = run("operators", "password", "asha", "--stdin", redirected=f"< {shlex.quote(str(tmp_path / 'bytes'))}")
     assert (done.returncode, done.stderr) == (2, "malipo: The new password on standard input is not text.\n")

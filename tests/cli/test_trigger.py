@@ -39,8 +39,8 @@ async def trigger(*arguments: str, data_dir: Path) -> Said:
     return await malipo("trigger", *arguments, data_dir=data_dir)
 
 
-async def told_of(full_stack: FullStack, id_: str) -> dict[str, Any]:
-    """What the service has told of a payment: its events, and their bodies."""
+async def events_of(full_stack: FullStack, id_: str) -> dict[str, Any]:
+    """The events of a payment, and their bodies."""
     async with full_stack.database.read() as connection:
         rows = await connection.fetch("SELECT event, body FROM events WHERE transaction_id = $1 ORDER BY id", id_)
     return {row["event"]: json.loads(row["body"]) for row in rows}
@@ -60,9 +60,9 @@ async def test_every_event_really_happens(full_stack: FullStack, tmp_path: Path)
         assert (said[event].code, said[event].err) == (0, ""), event
         shown = said[event].json
         payment = shown["transaction"]
-        told = (await told_of(full_stack, payment["id"]))[event]
+        output = (await events_of(full_stack, payment["id"]))[event]
         assert shown["event"] == event
-        assert told["transaction"]["metadata"] == {"orderId": "17", "note": "a=b"}
+        assert output["transaction"]["metadata"] == {"orderId": "17", "note": "a=b"}
         assert (payment["amount"], payment["channel"]) == (1500, "AIRTEL_MONEY")
         phone = payment.get("buyerPhone") or payment["recipientPhone"]
         assert (phone in moved) is event.endswith("completed"), event
@@ -90,9 +90,9 @@ async def test_a_person_reads_what_happened_and_how_to_see_it(full_stack: FullSt
 
 async def test_a_worker_that_was_faster_is_said_and_costs_nothing(full_stack: FullStack, tmp_path: Path) -> None:
     async with a_slow_road(full_stack) as (url, late):
-        told = await full_stack.sim("GET", "/api/callbacks")
+        output = await full_stack.sim("GET", "/api/callbacks")
         await full_stack.sim(
-            "PUT", "/api/callbacks", {name: each.replace(full_stack.api.url, url) for name, each in told.items()}
+            "PUT", "/api/callbacks", {name: each.replace(full_stack.api.url, url) for name, each in output.items()}
         )
         (tmp_path / "demo.json").write_text(demo_of(full_stack, url))
         said = await trigger("payout.cancelled", "--json", data_dir=tmp_path)
@@ -180,8 +180,8 @@ async def test_a_payment_that_the_simulator_never_sees_is_taken_back_or_said_lou
     stranger = await asyncio.to_thread(start_simulator)
     try:
         async with aiohttp.ClientSession() as http, a_slow_road(full_stack) as (road, _):
-            told = {"MPESA": f"{full_stack.api.url}/callbacks", "AIRTEL_MONEY": f"{road}/callbacks"}
-            async with http.put(f"{stranger.url}/api/callbacks", json=told) as answer:
+            output = {"MPESA": f"{full_stack.api.url}/callbacks", "AIRTEL_MONEY": f"{road}/callbacks"}
+            async with http.put(f"{stranger.url}/api/callbacks", json=output) as answer:
                 assert answer.status == 200
 
             async def play_at(url: str, event: Event, patience_seconds: float = 0.5) -> None:

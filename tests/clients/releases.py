@@ -32,8 +32,8 @@ def fingerprints(clients: Path = CLIENTS) -> dict[str, str]:
 
 def released() -> dict[str, dict[str, str]]:
     """The fingerprints of each number, the oldest first."""
-    told: dict[str, dict[str, str]] = json.loads(RELEASED.read_text())
-    return told
+    answer: dict[str, dict[str, str]] = json.loads(RELEASED.read_text())
+    return answer
 
 
 def keep() -> None:

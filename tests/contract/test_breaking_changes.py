@@ -98,7 +98,7 @@ def thing(contract: Any) -> Any:
     return contract["components"]["schemas"]["Thing"]
 
 
-def told(contract: Any) -> Any:
+def properties_of(contract: Any) -> Any:
     """What a response and a webhook have, by field."""
     return thing(contract)["properties"]
 
@@ -165,20 +165,29 @@ BREAKING: dict[str, tuple[Change, str]] = {
     ),
     "a header may be less": (lambda c: made(c)["headers"]["Limit"]["schema"].update(minimum=-1), "Limit: minimum -1"),
     "a media type is sent no more": (lambda c: made(c)["content"].pop("text/csv"), "201: text/csv is gone"),
-    "a field is sent no more": (lambda c: told(c).pop("amount"), "201.amount: is gone"),
+    "a field is sent no more": (lambda c: properties_of(c).pop("amount"), "201.amount: is gone"),
     "a field is not always sent": (lambda c: thing(c)["required"].remove("status"), "status: is not always there"),
-    "a field may be null": (lambda c: told(c)["amount"].update(type=["integer", "null"]), "amount: one of its forms"),
-    "a field has another type": (lambda c: told(c)["amount"].update(type="string"), "amount: may be string"),
-    "a whole number may be broken": (lambda c: told(c)["amount"].update(type="number"), "amount: may be number"),
+    "a field may be null": (
+        lambda c: properties_of(c)["amount"].update(type=["integer", "null"]),
+        "amount: one of its forms",
+    ),
+    "a field has another type": (lambda c: properties_of(c)["amount"].update(type="string"), "amount: may be string"),
+    "a whole number may be broken": (
+        lambda c: properties_of(c)["amount"].update(type="number"),
+        "amount: may be number",
+    ),
     "a new value that no program knows": (
-        lambda c: told(c)["status"]["enum"].append("HELD"),
+        lambda c: properties_of(c)["status"]["enum"].append("HELD"),
         "201.status: 'HELD' is not expected",
     ),
-    "any value": (lambda c: told(c)["status"].pop("enum"), "status: may be anything"),
-    "ids look different": (lambda c: told(c)["id"].update(pattern="^thing_"), "id: pattern ^thing_ against ^th_"),
+    "any value": (lambda c: properties_of(c)["status"].pop("enum"), "status: may be anything"),
+    "ids look different": (
+        lambda c: properties_of(c)["id"].update(pattern="^thing_"),
+        "id: pattern ^thing_ against ^th_",
+    ),
     "a rule holds no more": (lambda c: thing(c).pop("allOf"), "201: another rule"),
     "an event is gone": (lambda c: c["webhooks"].clear(), "webhook thing.made: is gone"),
-    "a webhook has a field less": (lambda c: told(c).pop("amount"), "webhook thing.made.amount: is gone"),
+    "a webhook has a field less": (lambda c: properties_of(c).pop("amount"), "webhook thing.made.amount: is gone"),
     "a webhook has a header less": (
         lambda c: c["webhooks"]["thing.made"]["post"]["parameters"].clear(),
         "webhook thing.made id: is gone",
@@ -207,11 +216,11 @@ HARMLESS: dict[str, Change] = {
     "a new error": lambda c: make(c)["responses"].update({"409": {"content": {}}}),
     "an error less": lambda c: make(c)["responses"].pop("400"),
     "a new header": lambda c: made(c)["headers"].update(Rest={"schema": {}}),
-    "a new field in a response": lambda c: told(c).update(new={"type": "string"}),
+    "a new field in a response": lambda c: properties_of(c).update(new={"type": "string"}),
     "a field is always sent": lambda c: thing(c)["required"].append("amount"),
-    "a new value of a list that may grow": lambda c: told(c)["reason"]["enum"].append("lost"),
-    "a value is sent no more": lambda c: told(c)["status"]["enum"].remove("OPEN"),
-    "narrower bounds in a response": lambda c: told(c)["amount"].update(minimum=0),
+    "a new value of a list that may grow": lambda c: properties_of(c)["reason"]["enum"].append("lost"),
+    "a value is sent no more": lambda c: properties_of(c)["status"]["enum"].remove("OPEN"),
+    "narrower bounds in a response": lambda c: properties_of(c)["amount"].update(minimum=0),
     "a new rule in a response": lambda c: thing(c)["allOf"].append({"required": ["id"]}),
     "responses may have more fields": lambda c: thing(c).update(additionalProperties=True),
     "a new event": lambda c: c["webhooks"].update({"thing.lost": c["webhooks"]["thing.made"]}),

@@ -54,8 +54,8 @@ def test_credentials_are_those_that_the_route_needs() -> None:
     strict = dict(operations(STRICT))
     for label, item in requests():
         needed = [(scheme, need) for each in strict[label]["security"] for scheme, need in each.items()]
-        told = item["request"]["auth"]["type"]
-        assert {told} == ({kinds[scheme] for scheme, _ in needed} or {"noauth"}), label
+        answer = item["request"]["auth"]["type"]
+        assert {answer} == ({kinds[scheme] for scheme, _ in needed} or {"noauth"}), label
         assert all(f"`{name}`" in item["request"]["description"] for _, names in needed for name in names), label
 
 

@@ -140,7 +140,7 @@ def test_what_is_read_at_each_column_stands_beside_the_drawing() -> None:
     assert graph.get("data-graph") == LABELS.title
 
 
-def test_a_line_breaks_where_there_is_nothing_to_tell() -> None:
+def test_a_line_breaks_where_there_is_no_figure() -> None:
     points = [Point("1 Nov", 1000, "a"), Point("2 Nov", None, "b"), Point("3 Nov", 500, "c"), Point("4 Nov", 0, "d")]
     for drawing in drawings(charts.line(LABELS, points)):
         [curve] = [each for each in drawing.iter("path") if each.get("class") == "curve"]

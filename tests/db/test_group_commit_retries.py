@@ -84,7 +84,7 @@ async def test_a_connection_lost_before_the_commit_is_tried_again_without_doubt(
     assert await callers_per_commit(database) == [3]
 
 
-async def test_a_connection_lost_during_the_commit_is_tried_again_and_the_act_is_told(
+async def test_a_connection_lost_during_the_commit_is_tried_again_and_the_act_learns_it(
     group: GroupCommit[int, str], recorded_commits: RecordedCommits, database: Database
 ) -> None:
     await make_commits_slow(database)

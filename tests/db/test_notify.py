@@ -33,36 +33,36 @@ asyncio.run(main())
 """
 
 
-class Ear:
+class TopicLog:
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.topics: list[str] = []
         self._more = asyncio.Event()
 
-    def hear(self, topic: str) -> None:
-        self.heard.append(topic)
+    def note(self, topic: str) -> None:
+        self.topics.append(topic)
         self._more.set()
 
     async def until(self, *topics: str, seconds: float = PATIENCE_SECONDS) -> None:
         """Until each of these was heard so often."""
         async with asyncio.timeout(seconds):
-            while Counter(topics) - Counter(self.heard):
+            while Counter(topics) - Counter(self.topics):
                 self._more.clear()
                 await self._more.wait()
 
     def forget(self) -> None:
-        self.heard.clear()
+        self.topics.clear()
 
 
 @asynccontextmanager
-async def listening(url: str) -> AsyncIterator[Ear]:
+async def listening(url: str) -> AsyncIterator[TopicLog]:
     """Somebody who hears; the first that they hear is that they may have missed something."""
-    ear = Ear()
-    task = asyncio.create_task(listen(url, ear.hear))
+    log = TopicLog()
+    task = asyncio.create_task(listen(url, log.note))
     try:
-        await ear.until("")
-        assert ear.heard == [""]
-        ear.forget()
-        yield ear
+        await log.until("")
+        assert log.topics == [""]
+        log.forget()
+        yield log
         assert not task.done(), "it never ends by itself"
     finally:
         task.cancel()
@@ -70,9 +70,9 @@ async def listening(url: str) -> AsyncIterator[Ear]:
 
 
 @pytest.fixture
-async def ear(database_url: str) -> AsyncIterator[Ear]:
-    async with listening(database_url) as ear:
-        yield ear
+async def log(database_url: str) -> AsyncIterator[TopicLog]:
+    async with listening(database_url) as log:
+        yield log
 
 
 @pytest.fixture
@@ -82,41 +82,41 @@ async def notifier(database: Database) -> AsyncIterator[Notifier]:
     await notifier.finish()
 
 
-async def test_everybody_who_listens_hears_it(notifier: Notifier, ear: Ear, database_url: str) -> None:
+async def test_everybody_who_listens_hears_it(notifier: Notifier, log: TopicLog, database_url: str) -> None:
     async with listening(database_url) as other:
         notifier.notify("MPESA")
-        await ear.until("MPESA")
+        await log.until("MPESA")
         await other.until("MPESA")
 
 
-async def test_it_is_heard_across_processes(ear: Ear, database_url: str) -> None:
+async def test_it_is_heard_across_processes(log: TopicLog, database_url: str) -> None:
     def another_process() -> None:
         command = [sys.executable, "-c", _RING, database_url, "MPESA", "mpesa"]
         subprocess.run(command, check=True, timeout=240, env={"PATH": os.environ["PATH"]})
 
     await asyncio.to_thread(another_process)
-    await ear.until("MPESA", "mpesa")
-    assert sorted(ear.heard) == ["MPESA", "mpesa"]
+    await log.until("MPESA", "mpesa")
+    assert sorted(log.topics) == ["MPESA", "mpesa"]
 
 
-async def test_it_is_heard_only_in_its_own_database(notifier: Notifier, postgres: str, ear: Ear) -> None:
+async def test_it_is_heard_only_in_its_own_database(notifier: Notifier, postgres: str, log: TopicLog) -> None:
     async with listening(postgres) as stranger:
         notifier.notify("MPESA")
-        await ear.until("MPESA")
-        assert stranger.heard == []
+        await log.until("MPESA")
+        assert stranger.topics == []
 
 
-async def test_many_who_ring_at_once_ring_once(notifier: Notifier, ear: Ear) -> None:
+async def test_many_who_ring_at_once_ring_once(notifier: Notifier, log: TopicLog) -> None:
     for _ in range(500):
         notifier.notify("MPESA")
         notifier.notify("AIRTEL_MONEY")
     await notifier.finish()
-    await ear.until("MPESA", "AIRTEL_MONEY")
-    assert Counter(ear.heard) == {"MPESA": 1, "AIRTEL_MONEY": 1}
+    await log.until("MPESA", "AIRTEL_MONEY")
+    assert Counter(log.topics) == {"MPESA": 1, "AIRTEL_MONEY": 1}
 
 
 async def test_whoever_rings_while_it_rings_is_heard_a_moment_later_and_not_each_for_themselves(
-    notifier: Notifier, ear: Ear
+    notifier: Notifier, log: TopicLog
 ) -> None:
     began = asyncio.get_running_loop().time()
     for number in range(100):
@@ -126,20 +126,20 @@ async def test_whoever_rings_while_it_rings_is_heard_a_moment_later_and_not_each
     await notifier.finish()
     seconds = asyncio.get_running_loop().time() - began
     notifier.notify("last")
-    await ear.until("MPESA", "last")
-    assert 1 <= ear.heard.count("MPESA") <= seconds * 50 + 2, "at most fifty times a second"
+    await log.until("MPESA", "last")
+    assert 1 <= log.topics.count("MPESA") <= seconds * 50 + 2, "at most fifty times a second"
 
 
-async def test_a_ring_after_a_silence_is_heard_too(notifier: Notifier, ear: Ear) -> None:
+async def test_a_notification_after_a_silence_arrives_too(notifier: Notifier, log: TopicLog) -> None:
     for _ in range(3):
         notifier.notify("MPESA")
-        await ear.until("MPESA")
-        ear.forget()
+        await log.until("MPESA")
+        log.forget()
         await asyncio.sleep(0.03)
 
 
 async def test_whoever_lost_the_line_says_so_and_hears_again(
-    notifier: Notifier, ear: Ear, database: Database, database_url: str
+    notifier: Notifier, log: TopicLog, database: Database, database_url: str
 ) -> None:
     async with database.read() as connection:
         killed = await connection.fetchval(
@@ -150,27 +150,27 @@ async def test_whoever_lost_the_line_says_so_and_hears_again(
         )
     assert killed == 1
 
-    await ear.until("")
+    await log.until("")
     notifier.notify("MPESA")
-    await ear.until("MPESA")
-    assert ear.heard == ["", "MPESA"]
+    await log.until("MPESA")
+    assert log.topics == ["", "MPESA"]
 
 
 async def test_a_listener_may_come_before_its_database(database_url: str) -> None:
     async with proxy_to(database_url) as (proxy, url):
         proxy.go_away()
-        ear = Ear()
-        task = asyncio.create_task(listen(url, ear.hear))
+        log = TopicLog()
+        task = asyncio.create_task(listen(url, log.note))
         await asyncio.sleep(0.1)
         assert not task.done()
         proxy.come_back()
-        await ear.until("")
+        await log.until("")
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_ringing_while_the_database_is_away_breaks_nothing_and_works_when_it_is_back(
-    database_url: str, ear: Ear
+    database_url: str, log: TopicLog
 ) -> None:
     trouble: list[dict[str, Any]] = []
     loop = asyncio.get_running_loop()
@@ -185,7 +185,7 @@ async def test_ringing_while_the_database_is_away_breaks_nothing_and_works_when_
                 await notifier.finish()
             proxy.come_back()
             notifier.notify("AIRTEL_MONEY")
-            await ear.until("AIRTEL_MONEY")
+            await log.until("AIRTEL_MONEY")
             await notifier.finish()
         del notifier
         gc.collect()
@@ -193,7 +193,7 @@ async def test_ringing_while_the_database_is_away_breaks_nothing_and_works_when_
     finally:
         loop.set_exception_handler(before)
     assert trouble == []
-    assert "MPESA" not in ear.heard, "what is lost is lost"
+    assert "MPESA" not in log.topics, "what is lost is lost"
 
 
 async def test_ringing_never_waits_even_if_the_database_hangs(database_url: str) -> None:

@@ -132,15 +132,15 @@ async def test_a_process_that_starts_too_early_waits_for_the_migration_and_says_
     async with database.begin() as tx:
         [row] = await tx.fetch("DELETE FROM schema_migrations WHERE number = $1 RETURNING *", OLDEST_SCHEMA)
     processes = [start(name, database_url=database_url, state_dir="none") for name in ("api", "worker")]
-    told = f"needs migration {OLDEST_SCHEMA}: run malipo migrate."
+    reported = f"needs migration {OLDEST_SCHEMA}: run malipo migrate."
 
     async def have_told() -> bool:
-        return all(told in each.log.read_text() for each in processes)
+        return all(reported in each.log.read_text() for each in processes)
 
     await until(have_told, what="a sentence in both logs")
     assert "worker.started" not in processes[1].log.read_text()
     command = await malipo("ledger", "check", database_url=database_url)
-    assert (command.code, command.err.strip().endswith(told)) == (1, True)
+    assert (command.code, command.err.strip().endswith(reported)) == (1, True)
     async with database.begin() as tx:
         await tx.execute("INSERT INTO schema_migrations SELECT ($1::schema_migrations).*", tuple(row.values()))
 

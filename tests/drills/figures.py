@@ -45,12 +45,12 @@ async def compare(database: Database, sim: Sim, load: SteadyLoad, *phases: str, 
     paid, unpaid = (
         {row["phone"] for row in rows if (row["status"] == "COMPLETED") is is_paid} for is_paid in (True, False)
     )
-    heard = load.of(*phases)
+    received = load.of(*phases)
     figures = Figures(
-        answers=len(heard),
-        payments=sum(each.is_payment and each.is_good for each in heard),
-        failed_first=sum(each.is_first and not each.is_good for each in heard),
-        longest_gap_seconds=longest_gap_seconds(heard),
+        answers=len(received),
+        payments=sum(each.is_payment and each.is_good for each in received),
+        failed_first=sum(each.is_first and not each.is_good for each in received),
+        longest_gap_seconds=longest_gap_seconds(received),
         lost=len(set(load.created.values()) - {row["id"] for row in rows}) + len(paid - set(moved)),
         twice=sum(number > 1 for number in moved.values()),
     )

@@ -40,7 +40,7 @@ class SteadyLoad:
     first: int  # the number of the first payment: phones and keys begin there
     retries: bool  # whether a program asks again with the same key
     phase: str = ""  # what the test is doing
-    heard: list[ReceivedAnswer] = field(default_factory=list)
+    received: list[ReceivedAnswer] = field(default_factory=list)
     created: dict[int, str] = field(default_factory=dict)  # payment ids that were acknowledged, by number
     phones: set[str] = field(default_factory=set)  # of all payments that were asked for
     under_way: Counter[str] = field(default_factory=Counter)  # by address
@@ -49,7 +49,7 @@ class SteadyLoad:
 
     @property
     def said(self) -> Counter[Said]:
-        return Counter(each.said for each in self.heard)
+        return Counter(each.said for each in self.received)
 
     @property
     def failed(self) -> dict[Said, int]:
@@ -57,15 +57,15 @@ class SteadyLoad:
 
     @property
     def asked_again(self) -> int:
-        return sum(not each.is_first for each in self.heard)
+        return sum(not each.is_first for each in self.received)
 
     @property
     def longest_gap_seconds(self) -> float:
-        return longest_gap_seconds(self.heard)
+        return longest_gap_seconds(self.received)
 
     def of(self, *phases: str) -> list[ReceivedAnswer]:
         """What was heard while the test did this; without a name, all."""
-        return [each for each in self.heard if not phases or each.phase in phases]
+        return [each for each in self.received if not phases or each.phase in phases]
 
     async def run(self, number: int | None, *, per_second: float) -> None:
         """So many requests, or until it is over: of four, two payments and two reads."""
@@ -83,7 +83,7 @@ class SteadyLoad:
         """Return when so many more answers were good, or were not."""
 
         def count() -> int:
-            return sum(each.is_good == good for each in self.heard)
+            return sum(each.is_good == good for each in self.received)
 
         wanted = count() + number
         async with asyncio.timeout(seconds):
@@ -130,9 +130,9 @@ class SteadyLoad:
             said = (type(error).__name__, None)
         finally:
             self.under_way[client.url] -= 1
-        heard = ReceivedAnswer(asyncio.get_running_loop().time(), phase, said, is_payment, is_first)
-        self.heard.append(heard)
-        if not heard.is_good and len(self.refusals) < 20:
+        received = ReceivedAnswer(asyncio.get_running_loop().time(), phase, said, is_payment, is_first)
+        self.received.append(received)
+        if not received.is_good and len(self.refusals) < 20:
             self.refusals.append(f"{phase}: {said} {answer.body if answer is not None else ''}")
         return answer
 
@@ -142,9 +142,9 @@ def phone(number: int) -> str:
     return f"+25568{number:04}001"
 
 
-def longest_gap_seconds(heard: list[ReceivedAnswer]) -> float:
+def longest_gap_seconds(received: list[ReceivedAnswer]) -> float:
     """Between two good answers to payments."""
-    times = sorted(each.at for each in heard if each.is_payment and each.is_good)
+    times = sorted(each.at for each in received if each.is_payment and each.is_good)
     return max((later - earlier for earlier, later in itertools.pairwise(times)), default=0.0)
 
 

@@ -32,13 +32,13 @@ class LosingProxy:
             async with self.http.request(
                 request.method, self.target + request.path_qs, data=body, headers=kept
             ) as answer:
-                told = web.Response(status=answer.status, body=await answer.read(), content_type=answer.content_type)
-                told.headers.update({name: answer.headers[name] for name in answer.headers if name.startswith("X-")})
+                result = web.Response(status=answer.status, body=await answer.read(), content_type=answer.content_type)
+                result.headers.update({name: answer.headers[name] for name in answer.headers if name.startswith("X-")})
         if loses:
             assert request.transport is not None
             request.transport.close()
             return web.Response()
-        return told
+        return result
 
 
 @asynccontextmanager

@@ -62,23 +62,23 @@ def test_who_dies_between_believing_and_storing_does_the_work_at_the_retry(open_
     shop = open_shop(OLD)
     body = event(1)
     headers = signed(body)
-    heard: list[object] = []
+    received: list[object] = []
 
     def knock() -> None:
         try:
-            heard.append(shop.take(body, headers))
+            received.append(shop.take(body, headers))
         except OSError as error:
-            heard.append(error)
+            received.append(error)
 
     with closing(sqlite3.connect(shop.db, isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")  # Nobody else can write, so it waits where it would store.
         caller = threading.Thread(target=knock)
         caller.start()
         caller.join(0.3)
-        assert caller.is_alive(), heard
+        assert caller.is_alive(), received
         shop.kill()
         caller.join(60)
-    assert [type(each) for each in heard if isinstance(each, tuple)] == [], "nobody was told that it is stored"
+    assert [type(each) for each in received if isinstance(each, tuple)] == [], "nobody was told that it is stored"
     shop.start()
     assert shop.take(body, headers)[1].endswith("marked paid")
     assert shop.take(body, headers)[1].endswith("seen before")

@@ -12,7 +12,7 @@ from tests.examples.example_receivers import Shop
 from tests.examples.signed_webhooks import event, signed
 
 
-def tell(shop: Shop, *bodies: bytes) -> list[str]:
+def post_all(shop: Shop, *bodies: bytes) -> list[str]:
     """Each as an event of its own; what came of it."""
     answers = [shop.take(body, signed(body)) for body in bodies]
     assert {status for status, _ in answers} == {200}
@@ -80,41 +80,41 @@ def test_events_may_overtake_each_other(
         event(order, kind=f"payment.{status.lower()}", status=status, reference=f"MLP-{payment}{order}")
         for payment, status in steps
     ]
-    assert tell(shop, *bodies) == outcomes
+    assert post_all(shop, *bodies) == outcomes
     assert bool(shop.paid_by(order)) == is_paid
 
 
 def test_a_second_payment_for_a_paid_order_is_shown_to_a_person(shop: Shop, order: int) -> None:
     first, second = event(order, reference=f"MLP-A{order}"), event(order, reference=f"MLP-B{order}")
-    assert tell(shop, first, second) == ["marked paid", f"PLEASE LOOK: paid already by MLP-A{order}"]
+    assert post_all(shop, first, second) == ["marked paid", f"PLEASE LOOK: paid already by MLP-A{order}"]
     assert shop.paid_by(order) == [f"MLP-A{order}"]
 
 
 @pytest.mark.parametrize("amount", [500, 999, 1001, 10_000])
 def test_another_amount_than_the_order_costs_does_not_pay_it(shop: Shop, order: int, amount: int) -> None:
-    assert tell(shop, event(order, amount=amount, netAmount=1000)) == ["PLEASE LOOK: it costs TZS 1,000"]
+    assert post_all(shop, event(order, amount=amount, netAmount=1000)) == ["PLEASE LOOK: it costs TZS 1,000"]
     assert shop.paid_by(order) == []
 
 
 def test_a_payment_without_a_known_order_is_shown_to_a_person(shop: Shop) -> None:
     bodies = event("none such"), event(None), event(1, metadata=None), event(None, metadata={"orderId": None})
-    assert set(tell(shop, *bodies)) == {"PLEASE LOOK: no such order"}
+    assert set(post_all(shop, *bodies)) == {"PLEASE LOOK: no such order"}
 
 
 def test_an_order_may_be_named_by_a_number_or_by_a_text(shop: Shop, order: int) -> None:
-    assert tell(shop, event(str(order))) == ["marked paid"]
-    assert tell(shop, event(next(shop.orders))) == ["marked paid"]
+    assert post_all(shop, event(str(order))) == ["marked paid"]
+    assert post_all(shop, event(next(shop.orders))) == ["marked paid"]
 
 
 @pytest.mark.parametrize("kind", ["payout.completed", "webhook.test", "refund.completed"])
 def test_what_is_no_payment_is_accepted_and_pays_nothing(shop: Shop, order: int, kind: str) -> None:
-    assert tell(shop, event(order, kind=kind)) == ["nothing to do"]
+    assert post_all(shop, event(order, kind=kind)) == ["nothing to do"]
     assert shop.paid_by(order) == []
 
 
 @pytest.mark.parametrize("status", ["PENDING", "PROCESSING", "FAILED", "completed", "COMPLETED "])
 def test_the_status_decides_and_not_the_name_of_the_event(shop: Shop, order: int, status: str) -> None:
-    assert tell(shop, event(order, kind="payment.completed", status=status)) == [f"is {status}".strip()]
+    assert post_all(shop, event(order, kind="payment.completed", status=status)) == [f"is {status}".strip()]
     assert shop.paid_by(order) == []
 
 

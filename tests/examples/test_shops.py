@@ -100,7 +100,7 @@ class Shop:
         async with self.http.request(method, self.url + path, json=body) as answer:
             return answer.status, await answer.json(content_type=None)
 
-    async def tell(self, name: str, **transaction: Any) -> None:
+    async def send_event(self, name: str, **transaction: Any) -> None:
         body = event(None, kind=name, **transaction)
         headers = signed(body, self.environment["WEBHOOK_SECRET"])
         async with self.http.post(f"{self.url}/webhooks", data=body, headers=headers) as answer:
@@ -230,11 +230,11 @@ async def test_a_shop_without_webhooks_and_one_that_was_cut_off_lose_nothing(sho
     order = await shop.order("109")
     first = (await shop("GET", f"/orders/{order}"))[1]["attempts"][0]["payment"]
     attempt = {"id": first, "amount": 2000, "orderReference": order, "metadata": {"attempt": 1}, "status": "FAILED"}
-    await shop.tell("payment.failed", **attempt, failureCode="rejected", failureReason="The network refused it.")
+    await shop.send_event("payment.failed", **attempt, failureCode="rejected", failureReason="The network refused it.")
     assert (await shop("POST", f"/orders/{order}/pay", {"phone": shop.phone("003")}))[0] == 200
     await shop.becomes(order, "PAID", by_feed=True)
-    told = {"outcome": "COMPLETED", "amount": 2000, "correctedAt": "2026-11-15T08:31:00.123Z", "reason": "credited"}
-    await shop.tell("payment.corrected", **attempt, correction=told)
+    answer = {"outcome": "COMPLETED", "amount": 2000, "correctedAt": "2026-11-15T08:31:00.123Z", "reason": "credited"}
+    await shop.send_event("payment.corrected", **attempt, correction=answer)
     await shop.becomes(order, "PAID_TWICE")
     assert (await shop("POST", f"/orders/{order}/refund", {}))[0] == 200
     await shop.becomes(order, "PAID", by_feed=True)
@@ -257,7 +257,7 @@ async def test_a_refusal_after_a_lost_answer_asks_nobody_twice(shop: Shop, full_
             assert (await shop("POST", pay, {}))[0] == 401
             found = (await shop("GET", f"/orders/{order}"))[1]
             assert [each["status"] for each in found["attempts"]] == ["NEW"]
-        await shop.tell("payment.completed", **_attempt(order, 1), status="COMPLETED")
+        await shop.send_event("payment.completed", **_attempt(order, 1), status="COMPLETED")
         assert (await shop("GET", f"/orders/{order}"))[1]["status"] == "PAID"
         assert (await shop("POST", pay, {}))[0] == 409
         assert await _made(full_stack, order) == 1
@@ -272,10 +272,10 @@ async def test_a_refusal_after_a_lost_answer_asks_nobody_twice(shop: Shop, full_
         assert (await shop("GET", f"/orders/{order}"))[1]["status"] == "REFUSED"
         proxy.refuses = ()
         assert (await shop("POST", f"/orders/{order}/pay", {"phone": shop.phone(PAYS)}))[0] == 200
-        await shop.tell("payment.completed", **_attempt(order, 2), status="COMPLETED")
+        await shop.send_event("payment.completed", **_attempt(order, 2), status="COMPLETED")
         assert (await shop("GET", f"/orders/{order}"))[1]["status"] == "PAID"
         # Should there have been a payment of the first attempt all the same, one of the two goes back.
-        await shop.tell("payment.completed", **_attempt(order, 1), status="COMPLETED")
+        await shop.send_event("payment.completed", **_attempt(order, 1), status="COMPLETED")
         assert (await shop("GET", f"/orders/{order}"))[1]["status"] == "PAID_TWICE"
 
 

@@ -139,7 +139,7 @@ async def test_each_merchant_gets_an_invoice_whose_vat_is_booked_on_the_first_op
     assert await findings(books) == []
     async with books.database.read() as connection:
         rows = await connection.fetch("SELECT reference, value_date, source, target FROM house_bookings ORDER BY 1")
-        told = await connection.fetch(
+        reported = await connection.fetch(
             "SELECT merchant_id, details ->> 'number' AS number FROM audit_log "
             "WHERE action = 'invoice.issued' ORDER BY 2"
         )
@@ -147,7 +147,7 @@ async def test_each_merchant_gets_an_invoice_whose_vat_is_booked_on_the_first_op
         ("A-2026-000001", date(2026, 11, 1), "fees", "vat"),
         ("A-2026-000002", date(2026, 11, 1), "fees", "vat"),
     ]
-    assert [tuple(row) for row in told] == sorted(
+    assert [tuple(row) for row in reported] == sorted(
         [(each.merchant_id, each.number) for each in issued.values()], key=lambda row: row[1]
     )
 

@@ -40,7 +40,7 @@ async def check_in_pieces(connection: Conn, *, rows: int = pieces.ROWS) -> list[
 
 
 async def assert_clean(database: Database) -> None:
-    """Both audits find nothing, all moves sum to zero, and each status was told exactly once."""
+    """Both audits find nothing, all moves sum to zero, and each status has exactly one event."""
     assert await findings(database) == []
     async with database.snapshot() as connection:
         assert sum((await ledger_check.balances(connection)).values()) == 0
@@ -56,12 +56,12 @@ async def assert_clean(database: Database) -> None:
         events = await connection.fetch(
             "SELECT merchant_id, transaction_id, event FROM events WHERE event NOT LIKE '%.corrected'"
         )
-    told = Counter((row["merchant_id"], row["transaction_id"], row["event"]) for row in events)
+    reported = Counter((row["merchant_id"], row["transaction_id"], row["event"]) for row in events)
     expected = Counter(
         (row["merchant_id"], row["id"], event) for row in transactions for event in _TOLD[row["type"], row["status"]]
     )
     expected += Counter({(row["merchant_id"], row["refund_of"], "payment.refunded"): row["count"] for row in refunded})
-    assert told == expected
+    assert reported == expected
 
 
 async def wallet(database: Database, merchant_id: str) -> tuple[int, int]:

@@ -66,7 +66,7 @@ def _run_at_terminal(arguments: tuple[str, ...], environment: dict[str, str], ty
 
 
 def run_command(*arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
-    """The same, as the standard library tells it."""
+    """The same, as the standard library returns it."""
     return run_in(_environment(settings), *arguments)
 
 

@@ -20,12 +20,12 @@ _SOCKET = ".s.PGSQL.5432"
 
 
 class Fault(Enum):
-    CUT_BEFORE = auto()  # the server never hears the message, and loses us
-    CUT_AFTER = auto()  # the server has done it and said so; nobody hears that
-    CUT_DURING = auto()  # the server hears it, and malipo loses the line at once
-    HANG_BEFORE = auto()  # the server never hears it, and the line stays open and silent
+    CUT_BEFORE = auto()  # the server never gets the message, and the connection is cut
+    CUT_AFTER = auto()  # the server has done it and answered; the answer is lost
+    CUT_DURING = auto()  # the server gets it, and malipo's connection is cut at once
+    HANG_BEFORE = auto()  # the server never gets it, and the connection stays open and silent
     HANG_AFTER = auto()  # the server has done it and said so; the line stays open and silent
-    PARTITION = auto()  # the server never hears it, nor anything else, not even that malipo hung up
+    PARTITION = auto()  # the server gets nothing any more, not even that malipo has closed the connection
     HOLD = auto()  # the message waits until the test lets it pass
 
 
@@ -78,7 +78,7 @@ class PostgresProxy:
     def speak_again(self) -> None:
         self._is_silent = False
 
-    def heard(self) -> None:
+    def note_message(self) -> None:
         self._last_heard = asyncio.get_running_loop().time()
 
     async def until_quiet(self, *, seconds: float) -> None:
@@ -160,10 +160,10 @@ class _Line:
                 self._to_server.write(hello)
             while True:
                 kind, message = await _message(self._from_client)
-                self._wire.heard()
+                self._wire.note_message()
                 if self.is_silent:
                     continue
-                if (trap := self._hear(kind, message)) is not None and not await self._spring(trap, message):
+                if (trap := self._read(kind, message)) is not None and not await self._spring(trap, message):
                     continue
                 self._to_server.write(message)
                 await self._to_server.drain()
@@ -181,7 +181,7 @@ class _Line:
                     self._to_client.write(message)
                     await self._to_client.drain()
 
-    def _hear(self, kind: bytes, message: bytes) -> Trap | None:
+    def _read(self, kind: bytes, message: bytes) -> Trap | None:
         """Follow the conversation; the trap that this message springs."""
         body = message[5:]
         if kind == b"P":

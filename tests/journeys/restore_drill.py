@@ -32,7 +32,7 @@ class Request:
 
 @dataclass
 class Drill:
-    """One merchant's day. Each request has a phone of its own, so that the networks' book tells them apart."""
+    """One merchant's day. Each request has a phone of its own, by which the networks' book distinguishes them."""
 
     full_stack: FullStack
     made: list[Request] = field(default_factory=list)

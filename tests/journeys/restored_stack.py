@@ -29,7 +29,7 @@ async def back_up(database_url: str) -> str:
 
 
 async def bring_back(database_url: str, backup: str) -> None:
-    """What was written since the backup is gone. Nobody is asked, and nobody is told."""
+    """What was written since the backup is gone. No network is queried, and no event is written."""
     name = _name_of(database_url)
     async with _closed(database_url) as server:
         await server.execute(f'ALTER DATABASE "{name}" RENAME TO "lost_{secrets.token_hex(6)}"')

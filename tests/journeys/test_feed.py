@@ -1,7 +1,7 @@
-"""The feed under everything that could tear it: no gap, nothing twice, and the same order for everybody.
+"""The feed under writers, numberers and readers at once: no gap, no event twice, and the same order for every reader.
 
-Writers, numberers and readers go on at once, as in a fleet. A number that became visible before a smaller one would be
-passed over by whoever reads on from it, for ever: so what each reader has gathered is held against the whole.
+If a number became visible before a smaller one, a reader that goes on from it would miss the smaller one for ever. So the
+events of each reader are compared with the whole feed.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ async def _feed(stack: WebhookStack, merchant: Merchant) -> list[str]:
 
 
 def _assert_told_in_order(read: Sequence[dict[str, Any]]) -> None:
-    """Nobody hears of the end of a payment before its beginning."""
+    """The event of a payment's end never comes before that of its beginning."""
     begun: set[str] = set()
     for each in read:
         if each["event"] == "payment.pending":
@@ -153,7 +153,7 @@ async def test_writers_numberers_and_readers_at_once_make_one_feed(stack: Webhoo
     await database_facts.assert_clean(stack.database)
 
 
-async def test_what_was_told_in_a_transaction_that_stayed_open_comes_later_and_is_not_passed_over(
+async def test_events_of_a_transaction_that_stayed_open_come_later_and_are_not_passed_over(
     stack: WebhookStack,
 ) -> None:
     merchant = await stack.merchant()
@@ -162,7 +162,7 @@ async def test_what_was_told_in_a_transaction_that_stayed_open_comes_later_and_i
         async with stack.database.begin() as late:
             draft = await _open(late, merchant)
             for _ in range(3):
-                await stack.tell(merchant, 4)
+                await stack.make_events(merchant, 4)
                 async with stack.database.begin() as tx:
                     assert await _number(tx, stack, most=100) == 4
                 while await reader.on():
@@ -179,7 +179,7 @@ async def test_what_was_told_in_a_transaction_that_stayed_open_comes_later_and_i
     assert [each["id"] for each in reader.read] == await _feed(stack, merchant)
 
 
-async def test_of_what_was_told_in_one_millisecond_the_beginning_comes_first_however_it_is_cut_into_batches(
+async def test_events_of_one_millisecond_are_in_order_however_they_are_cut_into_batches(
     stack: WebhookStack,
 ) -> None:
     merchant = await stack.merchant()
@@ -210,21 +210,23 @@ async def _next(api: InProcessApi, merchant: Merchant, query: str = "") -> str:
 
 
 @pytest.mark.parametrize("has_begun", [False, True], ids=["that is empty", "at its end"])
-async def test_whoever_waits_at_a_feed_is_answered_when_something_is_told(stack: WebhookStack, has_begun: bool) -> None:
+async def test_a_reader_that_waits_at_a_feed_is_answered_when_an_event_is_written(
+    stack: WebhookStack, has_begun: bool
+) -> None:
     merchant, other = await stack.merchant(), await stack.merchant()
     async with stack.a_worker(), in_process_api(stack) as opened:
         if has_begun:
-            await stack.tell(merchant, 3)
+            await stack.make_events(merchant, 3)
             await until(lambda: _is_numbered(stack), what="the beginning of the feed")
         waiting = asyncio.create_task(opened.events(merchant, "?after=latest&wait=30"))
         elsewhere = asyncio.create_task(opened.events(other, "?wait=30"))
         await asyncio.sleep(0.5)
-        [told] = await stack.open(merchant)
+        [reported] = await stack.open(merchant)
         async with asyncio.timeout(15):  # Half of what it may wait.
             answer = await waiting
 
-        assert [each["transaction"]["id"] for each in answer.body["events"]] == [told.id]
-        assert not elsewhere.done(), "what is told to one merchant wakes no other"
+        assert [each["transaction"]["id"] for each in answer.body["events"]] == [reported.id]
+        assert not elsewhere.done(), "an event of one merchant wakes no other"
         await stack.open(other)
         assert len((await elsewhere).body["events"]) == 1
 
@@ -233,9 +235,9 @@ async def _is_numbered(stack: WebhookStack) -> bool:
     return not await stack.rows("SELECT FROM events WHERE feed_number IS NULL")
 
 
-async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(stack: WebhookStack) -> None:
+async def test_a_reader_that_waits_in_vain_is_answered_at_the_end_of_the_wait(stack: WebhookStack) -> None:
     merchant = await stack.merchant()
-    await stack.tell(merchant, 3)
+    await stack.make_events(merchant, 3)
     async with stack.database.begin() as tx:
         await _number(tx, stack, most=100)
     async with in_process_api(stack) as opened:
@@ -247,7 +249,7 @@ async def test_whoever_waits_in_vain_is_answered_at_the_end_of_the_wait(stack: W
         assert (answer.status, answer.body) == (200, {"success": True, "events": [], "next": "3"})
 
 
-async def test_whoever_waits_is_let_go_when_the_service_is_asked_to_stop(
+async def test_a_waiting_reader_is_answered_when_the_service_stops(
     stack: WebhookStack, start: Callable[..., Running]
 ) -> None:
     merchant = await stack.merchant()
@@ -268,7 +270,7 @@ async def test_the_latest_place_is_where_the_feed_ends(stack: WebhookStack) -> N
     merchant = await stack.merchant()
     async with in_process_api(stack) as opened:
         assert await _next(opened, merchant, "?after=latest") == "0"
-        await stack.tell(merchant, 5)
+        await stack.make_events(merchant, 5)
         assert await _next(opened, merchant, "?after=latest") == "0", "nothing has a place yet"
         async with stack.database.begin() as tx:
             await _number(tx, stack, most=100)
@@ -280,7 +282,7 @@ async def test_the_latest_place_is_where_the_feed_ends(stack: WebhookStack) -> N
 async def test_a_cursor_that_the_feed_never_gave_is_refused(stack: WebhookStack) -> None:
     """Also one that is ahead of it: to say that there is nothing after it would be to hide what comes before."""
     merchant = await stack.merchant()
-    await stack.tell(merchant, 5)
+    await stack.make_events(merchant, 5)
     async with stack.database.begin() as tx:
         await _number(tx, stack, most=100)
     async with in_process_api(stack) as opened:
@@ -291,7 +293,7 @@ async def test_a_cursor_that_the_feed_never_gave_is_refused(stack: WebhookStack)
         assert (await opened.events(merchant, "?after=%00")).status == 400
 
 
-async def test_what_is_no_longer_kept_is_gone_from_the_feed_and_its_cursors_say_so(database_url: str) -> None:
+async def test_deleted_events_are_gone_from_the_feed_and_its_cursors_say_so(database_url: str) -> None:
     manual_clock = ManualClock()
     async with (
         webhook_stack(database_url, clock=manual_clock, events_keep_days=10) as stack,
@@ -300,7 +302,7 @@ async def test_what_is_no_longer_kept_is_gone_from_the_feed_and_its_cursors_say_
         merchant, other = await stack.merchant(), await stack.merchant()
         for days in (0, 4, 4):
             manual_clock.move(timedelta(days=days))
-            await stack.tell(merchant, 4)
+            await stack.make_events(merchant, 4)
             async with stack.database.begin() as tx:
                 await _number(tx, stack, most=100)
         await prune(stack.service.queries.database, stack.service.settings, stack.service.clock)
@@ -323,7 +325,7 @@ async def test_what_is_no_longer_kept_is_gone_from_the_feed_and_its_cursors_say_
         await prune(stack.service.queries.database, stack.service.settings, stack.service.clock)
         assert await _next(opened, merchant) == await _next(opened, merchant, "?after=latest") == "12"
         assert (await opened.events(merchant, "?after=11")).code == "cursor_expired"
-        await stack.tell(merchant, 1)
+        await stack.make_events(merchant, 1)
         async with stack.database.begin() as tx:
             await _number(tx, stack, most=100)
         assert await _next(opened, merchant, "?after=12") == "13", "numbers are never given twice"

@@ -56,7 +56,7 @@ async def test_two_operators_end_what_tigo_pesa_does_not_say_and_the_books_agree
     async def is_turned() -> bool:
         return (await full_stack.shown(turned))["status"] == "FAILED" and await _paid_by_them(full_stack) == 8000
 
-    await until(is_turned, what="the third was told failed and paid")
+    await until(is_turned, what="the third was reported failed and paid")
     before = await database_facts.wallet(full_stack.database, full_stack.merchant.id)
 
     for payment, truth in ((paid, "--completed"), (unpaid, "--failed")):
@@ -72,7 +72,7 @@ async def test_two_operators_end_what_tigo_pesa_does_not_say_and_the_books_agree
     assert (await full_stack.shown(unpaid))["status"] == "FAILED"
     assert await _unsettled(full_stack) == {}
 
-    # The network never told us of the third: the operators found it on the statement.
+    # The network never reported the third: the operators found it on the statement.
     reference = (await full_stack.shown(turned))["reference"]
     resolve = ("payments", "resolve", reference, "--completed", "--evidence", EVIDENCE)
     assert (await _operate(full_stack, "juma", *resolve)).code == 0
@@ -83,5 +83,5 @@ async def test_two_operators_end_what_tigo_pesa_does_not_say_and_the_books_agree
     available, in_flight = await database_facts.wallet(full_stack.database, full_stack.merchant.id)
     assert (available, in_flight) == (before[0] + 4000 - 5000, 0)
     await database_facts.assert_clean(full_stack.database)
-    told = (await _operate(full_stack, None, "audit", "--json")).json
-    assert [each["what"] for each in told].count("payment.resolved") == 3
+    reported = (await _operate(full_stack, None, "audit", "--json")).json
+    assert [each["what"] for each in reported].count("payment.resolved") == 3

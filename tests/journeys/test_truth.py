@@ -1,6 +1,6 @@
-"""Answers of networks that were once misread, over real HTTP: nobody who has paid is told FAILED without being put right.
+"""Answers of networks that were once misread, over real HTTP: no paid payment is reported FAILED without a correction.
 
-Each story was seen to go wrong from the outside before it was fixed.
+Each of these cases was once wrong, as seen from the outside.
 """
 
 import asyncio
@@ -81,7 +81,7 @@ SILENT = {
     ],
     ids=["usual", "others", "unseen"],
 )
-async def test_a_customer_who_has_paid_is_never_told_failed_because_a_query_did_not_answer(
+async def test_a_paid_collection_is_never_reported_failed_because_a_query_did_not_answer(
     full_stack: FullStack, codes: dict[str, str]
 ) -> None:
     """The reply is lost, the query answers anything, and the callback has come: unsigned, but it says paid. All networks
@@ -122,10 +122,10 @@ async def test_a_signed_success_after_the_end_is_credited_although_the_query_sta
         shown = await _until_status(full_stack, id_, "FAILED")
         assert shown["failureCode"] == "not_received"
         await _switch(full_stack, "AIRTEL_MONEY", queryError="DP00800001000")
-        told = await _until_corrected(full_stack, id_)
+        reported = await _until_corrected(full_stack, id_)
 
-    assert (told["outcome"], told["amount"], told["reason"]) == ("COMPLETED", 1000, "credited")
-    assert (await full_stack.shown(id_))["status"] == "FAILED", "what the merchant was told stays"
+    assert (reported["outcome"], reported["amount"], reported["reason"]) == ("COMPLETED", 1000, "credited")
+    assert (await full_stack.shown(id_))["status"] == "FAILED", "the reported status stays"
     wallet = (await full_stack.api("GET", "/v1/wallet")).body["wallet"]
     assert wallet["available"] == WALLET + 1000
     entries = (await full_stack.api("GET", "/v1/wallet/entries")).body["entries"]
@@ -141,15 +141,15 @@ async def test_a_collection_that_is_found_too_late_is_asked_about_again_and_cred
         id_ = await full_stack.take("AIRTEL_MONEY", "COLLECTION", "+255684000104")
         await _until_status(full_stack, id_, "FAILED")
         await _switch(full_stack, "AIRTEL_MONEY", notFoundSeconds=0)
-        told = await _until_corrected(full_stack, id_)
-    assert (told["outcome"], told["reason"]) == ("COMPLETED", "credited")
+        reported = await _until_corrected(full_stack, id_)
+    assert (reported["outcome"], reported["reason"]) == ("COMPLETED", "credited")
     await database_facts.assert_clean(full_stack.database)
 
 
 PAID_UNTOLD = {"AIRTEL_MONEY": "+255684000111", "MPESA": "+255754000111", "HALOPESA": "+255624000111"}
 
 
-async def test_payouts_that_were_told_failed_and_are_paid_without_a_word_are_debts_that_are_held_and_told(
+async def test_payouts_reported_failed_and_paid_without_an_answer_are_debts_that_are_held_and_reported(
     full_stack: FullStack,
 ) -> None:
     await full_stack.sim.control(**SLOW)
@@ -160,10 +160,10 @@ async def test_payouts_that_were_told_failed_and_are_paid_without_a_word_are_deb
         for id_ in taken:
             await _until_status(full_stack, id_, "FAILED")
         await full_stack.sim.control(**FAST)
-        told = {}
+        reported = {}
         for id_ in taken:
-            told[id_] = await _until_corrected(full_stack, id_)
-            outcome = (told[id_]["outcome"], told[id_]["amount"], told[id_]["reason"])
+            reported[id_] = await _until_corrected(full_stack, id_)
+            outcome = (reported[id_]["outcome"], reported[id_]["amount"], reported[id_]["reason"])
             assert outcome == ("COMPLETED", 60_000, "debt_recorded")
         wallet = (await full_stack.api("GET", "/v1/wallet")).body["wallet"]
         assert (wallet["available"], wallet["owed"]) == (WALLET, 180_000)
@@ -175,7 +175,7 @@ async def test_payouts_that_were_told_failed_and_are_paid_without_a_word_are_deb
         assert set(taken) <= set(await full_stack.unsettled())
     events = (await full_stack.api("GET", "/v1/events?limit=100")).body["events"]
     corrected = [each["transaction"] for each in events if each["event"] == "payout.corrected"]
-    assert {each["id"]: each["correction"] for each in corrected} == told
+    assert {each["id"]: each["correction"] for each in corrected} == reported
     assert len(corrected) == len(taken)
     await database_facts.assert_clean(full_stack.database)
 

@@ -94,7 +94,7 @@ async def test_a_limit_counts_what_comes_to_both_doors(full_stack: FullStack, do
     assert Counter(answer.status for answer in answers) == {200: LIMIT, 429: LIMIT}
 
 
-async def test_what_one_door_takes_the_other_shows_and_both_workers_work(
+async def test_a_payment_made_at_one_api_is_shown_by_the_other_and_both_workers_work(
     full_stack: FullStack, doors: tuple[Client, Client]
 ) -> None:
     merchant = await make_merchant(full_stack.database)
@@ -116,7 +116,7 @@ async def test_what_one_door_takes_the_other_shows_and_both_workers_work(
 
 
 @pytest.mark.parametrize("hung", [0, 1])
-async def test_what_a_worker_that_hangs_was_first_for_the_other_does(
+async def test_the_work_of_a_hanging_first_worker_is_done_by_the_other(
     full_stack: FullStack, workers: list[Running], hung: int
 ) -> None:
     """One of them is first to send, and one to send webhooks: whichever hangs, all is done."""
@@ -131,7 +131,7 @@ async def test_what_a_worker_that_hangs_was_first_for_the_other_does(
             events: list[dict[str, Any]] = (await api("GET", "/v1/events?limit=100")).body["events"]
             return [each["event"] for each in events].count("payment.completed") == 5
 
-        await until(is_done, what="their being paid, and told")
+        await until(is_done, what="their payment and its events")
     finally:
         workers[hung].process.send_signal(signal.SIGCONT)
     assert await database_facts.wallet(full_stack.database, merchant.id) == (5_000, 0)

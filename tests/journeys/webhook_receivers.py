@@ -1,4 +1,4 @@
-"""Merchants' servers: real HTTP on a real port, that answer, fail, hang, drip or hang up, as they are told.
+"""Merchants' servers: real HTTP on a real port, that answer, fail, hang, drip or hang up, as the test says.
 
 A receiver keeps everything it was sent, byte for byte. It is written without malipo's own HTTP, and knows nothing of it.
 """
@@ -95,7 +95,7 @@ async def hangs_up(_: Got, line: Line) -> None:
 
 
 def fails_at_random(share: float, chance: random.Random) -> Behaviour:
-    """Of so many, with a 500, a 429, or by hanging up: the receiver has it, and we are not told so."""
+    """Of so many, with a 500, a 429, or by hanging up: the receiver has it, and we get no success."""
     faults = [says(500), says(429, b"slowly"), hangs_up]
 
     async def behave(got: Got, line: Line) -> None:

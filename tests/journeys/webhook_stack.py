@@ -105,7 +105,7 @@ class WebhookStack:
         return list(await asyncio.gather(*(one() for _ in range(number))))
 
     async def take_back(self, opened: Sequence[Transaction]) -> None:
-        """Each tells `payment.cancelled`. A server that has just restarted refuses until a worker has compared it."""
+        """Each has the event `payment.cancelled`. A server that has just restarted refuses until a worker has compared it."""
 
         async def one(each: Transaction) -> None:
             with contextlib.suppress(NotComparedYet):
@@ -113,7 +113,7 @@ class WebhookStack:
 
         await asyncio.gather(*(one(each) for each in opened))
 
-    async def tell(self, merchant: Merchant, number: int) -> None:
+    async def make_events(self, merchant: Merchant, number: int) -> None:
         """So many events, of both kinds."""
         opened = await self.open(merchant, number - number // 2)
         await self.take_back(opened[: number // 2])
@@ -178,14 +178,14 @@ class WebhookStack:
         )
         return {row["state"]: row["count"] for row in rows}
 
-    async def until_told(self, *, seconds: float = PATIENCE_SECONDS) -> None:
+    async def until_delivered(self, *, seconds: float = PATIENCE_SECONDS) -> None:
         """Return when every event has its place, and every delivery is delivered."""
 
-        async def is_told() -> bool:
+        async def is_delivered() -> bool:
             rows = await self.rows("SELECT FROM events WHERE feed_number IS NULL LIMIT 1")
             return not rows and set(await self.states()) <= {"DELIVERED"}
 
-        await until(is_told, seconds=seconds, pause=0.05, what="the delivery of everything")
+        await until(is_delivered, seconds=seconds, pause=0.05, what="the delivery of everything")
 
 
 @asynccontextmanager

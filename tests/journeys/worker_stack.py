@@ -186,7 +186,7 @@ class CrashingWorker:
         return self.process.poll() is not None
 
     def has_got(self, number: int) -> bool:
-        """Whether this signal, which was sent to it, has reached it: what it hears from now on it hears after the signal."""
+        """Whether this signal, which was sent to it, has reached it: what it gets from now on comes after the signal."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         waiting = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigPnd:", "ShdPnd:"))]
         return not any(mask >> (number - 1) & 1 for mask in waiting)

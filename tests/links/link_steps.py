@@ -52,24 +52,24 @@ class LinkSteps(PaymentSteps):
         """An attempt whose prompt is on the phone."""
         pressed = await self.press(link, phone, **how)
         await self.claim()
-        await self.hear(pressed.transaction, Verdict.WAITING, AnswerSource.SEND)
+        await self.report(pressed.transaction, Verdict.WAITING, AnswerSource.SEND)
         return pressed.transaction
 
     async def answer(self, payment: Transaction, status: Status = Status.COMPLETED) -> None:
         verdict = Verdict.CONFIRMED if status is Status.COMPLETED else Verdict.REFUSED
-        await self.hear(payment, verdict, AnswerSource.SEND)
+        await self.report(payment, verdict, AnswerSource.SEND)
 
     async def contradict(self, payment: Transaction, verdict: Verdict) -> None:
         """Its network says something else after the end: by a callback, and to the query that it makes due."""
-        await self.hear(payment, verdict, AnswerSource.CALLBACK, is_trusted=False)
-        await self.hear(payment, verdict)
+        await self.report(payment, verdict, AnswerSource.CALLBACK, is_trusted=False)
+        await self.report(payment, verdict)
 
     async def paid(self, link: Link, phone: str = ASHA, **how: Any) -> Transaction:
         payment = await self.sent(link, phone, **how)
         await self.answer(payment)
         return payment
 
-    async def told(self, payment: Transaction) -> list[PaymentEvent]:
+    async def events_of(self, payment: Transaction) -> list[PaymentEvent]:
         """Its events, as they were written."""
         async with self.database.read() as connection:
             rows = await connection.fetch(

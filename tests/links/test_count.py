@@ -22,7 +22,7 @@ from tests.links.link_steps import ASHA, JUMA, LinkSteps
 from tests.links.link_steps import steps as steps
 
 
-async def test_a_link_that_is_paid_is_told_once(steps: LinkSteps) -> None:
+async def test_a_paid_link_is_counted_once_and_wakes_the_fan_out_once(steps: LinkSteps) -> None:
     link = await steps.make()
     payment = await steps.paid(link)
     woken: list[bool] = []
@@ -37,9 +37,14 @@ async def test_a_link_that_is_paid_is_told_once(steps: LinkSteps) -> None:
     async with steps.database.read() as connection:
         body = json.loads(await connection.fetchval("SELECT body FROM link_events"))
     assert body["event"] == "link.paid"
-    told = body["link"]
-    assert (told["id"], told["status"], told["payment"], told["paidCount"]) == (link.id, "PAID", payment.id, 1)
-    assert "url" not in told
+    events_of = body["link"]
+    assert (events_of["id"], events_of["status"], events_of["payment"], events_of["paidCount"]) == (
+        link.id,
+        "PAID",
+        payment.id,
+        1,
+    )
+    assert "url" not in events_of
     await database_facts.assert_clean(steps.database)
 
 
@@ -217,23 +222,23 @@ async def test_what_has_ended_is_counted_without_a_look_at_all_that_is_open(step
     await steps.answer(first)
     await steps.answer(second)
 
-    counter.note_numbered(await steps.told(first))
+    counter.note_numbered(await steps.events_of(first))
     assert counter.due.is_set()
     assert not await counter.turn()
     assert await counted(steps, busy) == 1, "what it was not told of is left for the next look"
-    counter.note_numbered(await steps.told(second))
+    counter.note_numbered(await steps.events_of(second))
     await counter.turn()
     assert await counted(steps, busy) == 2
 
     # Its network takes it back: the event of that says so too.
     await steps.contradict(second, Verdict.REFUSED)
-    counter.note_numbered(await steps.told(second))
+    counter.note_numbered(await steps.events_of(second))
     await counter.turn()
     await counter.turn()
     assert await counted(steps, busy) == 1
 
 
-async def test_a_payment_that_the_counter_was_not_told_of_is_found_by_a_look(steps: LinkSteps) -> None:
+async def test_a_payment_without_a_notification_to_the_counter_is_found_by_a_look(steps: LinkSteps) -> None:
     link = await steps.make()
     await steps.paid(link)
     await LinkCounter(steps.database, steps.service.clock).turn()
@@ -243,11 +248,11 @@ async def test_a_payment_that_the_counter_was_not_told_of_is_found_by_a_look(ste
 async def test_only_the_ends_of_payments_of_links_are_noted(steps: LinkSteps) -> None:
     link, other = await steps.make(), await steps.ended(Type.COLLECTION, Status.COMPLETED)
     pressed = (await steps.press(link)).transaction
-    assert list(ended_attempts(await steps.told(pressed))) == []
-    assert list(ended_attempts(await steps.told(other))) == []
+    assert list(ended_attempts(await steps.events_of(pressed))) == []
+    assert list(ended_attempts(await steps.events_of(other))) == []
     await steps.claim()
     await steps.answer(pressed)
-    assert set(ended_attempts(await steps.told(pressed))) == {(pressed.merchant_id, pressed.id)}
+    assert set(ended_attempts(await steps.events_of(pressed))) == {(pressed.merchant_id, pressed.id)}
 
 
 async def counted(steps: LinkSteps, link: Link) -> int:

@@ -402,13 +402,13 @@ async def test_another_number_waits_while_the_first_is_still_to_be_sent_and_then
     link = await steps.make()
     first = (await steps.press(link)).transaction
     await steps.claim()
-    await steps.hear(first, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(first, Verdict.UNSENT, AnswerSource.SEND)
     await steps.end_prompts()
     with pytest.raises(Conflict, check=lambda error: error.code == "link_busy"):
         await steps.press(link, JUMA, may_be_second=True)
     await steps.wait(first, seconds=60)
     assert [each.id for each in (await steps.claim()).to_send] == [first.id]
-    await steps.hear(first, Verdict.WAITING, AnswerSource.SEND)
+    await steps.report(first, Verdict.WAITING, AnswerSource.SEND)
     with pytest.raises(Conflict, check=lambda error: error.code == "link_busy"):
         await steps.press(link, JUMA, may_be_second=True)
     await steps.end_prompts()

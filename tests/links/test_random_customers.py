@@ -60,12 +60,12 @@ class Crowd:
 
     async def _send(self, desk: LinkSteps, link: Link) -> None:
         for payment in (await desk.claim()).to_send:
-            await desk.hear(payment, Verdict.WAITING, AnswerSource.SEND)
+            await desk.report(payment, Verdict.WAITING, AnswerSource.SEND)
 
     async def _answer(self, desk: LinkSteps, link: Link) -> None:
         if (payment := await self._payment(desk)) is not None:
             verdict = self.chance.choice([Verdict.CONFIRMED, Verdict.CONFIRMED, Verdict.REFUSED])
-            await desk.hear(payment, verdict, AnswerSource.SEND)
+            await desk.report(payment, verdict, AnswerSource.SEND)
 
     async def _contradict(self, desk: LinkSteps, link: Link) -> None:
         if (payment := await self._payment(desk)) is not None and payment.status.is_final:
@@ -119,7 +119,7 @@ async def _check(steps: LinkSteps, link: Link) -> None:
             steps.merchant_id,
             link.id,
         )
-        told = await connection.fetch("SELECT event, transaction_id FROM link_events WHERE link_id = $1", link.id)
+        shown = await connection.fetch("SELECT event, transaction_id FROM link_events WHERE link_id = $1", link.id)
         open_twice = await connection.fetchval(
             """
             SELECT count(*) FROM (SELECT FROM transactions WHERE link_id = $1 AND ended_at IS NULL
@@ -132,6 +132,6 @@ async def _check(steps: LinkSteps, link: Link) -> None:
     late = {row["id"] for row in paid if row["late"] is not None}
     assert (counted.paid_count, counted.paid_amount) == (len(in_time), sum(row["amount"] for row in in_time))
     assert counted.places is None or len(in_time) <= counted.places
-    assert [row["event"] for row in told].count(Event.LINK_PAID) == (counted.paid_at is not None)
-    assert late <= {row["transaction_id"] for row in told if row["event"] == Event.LINK_LATE}
+    assert [row["event"] for row in shown].count(Event.LINK_PAID) == (counted.paid_at is not None)
+    assert late <= {row["transaction_id"] for row in shown if row["event"] == Event.LINK_LATE}
     assert open_twice == 0

@@ -42,7 +42,7 @@ async def pressed(
 
 
 async def failed(steps: LinkSteps, payment: Transaction, code: FailureCode) -> None:
-    await steps.hear(payment, Verdict.REFUSED, AnswerSource.SEND, failure_code=code)
+    await steps.report(payment, Verdict.REFUSED, AnswerSource.SEND, failure_code=code)
 
 
 async def later(steps: LinkSteps, hours: float) -> None:
@@ -76,7 +76,7 @@ async def test_a_prompt_that_is_sent_long_after_the_press_counts_from_then(steps
     await later(steps, 2)
     assert refused(await pressed(steps, links[3:])) == [True], "its network was down: they are still to be sent"
     for each in (await steps.claim()).to_send:
-        await steps.hear(each, Verdict.UNSENT, AnswerSource.SEND)
+        await steps.report(each, Verdict.UNSENT, AnswerSource.SEND)
     await later(steps, 2)
     assert refused(await pressed(steps, links[3:])) == [True], "it could not be reached: they are still to be sent"
     await steps.wait(*await steps.payments(), seconds=60)

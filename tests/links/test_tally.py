@@ -63,7 +63,7 @@ def test_a_reusable_link_is_paid_when_it_was_paid_as_often_as_it_may_be(
         (replace(ONCE, paid_count=1, paid_at=NOON), Late.ALREADY_PAID),
     ],
 )
-def test_late_money_is_told_once_and_never_fills_a_link(link: Link, why: Late) -> None:
+def test_late_money_has_one_event_and_never_fills_a_link(link: Link, why: Late) -> None:
     tally = Tally(link)
 
     counted = tally.add(an_attempt("a"))

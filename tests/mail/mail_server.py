@@ -1,4 +1,4 @@
-"""A real mail server in the test's process: it keeps what it accepts, and refuses or disconnects as a test has told it."""
+"""A real mail server in the test's process: it keeps what it accepts, and refuses or disconnects as a test has set it."""
 
 import asyncio
 import ssl

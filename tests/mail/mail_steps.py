@@ -62,7 +62,7 @@ async def add_person(
     return found
 
 
-async def tell(
+async def write_message(
     database: Database,
     person: Person,
     kind: MessageKind = MessageKind.KEY_CREATED,

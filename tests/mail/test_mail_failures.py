@@ -19,7 +19,7 @@ from malipo.messages.store import messages
 from malipo.restore.store import installation
 from tests.conftest import NO_LIMITS, PATIENCE_SECONDS, Merchant, Running
 from tests.mail.mail_server import CUT, SILENT, RunningServer, mail_server
-from tests.mail.mail_steps import RETRY_SECONDS, Times, add_person, rows, sender, states, tell
+from tests.mail.mail_steps import RETRY_SECONDS, Times, add_person, rows, sender, states, write_message
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ async def test_a_connection_that_ends_after_the_last_line_is_followed_by_the_sam
     server.inbox.keeps_before_cut = has_kept_it
     server.inbox.answers["DATA"] = [CUT]
     send = sender(database, server.at(), times)
-    await tell(database, neema)
+    await write_message(database, neema)
 
     await send()
     times.pass_(seconds=RETRY_SECONDS[0])
@@ -93,7 +93,7 @@ async def test_a_worker_that_is_killed_while_it_waits_for_the_answer_is_followed
 ) -> None:
     server.inbox.answers["DATA"] = [SILENT]
     now = clock.now()
-    await tell(database, neema, now=now)
+    await write_message(database, neema, now=now)
     settings: dict[str, Any] = {
         "database_url": database_url,
         "smtp_url": f"smtp://127.0.0.1:{server.port}",
@@ -120,9 +120,9 @@ async def test_messages_of_before_a_restore_wait_for_its_release(
     database: Database, service: Service, server: RunningServer, neema: Person, merchant: Merchant, times: Times
 ) -> None:
     send = sender(database, server.at(), times)
-    await tell(database, neema, name="before")
+    await write_message(database, neema, name="before")
     await service.fence("A test says that it was restored.", epoch=1)
-    await tell(database, neema, name="after")
+    await write_message(database, neema, name="after")
 
     await send()
     assert [str(each["Subject"]) for each in server.inbox.mails] == ["A new API key: after"]
@@ -138,7 +138,7 @@ async def test_a_person_who_was_removed_is_told_what_was_written_before(
 ) -> None:
     """Else who has taken over an account would remove the owners before the worker looks."""
     gone = await add_person(database, merchant.id, "gone@duka.example.com", role=Role.OWNER)
-    await tell(database, gone)
+    await write_message(database, gone)
     async with database.begin() as tx:
         await tx.execute("DELETE FROM people WHERE id = $1", gone.id)
 
@@ -150,10 +150,10 @@ async def test_a_person_who_was_removed_is_told_what_was_written_before(
 async def test_what_has_ended_is_deleted_after_its_time_and_what_waits_is_not(
     database: Database, server: RunningServer, neema: Person, times: Times
 ) -> None:
-    await tell(database, neema)
+    await write_message(database, neema)
     await sender(database, server.at(), times)()
     times.pass_(days=89)
-    await tell(database, neema, now=times.now)
+    await write_message(database, neema, now=times.now)
     async with database.begin() as tx:
         assert await messages.prune(tx, before=times.now - timedelta(days=90), most=10) == 0
         assert await messages.prune(tx, before=times.now - timedelta(days=88), most=10) == 1

@@ -23,7 +23,7 @@ from tests.conftest import Merchant, free_port
 from tests.db.lock_waits import are_waiting
 from tests.journeys.full_stack import until
 from tests.mail.mail_server import CUT, RunningServer, mail_server
-from tests.mail.mail_steps import RETRY_SECONDS, SENDER, Times, add_person, post, rows, sender, states, tell
+from tests.mail.mail_steps import RETRY_SECONDS, SENDER, Times, add_person, post, rows, sender, states, write_message
 from tests.webhooks.certificates import authority
 
 
@@ -47,7 +47,7 @@ async def test_a_message_arrives_once_and_is_not_sent_again(
     database: Database, server: RunningServer, neema: Person, times: Times
 ) -> None:
     send = sender(database, server.at(), times)
-    await tell(database, neema)
+    await write_message(database, neema)
 
     assert await send() is False
     times.pass_(days=1)
@@ -65,7 +65,7 @@ async def test_a_temporary_refusal_is_tried_again_on_the_schedule(
     database: Database, server: RunningServer, neema: Person, times: Times, stage: str
 ) -> None:
     send = sender(database, server.at(), times)
-    await tell(database, neema)
+    await write_message(database, neema)
     server.inbox.answers[stage] = ["451 4.7.1 greylisted"] * 2
 
     await send()
@@ -87,7 +87,7 @@ async def test_a_permanent_refusal_ends_the_message(
     database: Database, server: RunningServer, neema: Person, times: Times, stage: str
 ) -> None:
     send = sender(database, server.at(), times)
-    await tell(database, neema)
+    await write_message(database, neema)
     server.inbox.answers[stage] = ["550 5.1.1 no such mailbox"]
 
     await send()
@@ -105,7 +105,7 @@ async def test_a_lost_answer_is_followed_by_the_same_message_id(
 ) -> None:
     """At DATA the server has the message, and nobody can know: it comes twice, and mail readers show it once."""
     send = sender(database, server.at(), times)
-    await tell(database, neema)
+    await write_message(database, neema)
     server.inbox.answers[stage] = [CUT]
 
     await send()
@@ -123,7 +123,7 @@ async def test_one_message_that_ends_every_connection_does_not_keep_the_others(
 ) -> None:
     others = [await add_person(database, merchant.id, f"other{each}@duka.example.com") for each in range(2)]
     for person in (neema, *others):
-        await tell(database, person)
+        await write_message(database, person)
     server.inbox.answers["RCPT"] = [CUT]
 
     await sender(database, server.at(), times)()
@@ -136,7 +136,7 @@ async def test_a_server_that_refuses_our_sender_says_nothing_about_a_message(
     database: Database, server: RunningServer, neema: Person, times: Times, answer: str
 ) -> None:
     send = sender(database, server.at(), times)
-    await tell(database, neema)
+    await write_message(database, neema)
     server.inbox.answers["MAIL"] = [answer]
 
     await send()
@@ -152,8 +152,8 @@ async def test_a_server_that_is_away_for_a_day_gets_what_is_not_out_of_date(
     database: Database, neema: Person, times: Times
 ) -> None:
     port = free_port()
-    await tell(database, neema, MessageKind.KEY_CREATED, now=times.now)
-    await tell(database, neema, MessageKind.WALLET_LOW, now=times.now, available_amount=5, limit_amount=10)
+    await write_message(database, neema, MessageKind.KEY_CREATED, now=times.now)
+    await write_message(database, neema, MessageKind.WALLET_LOW, now=times.now, available_amount=5, limit_amount=10)
     with mail_server(port=port) as server:
         at = server.at()
     send = sender(database, at, times)
@@ -173,7 +173,7 @@ async def test_two_workers_send_each_message_once(
     database: Database, server: RunningServer, neema: Person, times: Times
 ) -> None:
     for _ in range(30):
-        await tell(database, neema)
+        await write_message(database, neema)
     workers = [sender(database, server.at(), times) for _ in range(3)]
 
     while "waiting" in await states(database):
@@ -185,7 +185,7 @@ async def test_two_workers_send_each_message_once(
 async def test_what_one_worker_is_claiming_another_does_not_wait_for_and_does_not_get(
     database: Database, neema: Person, times: Times
 ) -> None:
-    await tell(database, neema)
+    await write_message(database, neema)
 
     async def claim() -> list[str]:
         async with database.begin() as tx:
@@ -216,7 +216,7 @@ async def test_no_message_is_begun_when_its_claim_is_nearly_over(
     database: Database, server: RunningServer, neema: Person
 ) -> None:
     for _ in range(20):
-        await tell(database, neema)
+        await write_message(database, neema)
     times = Hurrying()
     send = sender(database, server.at(), times)
     begun_at = times.now
@@ -235,7 +235,7 @@ async def test_a_message_that_cannot_be_written_does_not_stop_the_others(
 ) -> None:
     async with database.begin() as tx:
         await write.to_account(tx, MessageKind.KEY_CREATED, neema.id, {"happened_at": "at noon"}, now=times.now)
-    await tell(database, neema)
+    await write_message(database, neema)
 
     await sender(database, server.at(), times)()
 
@@ -246,7 +246,7 @@ async def test_a_message_that_cannot_be_written_does_not_stop_the_others(
 async def test_a_worker_that_dies_after_sending_is_followed_by_another_with_the_same_message_id(
     database: Database, server: RunningServer, neema: Person, times: Times
 ) -> None:
-    await tell(database, neema)
+    await write_message(database, neema)
     async with database.begin() as tx:
         [message] = await messages.claim(tx, domain=SENDER.domain, most=5, now=times.now, until=times.now + LEASE)
     letter = letter_of(message, Language.ENGLISH, service="Duka Pay", public_url="https://pay.example.co.tz")
@@ -278,7 +278,7 @@ async def test_a_worker_that_dies_after_sending_is_followed_by_another_with_the_
 async def test_an_address_that_would_be_two_or_none_is_never_written(
     database: Database, server: RunningServer, merchant: Merchant, times: Times, address: str
 ) -> None:
-    await tell(database, await add_person(database, merchant.id, address))
+    await write_message(database, await add_person(database, merchant.id, address))
 
     await sender(database, server.at(), times)()
 
@@ -293,7 +293,7 @@ async def test_starttls_is_required_and_its_certificate_checked(
     trusted = ours.trusted()
     with mail_server(starttls=ours.server("127.0.0.1"), password="mfuko wa siri") as server:
         at = server.at(needs_starttls=True, user="malipo", password="mfuko wa siri")
-        await tell(database, neema)
+        await write_message(database, neema)
         await sender(database, at, times, tls=trusted)()
         assert await states(database) == ["sent"]
         assert server.inbox.were_encrypted == [True]
@@ -308,14 +308,14 @@ async def test_starttls_is_required_and_its_certificate_checked(
 async def test_tls_from_the_first_byte(database: Database, neema: Person, times: Times) -> None:
     ours = authority()
     with mail_server(tls=ours.server("127.0.0.1")) as server:
-        await tell(database, neema)
+        await write_message(database, neema)
         await sender(database, server.at(uses_tls=True), times, tls=ours.trusted())()
         assert len(server.inbox.mails) == 1
 
 
 async def test_a_wrong_password_leaves_every_message_as_it_was(database: Database, neema: Person, times: Times) -> None:
     with mail_server(password="right") as server:
-        await tell(database, neema)
+        await write_message(database, neema)
         await sender(database, server.at(user="malipo", password="wrong"), times)()
 
     [row] = await rows(database)
@@ -331,7 +331,7 @@ def test_the_schedule_repeats_its_last_delay(attempts: int, seconds: int) -> Non
 async def test_a_message_of_a_kind_that_a_newer_version_has_written_waits_for_that_version(
     database: Database, server: RunningServer, neema: Person, times: Times
 ) -> None:
-    await tell(database, neema)
+    await write_message(database, neema)
     async with database.begin() as tx:
         await tx.execute("UPDATE messages SET kind = 'of_tomorrow'")
 
@@ -348,7 +348,7 @@ async def test_nothing_is_sent_or_written_before_the_worker_has_compared_the_dat
     """A restored database has messages that were sent before, and wallets that are as low as they were."""
     compared: list[bool] = []
     messages_of = MessageSender(database, post(server.at()), Metrics(), times, may_send=lambda: bool(compared))
-    await tell(database, neema)
+    await write_message(database, neema)
     async with database.begin() as tx:
         await tx.execute("UPDATE wallets SET available = 0")
         await choices.write(tx, neema.id, {MessageKind.WALLET_LOW: Choice(is_wanted=True, amount=1_000)})

@@ -9,8 +9,8 @@ from malipo.merchants import bank_account_stop_links, manage_people
 from malipo.merchants.people import Person
 from malipo.merchants.roles import Role
 from malipo.merchants.store import people
-from malipo.messages import tell_of_bank_accounts
-from malipo.messages.tell_of_bank_accounts import NamedBankAccount, masked
+from malipo.messages import notify_of_bank_accounts
+from malipo.messages.notify_of_bank_accounts import NamedBankAccount, masked
 from tests.conftest import NOBODY, Merchant
 from tests.mail.mail_server import mail_server, text_of
 from tests.mail.mail_steps import Times, add_person, rows, sender
@@ -25,7 +25,7 @@ ACCOUNT = NamedBankAccount("bka_1", "CRDB Bank", "0150442189100", "DUKA LA JUMA 
 PATH = "/dashboard/bank-accounts/bka_1"
 
 
-async def test_all_owners_of_the_last_30_days_are_told_of_a_bank_account(
+async def test_all_owners_of_the_last_30_days_get_a_message_about_a_bank_account(
     database: Database, merchant: Merchant, times: Times
 ) -> None:
     neema = await _owner(database, merchant, "neema")
@@ -38,8 +38,8 @@ async def test_all_owners_of_the_last_30_days_are_told_of_a_bank_account(
 
     await _add(database, merchant, times.now)
 
-    told = {row["address"] for row in await rows(database)}
-    assert told == {neema.email, "removed@duka.example.com", "lowered@duka.example.com"}
+    messages = {row["address"] for row in await rows(database)}
+    assert messages == {neema.email, "removed@duka.example.com", "lowered@duka.example.com"}
 
 
 async def test_the_link_of_a_notice_works_once_and_opening_it_changes_nothing(
@@ -109,6 +109,6 @@ async def _stop_being_owner(
 
 async def _add(database: Database, merchant: Merchant, now: datetime) -> None:
     async with database.begin() as tx:
-        await tell_of_bank_accounts.account_added(
+        await notify_of_bank_accounts.account_added(
             tx, merchant.id, ACCOUNT, by="juma@duka.example.com", path=PATH, now=now
         )

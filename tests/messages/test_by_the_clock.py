@@ -8,10 +8,10 @@ import msgspec
 from malipo import clock
 from malipo.db import Database
 from malipo.messages.kinds import MessageKind
+from malipo.messages.notify_low_wallets import notify_low_wallets
 from malipo.messages.store import choices
 from malipo.messages.store.choices import Choice
-from malipo.messages.tell_low_wallets import tell_low_wallets
-from malipo.messages.tell_yesterday import tell_yesterday
+from malipo.messages.summarize_yesterday import summarize_yesterday
 from tests.conftest import Merchant
 from tests.mail.mail_steps import add_person, rows
 
@@ -29,13 +29,15 @@ async def wallet(database: Database, *, available: int, owed: int = 0) -> None:
         await tx.execute("UPDATE wallets SET available = $1, owed = $2", available, owed)
 
 
-async def test_a_wallet_that_goes_up_and_down_is_told_once_in_six_hours(database: Database, merchant: Merchant) -> None:
+async def test_a_wallet_that_goes_up_and_down_is_reported_once_in_six_hours(
+    database: Database, merchant: Merchant
+) -> None:
     await choose(database, merchant, MessageKind.WALLET_LOW, 500_000)
 
     async def look(hours: int, available: int, owed: int = 0) -> int:
         await wallet(database, available=available, owed=owed)
         async with database.begin() as tx:
-            await tell_low_wallets(tx, now=SIX + timedelta(hours=hours))
+            await notify_low_wallets(tx, now=SIX + timedelta(hours=hours))
         return len(await rows(database))
 
     assert await look(0, 500_000) == 0, "it is not below"
@@ -53,7 +55,7 @@ async def test_a_day_is_summed_up_once_from_seven_in_the_morning(database: Datab
 
     async def look(at: datetime) -> int:
         async with database.begin() as tx:
-            await tell_yesterday(tx, now=at)
+            await summarize_yesterday(tx, now=at)
         return len(await rows(database))
 
     assert await look(SIX.replace(hour=0)) == 0

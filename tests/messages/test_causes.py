@@ -28,10 +28,10 @@ from malipo.merchants.roles import Role
 from malipo.merchants.store import people
 from malipo.merchants.store.sessions import MerchantSession
 from malipo.messages.kinds import KINDS, MessageKind
+from malipo.messages.notify_low_wallets import notify_low_wallets
 from malipo.messages.store import choices
 from malipo.messages.store.choices import Choice
-from malipo.messages.tell_low_wallets import tell_low_wallets
-from malipo.messages.tell_yesterday import tell_yesterday
+from malipo.messages.summarize_yesterday import summarize_yesterday
 from malipo.networks.connector import Type, Verdict
 from malipo.operators import login as operators_login
 from malipo.operators import second_factor as operators_factor
@@ -319,7 +319,7 @@ async def _failed_batch(office: Office) -> Act:
     await office.batches.approve(batch, office.requester("neema"))
     sent = (await office.batches.claim()).to_send
     for payout, verdict in zip(sent, (Verdict.CONFIRMED, Verdict.REFUSED), strict=True):
-        await office.payments.hear(payout, verdict, AnswerSource.SEND)
+        await office.payments.report(payout, verdict, AnswerSource.SEND)
     return lambda office: complete_batches(office.database)
 
 
@@ -359,7 +359,7 @@ async def _low_wallet(office: Office) -> Act:
 
     async def act(office: Office) -> None:
         async with office.database.begin() as tx:
-            await tell_low_wallets(tx, now=clock.now())
+            await notify_low_wallets(tx, now=clock.now())
 
     return act
 
@@ -369,7 +369,7 @@ async def _summary(office: Office) -> Act:
 
     async def act(office: Office) -> None:
         async with office.database.begin() as tx:
-            await tell_yesterday(tx, now=clock.now().astimezone(clock.ZONE).replace(hour=8))
+            await summarize_yesterday(tx, now=clock.now().astimezone(clock.ZONE).replace(hour=8))
 
     return act
 
@@ -573,13 +573,13 @@ async def test_the_right_people_get_the_message_in_their_language(
 
     await act(office)
 
-    told = await rows(office.database)
-    assert {row["kind"] for row in told} - {cause.besides} == {cause.kind}
+    messages = await rows(office.database)
+    assert {row["kind"] for row in messages} - {cause.besides} == {cause.kind}
     async with office.database.begin() as tx:
         await tx.execute("DELETE FROM messages WHERE kind = $1", cause.besides)
     server.inbox.mails.clear()
     # A summary is due at eight, which is later today if it is night.
-    last = max(clock.now(), *(row["due_at"] for row in told))
+    last = max(clock.now(), *(row["due_at"] for row in messages))
     await sender(office.database, server.at(), Times(last + timedelta(hours=1)))()
     mails = {str(mail["To"]).rpartition("<")[2].rstrip(">").removesuffix(_AT): mail for mail in server.inbox.mails}
     assert " ".join(sorted(mails)) == cause.told
@@ -630,7 +630,7 @@ def test_every_kind_has_a_cause() -> None:
 
 
 @pytest.mark.parametrize("name", ["a batch", "failed payouts", "a dead endpoint", "a batch with failures"])
-async def test_who_does_not_want_it_is_not_told(office: Office, name: str) -> None:
+async def test_people_who_switched_a_message_off_do_not_get_it(office: Office, name: str) -> None:
     cause = CAUSES[name]
     await office.choose("neema", cause.kind, is_wanted=False)
     act = await cause.make_ready(office)

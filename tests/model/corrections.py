@@ -79,7 +79,7 @@ class Case:
                 says_paid=after.is_paid,
                 wallet=self._story.balances[Account.WALLET] - wallet,
                 owed=after.owed - before.owed,
-                told=None if change.reason is None else change.amount,
+                reported_amount=None if change.reason is None else change.amount,
                 losses=self._story.balances[Account.LOSSES],
                 available=available,
             )

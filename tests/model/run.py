@@ -143,9 +143,9 @@ class Life:
         if Kind.UNSENT in faults:
             answer = Answer(verdict=Verdict.UNSENT, code="connection refused", is_fault=True)
             seconds = min(faults[Kind.UNSENT].seconds, networks.TIMEOUT_SECONDS)
-            self._at(self._now + seconds, lambda: self._hear(AnswerSource.SEND, answer, nth=nth))
+            self._at(self._now + seconds, lambda: self._receive(AnswerSource.SEND, answer, nth=nth))
         elif Kind.REFUSED_AT_THE_DOOR in faults:
-            self._at(self._now + 1, lambda: self._hear(AnswerSource.SEND, networks.refused_at_the_door(), nth=nth))
+            self._at(self._now + 1, lambda: self._receive(AnswerSource.SEND, networks.refused_at_the_door(), nth=nth))
         elif Kind.REQUEST_LOST in faults:
             self._lose_reply(nth)
         elif Kind.ARRIVES_LATE in faults:
@@ -170,10 +170,12 @@ class Life:
             self._lose_reply(nth)
             return
         slow = faults[Kind.REPLY_SLOW].seconds if Kind.REPLY_SLOW in faults else 0.0
-        self._at(leaves_at + slow, lambda: self._hear(AnswerSource.SEND, answer, nth=nth))
+        self._at(leaves_at + slow, lambda: self._receive(AnswerSource.SEND, answer, nth=nth))
 
     def _lose_reply(self, nth: int) -> None:
-        self._at(self._now + networks.TIMEOUT_SECONDS, lambda: self._hear(AnswerSource.SEND, networks.lost(), nth=nth))
+        self._at(
+            self._now + networks.TIMEOUT_SECONDS, lambda: self._receive(AnswerSource.SEND, networks.lost(), nth=nth)
+        )
 
     def _ask(self) -> None:
         self._row.lease(self._now)
@@ -183,17 +185,17 @@ class Life:
         asked_at = self._now
         self._at(
             asked_at + (_SLOW_SECONDS if slow else 0.3),
-            lambda: self._hear(AnswerSource.QUERY, answer, asked_at=asked_at),
+            lambda: self._receive(AnswerSource.QUERY, answer, asked_at=asked_at),
         )
 
     def _callback(self, said: Said) -> Callable[[], None]:
-        return lambda: self._hear(
+        return lambda: self._receive(
             AnswerSource.CALLBACK, said.answer, is_signed=said.is_signed, is_listed=said.is_listed
         )
 
     # what is heard
 
-    def _hear(
+    def _receive(
         self,
         act: AnswerSource,
         answer: Answer,

@@ -1,4 +1,4 @@
-"""What an observer sees of one payment's life: what was sent, asked, heard and told, and what moved. The oracle reads only this."""
+"""What an observer sees of one payment's life: what was sent, queried, answered and reported, and what moved. The oracle reads only this."""
 
 from enum import StrEnum
 
@@ -60,7 +60,7 @@ class Corrected(msgspec.Struct, frozen=True, kw_only=True):
     says_paid: bool
     wallet: int  # by how much more it then holds
     owed: int  # by how much more it then owes
-    told: int | None  # the amount that the merchant is told, if anything is
+    reported_amount: int | None  # the amount that the merchant is told, if anything is
     losses: int  # what the house then bears, as a negative amount
     available: int | None = None  # what the wallet could give
 

@@ -539,7 +539,7 @@ async def test_invoices_add_up_to_the_fees_of_the_journal_and_are_in_it_as_pdf(
     assert (code, "does not add up" in said, "and the journal has fees of" in said) == (1, True, True), said
 
 
-async def test_late_fees_that_cannot_be_told_apart_are_in_the_invoice_of_their_month(
+async def test_late_fees_that_cannot_be_separated_are_in_the_invoice_of_their_month(
     books: Books, database_url: str, tmp_path: Path
 ) -> None:
     """The journal takes their sum out of the last day: the invoices have them, and the program knows it."""

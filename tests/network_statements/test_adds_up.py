@@ -65,7 +65,7 @@ def test_a_line_that_is_missing_is_noticed(amounts: list[int], data: st.DataObje
     assert chain.problems(StatementHeading()) != []
 
 
-def test_a_gap_is_told_in_shillings() -> None:
+def test_a_gap_is_reported_in_shillings() -> None:
     lines = lines_of([1000_00, 2000_00, -500_00, 700_00])
     chain = chain_of([lines[0], lines[1], lines[3]])
     assert list(map(say, chain.problems(StatementHeading()))) == [
@@ -73,7 +73,7 @@ def test_a_gap_is_told_in_shillings() -> None:
     ]
 
 
-def test_a_heading_that_does_not_fit_is_told() -> None:
+def test_a_heading_that_does_not_fit_is_reported() -> None:
     chain = chain_of(lines_of([1000_00, -400_00], opening=50_00))
     [opening] = chain.problems(StatementHeading(opening=60_00, closing=650_00))
     assert say(opening) == "The heading opens with 60, the lines with 50."
@@ -84,8 +84,8 @@ def test_a_heading_that_does_not_fit_is_told() -> None:
 def test_a_file_without_balances_is_held_against_its_heading() -> None:
     lines = [StatementLine(row=1, receipt="R", at=START, amount=1000, kind=LineKind.MONEY)]
     assert chain_of(lines).problems(StatementHeading(opening=0, closing=1000_00)) == []
-    [told] = chain_of(lines).problems(StatementHeading(opening=0, closing=900_00))
-    assert say(told) == "Opening 0 and the lines (+1,000) make 1,000, not the closing 900: 100 differ."
+    [reported] = chain_of(lines).problems(StatementHeading(opening=0, closing=900_00))
+    assert say(reported) == "Opening 0 and the lines (+1,000) make 1,000, not the closing 900: 100 differ."
     assert chain_of(lines).problems(StatementHeading()) == []
 
 

@@ -157,7 +157,7 @@ def test_a_file_of_another_layout_says_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reported"),
     [
         (b"", "is empty"),
         (b" \n ", "is empty"),
@@ -168,11 +168,11 @@ def test_a_file_of_another_layout_says_what_is_missing() -> None:
         (b"receipt\x00;time", "not CSV or XLSX"),
     ],
 )
-def test_a_file_that_is_no_table_is_refused_in_a_sentence(tmp_path: Path, content: bytes, told: str) -> None:
+def test_a_file_that_is_no_table_is_refused_in_a_sentence(tmp_path: Path, content: bytes, reported: str) -> None:
     (tmp_path / "statement").write_bytes(content)
     with pytest.raises((NotATable, UnknownLayout)) as refused:
         read_statement(tmp_path / "statement", built_in()["generic"])
-    assert told in say(refused.value)
+    assert reported in say(refused.value)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252"])

@@ -138,7 +138,7 @@ def test_a_balance_in_a_row_among_the_lines_is_no_line(tmp_path: Path) -> None:
         ("Balance B/F,1000", False),
     ],
 )
-def test_a_line_outside_of_the_files_own_time_is_told(tmp_path: Path, heading: str, problem: bool) -> None:
+def test_a_line_outside_of_the_files_own_time_is_reported(tmp_path: Path, heading: str, problem: bool) -> None:
     path = tmp_path / "file.csv"
     path.write_text(
         f"{heading}\nReceipt,Time,Amount,Balance\nR1,2026-11-01 10:00:00,-100,900\nR2,2026-11-02 00:10:00,-100,800\n"
@@ -147,11 +147,11 @@ def test_a_line_outside_of_the_files_own_time_is_told(tmp_path: Path, heading: s
     chain = Chain()
     for line in lines:
         chain.add(line)
-    told = chain.outside_of(statement.heading)
-    assert (told is not None) == problem
+    reported = chain.outside_of(statement.heading)
+    assert (reported is not None) == problem
     if problem:
-        assert told is not None
-        assert say(told).endswith("its lines are from 2026-11-01 10:00:00 to 2026-11-02 00:10:00.")
+        assert reported is not None
+        assert say(reported).endswith("its lines are from 2026-11-01 10:00:00 to 2026-11-02 00:10:00.")
 
 
 def test_a_day_without_a_time_covers_only_as_far_as_its_lines_go() -> None:

@@ -145,7 +145,7 @@ def result_coded(status: int, result_code: str) -> Reply:
     return http(f"{status} Whatever", json.dumps(said))
 
 
-def told(
+def query_reply(
     order: PaymentInstruction, letters: object, *, code: str, success: bool, status: int = 200, **more: object
 ) -> Reply:
     """A transaction's own status, beside whatever the status block says."""

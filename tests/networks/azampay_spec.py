@@ -90,7 +90,7 @@ CALLED_BACK_AS_COLLECTION = (
 )
 
 
-def told(*, http_status: int = 200, **changes: object) -> Reply:
+def query_reply(*, http_status: int = 200, **changes: object) -> Reply:
     """What a query says of the payout; without anything that could be compared with the order but its names."""
     said = {"statusCode": 200, "success": True, "message": "Words for people", "pgReferenceId": NETWORK_ID}
     said |= {"initiatorReferenceId": DISBURSEMENT.key} | changes

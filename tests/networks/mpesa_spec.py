@@ -113,7 +113,7 @@ def coded(status: int, code: str, *, key: str) -> Reply:
     )
 
 
-def told(word: object, **more: object) -> Reply:
+def query_reply(word: object, **more: object) -> Reply:
     """A reply to a query that was understood, with the outcome in this word."""
     said = {
         "output_ResponseCode": "INS-0",

@@ -1,4 +1,4 @@
-"""A teller who does exactly as told: it writes down every byte it hears, and says the bytes a test wrote for it.
+"""A server with scripted replies: it records every byte of each request, and sends the bytes a test wrote for it.
 
 It knows as much of HTTP as it takes to see where a request ends, and nothing of any network.
 """
@@ -81,7 +81,7 @@ def received(reply: Reply) -> ReceivedReply:
 class ScriptedServer:
     def __init__(self) -> None:
         self.port = 0
-        self.heard: list[Request] = []
+        self.requests: list[Request] = []
         self.unexpected: list[str] = []
         self.was_called = asyncio.Event()
         self.slams_the_door = False  # reset whoever comes, before a word
@@ -101,11 +101,11 @@ class ScriptedServer:
         self._always[line] = reply
 
     def on(self, line: str) -> list[Request]:
-        return [each for each in self.heard if each.line == line]
+        return [each for each in self.requests if each.line == line]
 
     @property
     def lines(self) -> list[str]:
-        return [each.line for each in self.heard]
+        return [each.line for each in self.requests]
 
     @property
     def unsaid(self) -> list[str]:
@@ -140,8 +140,8 @@ class ScriptedServer:
             if self.slams_the_door:
                 _reset(writer)
                 return
-            while (request := await _hear(reader, connection)) is not None:
-                self.heard.append(request)
+            while (request := await _read_request(reader, connection)) is not None:
+                self.requests.append(request)
                 self.was_called.set()
                 if not await self._say(self._reply_to(request), reader, writer):
                     return
@@ -190,7 +190,7 @@ def _reset(writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
-async def _hear(reader: asyncio.StreamReader, connection: int) -> Request | None:
+async def _read_request(reader: asyncio.StreamReader, connection: int) -> Request | None:
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:

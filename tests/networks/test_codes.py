@@ -105,7 +105,7 @@ MPESA: dict[str, Say] = {
     "query": read_by(
         mpesa_replies.of_query, lambda code: http("400 Whatever", json.dumps({"output_ResponseCode": code}))
     ),
-    "word": read_by(mpesa_replies.of_query, mpesa.told),
+    "word": read_by(mpesa_replies.of_query, mpesa.query_reply),
 }
 AIRTEL: dict[str, Say] = {
     "collection": read_by(of_airtel(airtel.COLLECTION), lambda code: airtel.coded(200, code, success=True)),
@@ -118,7 +118,7 @@ AIRTEL: dict[str, Say] = {
     ),
     "letters": read_by(
         of_airtels_enquiry(airtel.COLLECTION),
-        lambda code: airtel.told(airtel.COLLECTION, code, code="", success=True),
+        lambda code: airtel.query_reply(airtel.COLLECTION, code, code="", success=True),
     ),
     "callback": in_callback(lambda code: json.dumps({"transaction": {"id": "K1", "status_code": code}})),
 }
@@ -151,7 +151,7 @@ CLICKPESA: dict[str, Say] = {
 }
 AZAMPAY: dict[str, Say] = {
     "query": read_by(
-        lambda reply: azampay_replies.of_query(reply, azam.ACCEPTED_ORDER), lambda code: azam.told(status=code)
+        lambda reply: azampay_replies.of_query(reply, azam.ACCEPTED_ORDER), lambda code: azam.query_reply(status=code)
     ),
     "callback": in_callback(
         lambda code: json.dumps({"initiatorReferenceId": "K1", "status": code, "amount": "250000"})

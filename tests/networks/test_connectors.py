@@ -68,7 +68,7 @@ PROBES = pytest.mark.parametrize(
 
 
 @PROBES
-async def test_a_probe_moves_no_money_and_tells_trouble(
+async def test_a_probe_moves_no_money_and_detects_trouble(
     server: ScriptedServer, http_client: HttpClient, connect: Connect, line: str, good: Reply, faults: list[Reply]
 ) -> None:
     """It is one request, for a token or for nothing at all."""
@@ -78,8 +78,8 @@ async def test_a_probe_moves_no_money_and_tells_trouble(
     for _ in faults:
         assert (await connector.probe()).is_fault
     if connector.name == "halopesa":
-        assert {(each.target, each.body) for each in server.heard} == {("/ServiceAPI", b"")}
-        assert all(halopesa_spec.PASSWORD.encode() not in each.raw for each in server.heard)
+        assert {(each.target, each.body) for each in server.requests} == {("/ServiceAPI", b"")}
+        assert all(halopesa_spec.PASSWORD.encode() not in each.raw for each in server.requests)
 
 
 @PROBES

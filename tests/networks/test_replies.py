@@ -80,11 +80,11 @@ AIRTEL_CODES = {IN: ("DP00800001006", PENDING), OUT: ("DP00900001001", SUCCESS)}
 
 def airtel_places(order: PaymentInstruction) -> list[Place]:
     other = PaymentInstruction(key=OTHER, type=order.type, phone=order.phone, amount=order.amount, note=order.note)
-    anothers = [airtel.told(other, letters, code="DP00900001001", success=True) for letters in ("TS", "TF")]
+    anothers = [airtel.query_reply(other, letters, code="DP00900001001", success=True) for letters in ("TS", "TF")]
 
     def said_in_trouble(status: int) -> list[Reply]:
         return [
-            http(f"{status} Trouble", body_of(airtel.told(order, letters, code="DP00900001001", success=True)))
+            http(f"{status} Trouble", body_of(airtel.query_reply(order, letters, code="DP00900001001", success=True)))
             for letters in ("TS", "TF")
         ]
 
@@ -137,7 +137,7 @@ def click_places(order: PaymentInstruction) -> list[Place]:
 
 
 def azams_answers(status: str, changes: list[dict[str, Any]]) -> list[Reply]:
-    return [azam.told(status=status, **each) for each in changes]
+    return [azam.query_reply(status=status, **each) for each in changes]
 
 
 def of_tigos_query(reply: ReceivedReply) -> Answer:
@@ -155,8 +155,8 @@ NOBODY: dict[str, Any] = {"pgReferenceId": None, "initiatorReferenceId": None}
 
 def azams_trouble(status: int) -> list[Reply]:
     return [
-        azam.told(http_status=status, status="success"),
-        azam.told(http_status=status, status="failure"),
+        azam.query_reply(http_status=status, status="success"),
+        azam.query_reply(http_status=status, status="failure"),
         *(azam.refused(status, message) for message in AZAM_REFUSALS),
     ]
 
@@ -249,8 +249,8 @@ PLACES = [
         ],
         # One of both names is enough.
         [
-            (azam.told(status="success", initiatorReferenceId=None), SUCCESS),
-            (azam.told(status="success", pgReferenceId=None), SUCCESS),
+            (azam.query_reply(status="success", initiatorReferenceId=None), SUCCESS),
+            (azam.query_reply(status="success", pgReferenceId=None), SUCCESS),
         ],
         azams_trouble,
         (408, 500, 502, 503, 504),
@@ -267,8 +267,8 @@ PLACES = [
             )
         ],
         [
-            (azam.told(status="success"), SUCCESS),
-            (azam.told(status="success", pgReferenceId=None), SUCCESS),
+            (azam.query_reply(status="success"), SUCCESS),
+            (azam.query_reply(status="success", pgReferenceId=None), SUCCESS),
         ],
         azams_trouble,
         (408, 500, 502, 503, 504),

@@ -246,7 +246,7 @@ async def test_one_token_serves_every_call(server: ScriptedServer, http_client: 
     for call in (*calls, calls[0]):
         server.expect(call.line, call.reply)
         call.outcome.check(await call.make(connector))
-    assert {entry.bearer(each) for each in server.heard[1:]} == {entry.tokens[0]}
+    assert {entry.bearer(each) for each in server.requests[1:]} == {entry.tokens[0]}
 
 
 @EACH_NETWORK
@@ -355,7 +355,7 @@ async def test_an_ended_token_is_renewed_once_and_the_same_bytes_go_again(
     server: ScriptedServer, http_client: HttpClient, call: Call
 ) -> None:
     for refusal in ENDED[call.entry]:
-        server.heard.clear()
+        server.requests.clear()
         server.expect(call.entry.line, call.entry.given, call.entry.next_given)
         server.expect(call.line, refusal, call.reply)
         call.outcome.check(await call.make(call.connect(server.port, http_client)))

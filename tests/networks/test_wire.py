@@ -285,7 +285,7 @@ async def test_a_request_is_these_bytes(server: ScriptedServer, http_client: Htt
     new = set()
     for _ in range(2):
         call.outcome.check(await call.make(connector))
-        request = server.heard[-1]
+        request = server.requests[-1]
         target, body = request.target.encode(), sent.plain(request)
         if sent.new is not None:
             (found,) = re.findall(sent.new, target + b"\n" + body)
@@ -306,7 +306,7 @@ async def test_a_token_is_asked_for_with_these_bytes(
     server.expect(entry.line, entry.given)
     server.expect(call.line, call.reply)
     await call.make(call.connect(server.port, http_client))
-    request = server.heard[0]
+    request = server.requests[0]
     target, headers, body = TOKENS[entry]
     assert (request.target, request.body) == (target, body)
     assert headers_of(request, entry) == OF_EVERY_REQUEST | headers

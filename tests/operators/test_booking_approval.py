@@ -187,7 +187,7 @@ async def test_the_funds_of_a_settlement_are_looked_at_again_when_it_is_approved
     assert await desk.available() == 0
 
 
-async def test_a_top_up_and_a_settlement_with_one_reference_are_told_apart_by_id(desk: Desk) -> None:
+async def test_a_top_up_and_a_settlement_with_one_reference_differ_by_id(desk: Desk) -> None:
     top_up = proposal_in((await desk.request(limit=0)).proposal)
     await desk.request(1000, kind=BookingKind.SETTLEMENT, limit=0)
     with pytest.raises(SeveralProposed, match=top_up.id):

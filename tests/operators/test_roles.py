@@ -172,7 +172,7 @@ async def test_who_installs_gives_roles_before_anybody_has_a_password(three: Dat
     assert await role_of(three, "neema") is Role.AUDITOR
 
 
-async def test_only_who_can_decide_is_told_that_something_waits(three: Database) -> None:
+async def test_only_people_who_can_decide_are_shown_that_something_waits(three: Database) -> None:
     async with three.begin() as tx:
         for name in ("asha", "juma"):
             await operators.set_address(tx, f"opr_{name}", f"{name}@example.com")

@@ -39,7 +39,7 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-async def test_every_network_is_connected_and_tells_its_callbacks_to_malipo(simulator: Process) -> None:
+async def test_every_network_is_connected_and_sends_its_callbacks_to_malipo(simulator: Process) -> None:
     done = _run(simulator.url, f"{MALIPO}/")
     assert done.returncode == 0, done.stderr
     settings = read(parse(done.stdout).variables)
@@ -47,20 +47,20 @@ async def test_every_network_is_connected_and_tells_its_callbacks_to_malipo(simu
     assert settings.mpesa_base_url is not None
     assert settings.mpesa_base_url.startswith(simulator.url)
     async with aiohttp.ClientSession() as http, http.get(f"{simulator.url}/api/callbacks") as answer:
-        told = await answer.json()
+        reported = await answer.json()
     for channel in Channel:
         token = getattr(settings, f"{channel.lower()}_callback_token")
-        assert told[channel] == f"{MALIPO}/callbacks/{channel.lower()}/{token}"
+        assert reported[channel] == f"{MALIPO}/callbacks/{channel.lower()}/{token}"
 
 
 def test_the_page_names_what_each_credential_becomes() -> None:
     rows = re.findall(r"^\| `([A-Z_]+)` \| (`\w+` → .*) \|$", PAGE.read_text(), re.MULTILINE)
-    told = {
+    reported = {
         channel: {name: theirs for theirs, name in re.findall(r"`(\w+)` → `(MALIPO_\w+)`", cell)}
         for channel, cell in rows
     }
     known = simulator_setup._SETTINGS
-    assert told == {
+    assert reported == {
         channel: {variable(name): theirs for name, theirs in names.items()} for channel, names in known.items()
     }
 

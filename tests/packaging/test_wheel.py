@@ -87,9 +87,9 @@ def test_a_wheel_of_sources_without_their_repository_has_the_build_that_is_named
         (unpacked / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, unpacked / name)
     run("git", "init", "--quiet", tmp_path)
-    for variable, told in ({}, "unknown"), ({"SOURCE_COMMIT": "4f1c09d2a7be"}, "4f1c09d2a7be"):
+    for variable, reported in ({}, "unknown"), ({"SOURCE_COMMIT": "4f1c09d2a7be"}, "4f1c09d2a7be"):
         run(*build, unpacked, env={**os.environ, **variable})
-        assert built(tmp_path) == told
+        assert built(tmp_path) == reported
     (unpacked / "malipo" / "_build.txt").write_text("e9345ec4b0a1\n")
     run(*build, unpacked)
     assert built(tmp_path) == "e9345ec4b0a1"

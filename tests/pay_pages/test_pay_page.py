@@ -41,7 +41,7 @@ async def press(customer: Customer, link: Link, phone: str = LOCAL, **fields: st
 async def asked(steps: LinkSteps, payment: Transaction) -> None:
     """It is on the phone."""
     await steps.claim()
-    await steps.hear(payment, Verdict.WAITING, AnswerSource.SEND)
+    await steps.report(payment, Verdict.WAITING, AnswerSource.SEND)
 
 
 async def only_payment(steps: LinkSteps) -> Transaction:
@@ -82,7 +82,7 @@ async def test_a_press_asks_the_phone_and_the_page_follows_it_to_the_end(steps: 
     assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in asking.text
     assert 'data-live="PROCESSING"' in asking.text
 
-    await steps.hear(payment, Verdict.CONFIRMED, provider_reference="QK10183346")
+    await steps.report(payment, Verdict.CONFIRMED, provider_reference="QK10183346")
     paid = await customer.get(at(link))
     assert "Paid. Thank you!" in paid.words
     assert "QK10183346" in paid.words
@@ -228,7 +228,7 @@ async def test_a_payment_that_failed_says_why_and_can_be_tried_again(
     await press(customer, link)
     payment = await only_payment(steps)
     await asked(steps, payment)
-    await steps.hear(payment, Verdict.REFUSED, failure_code=code)
+    await steps.report(payment, Verdict.REFUSED, failure_code=code)
     english, kiswahili = ENDS[code]
     seen = await customer.get(at(link))
     assert english in seen.words
@@ -240,7 +240,7 @@ async def test_a_payment_that_failed_says_why_and_can_be_tried_again(
     assert [each.status for each in await steps.payments()] == [Status.FAILED, Status.PENDING]
 
 
-async def test_no_page_tells_whether_a_number_has_an_account(steps: LinkSteps, customer: Customer) -> None:
+async def test_no_page_reveals_whether_a_number_has_an_account(steps: LinkSteps, customer: Customer) -> None:
     seen = set()
     for code, detail in (
         (FailureCode.REJECTED, None),
@@ -252,7 +252,7 @@ async def test_no_page_tells_whether_a_number_has_an_account(steps: LinkSteps, c
         await press(customer, link)
         payment = (await steps.payments())[-1]
         await asked(steps, payment)
-        await steps.hear(payment, Verdict.REFUSED, failure_code=code, failure_detail=detail)
+        await steps.report(payment, Verdict.REFUSED, failure_code=code, failure_detail=detail)
         seen.add((await customer.get(at(link))).words)
     [words] = seen
     assert "M-Pesa refused the payment. Nothing was charged. Are the number and its network right?" in words
@@ -288,7 +288,7 @@ async def test_a_payment_that_did_not_reach_its_network_waits_and_is_never_in_do
     await steps.claim()
     assert "M-Pesa asks 0754 000 100" in (await customer.get(at(link))).words, "it may be on its way"
     follows = asyncio.ensure_future(customer.get(at(link, "/state?of=PROCESSING")))
-    await steps.hear(payment, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(payment, Verdict.UNSENT, AnswerSource.SEND)
     assert (await follows).text == "PENDING", "the script shows the page again"
     for _ in range(2):
         seen = await customer.get(at(link))
@@ -437,7 +437,7 @@ async def test_a_link_that_cannot_be_paid_says_why_and_whom_to_ask(
         ),
     ],
 )
-async def test_a_late_success_is_told_to_who_has_paid_as_soon_as_it_is_known(
+async def test_a_late_success_is_shown_to_the_customer_as_soon_as_it_is_known(
     steps: LinkSteps, customer: Customer, how: str, said: str
 ) -> None:
     link = await steps.make()
@@ -617,7 +617,7 @@ async def test_a_code_in_capital_letters_leads_to_the_link(steps: LinkSteps, cus
     assert (seen.status, seen.to) == (303, at(link, "?lang=en"))
 
 
-async def test_the_script_is_told_when_the_payment_has_changed(steps: LinkSteps, customer: Customer) -> None:
+async def test_the_script_is_notified_when_the_payment_has_changed(steps: LinkSteps, customer: Customer) -> None:
     link = await steps.make()
     await press(customer, link)
     assert (await customer.get(at(link, "/state?of=PROCESSING"))).text == "PENDING", "at once: the page is old"

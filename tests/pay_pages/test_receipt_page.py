@@ -176,7 +176,7 @@ async def test_the_pay_page_leads_the_payer_to_it(steps: LinkSteps, customer: Cu
     [payment] = await steps.payments()
     await steps.claim()
     assert "/receipt/" not in (await customer.get(f"/pay/{link.code}")).text
-    await steps.hear(payment, Verdict.CONFIRMED)
+    await steps.report(payment, Verdict.CONFIRMED)
     where = await address(steps, payment)
     assert f'href="{where}"' in (await customer.get(f"/pay/{link.code}")).text
     assert (await customer.get(where)).status == 200

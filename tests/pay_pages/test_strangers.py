@@ -36,9 +36,9 @@ async def begun(steps: LinkSteps, customer: Customer, state: str, **fields: Any)
         return link, typed
     await steps.claim()
     if state == "network away":
-        await steps.hear(payment, Verdict.UNSENT, AnswerSource.SEND)
+        await steps.report(payment, Verdict.UNSENT, AnswerSource.SEND)
         return link, typed
-    await steps.hear(payment, Verdict.WAITING, AnswerSource.SEND)
+    await steps.report(payment, Verdict.WAITING, AnswerSource.SEND)
     if state == "in doubt":
         await steps.end_prompts()
     elif state == "paid":

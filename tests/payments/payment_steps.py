@@ -100,7 +100,7 @@ class PaymentSteps:
         [sent] = [each for each in taken.to_send if each.id == opened.id]
         return sent
 
-    async def hear(
+    async def report(
         self, transaction: Transaction, verdict: Verdict, act: AnswerSource = AnswerSource.QUERY, **how: Any
     ) -> AnswerResult:
         settled = await self.service.network_work.apply_answer(a_report(transaction, verdict, act, **how))
@@ -110,7 +110,7 @@ class PaymentSteps:
     async def processing(self, type_: Type, amount: int = 1000) -> Transaction:
         """A payment that the network has, and has not decided."""
         sent = await self.send(type_, amount)
-        return (await self.hear(sent, Verdict.WAITING, AnswerSource.SEND)).transaction
+        return (await self.report(sent, Verdict.WAITING, AnswerSource.SEND)).transaction
 
     async def ended(self, type_: Type, status: Status, amount: int = 1000) -> Transaction:
         """A payment as its network ended it, or its merchant."""
@@ -119,22 +119,22 @@ class PaymentSteps:
             return await self.service.payments.cancel(Cancellation(self.merchant_id, opened.id))
         sent = await self.send(type_, amount)
         verdict = Verdict.CONFIRMED if status is Status.COMPLETED else Verdict.REFUSED
-        return (await self.hear(sent, verdict, AnswerSource.SEND)).transaction
+        return (await self.report(sent, verdict, AnswerSource.SEND)).transaction
 
     async def ended_many(self, type_: Type, status: Status, amounts: Sequence[int]) -> list[Transaction]:
         """Payments as their network ended them, asked for and answered together: in a few commits."""
         opened = await asyncio.gather(*(self.open(type_, amount) for amount in amounts))
         sent = {each.id: each for each in (await self.claim()).to_send}
         verdict = Verdict.CONFIRMED if status is Status.COMPLETED else Verdict.REFUSED
-        heard = await asyncio.gather(*(self.hear(sent[each.id], verdict, AnswerSource.SEND) for each in opened))
-        return [each.transaction for each in heard]
+        result = await asyncio.gather(*(self.report(sent[each.id], verdict, AnswerSource.SEND) for each in opened))
+        return [each.transaction for each in result]
 
     async def contradicted(self, type_: Type, status: Status, amount: int = 1000) -> Transaction:
         """A payment whose network contradicts itself: first by a reply or callback, then by a query."""
         ended = await self.ended(type_, status, amount)
         says = Verdict.REFUSED if status is Status.COMPLETED else Verdict.CONFIRMED
-        await self.hear(ended, says, AnswerSource.CALLBACK, is_trusted=False)
-        settled = await self.hear(ended, says)
+        await self.report(ended, says, AnswerSource.CALLBACK, is_trusted=False)
+        settled = await self.report(ended, says)
         assert settled.is_contradiction
         return settled.transaction
 

@@ -85,8 +85,8 @@ async def deeds(steps: PaymentSteps) -> list[tuple[str, str]]:
     return [(row["action"].removeprefix("payment."), row["actor"].removeprefix("operator ")) for row in rows]
 
 
-async def told(steps: PaymentSteps, transaction: Transaction) -> list[tuple[str, int]]:
-    """What the merchant was told of corrections, in order."""
+async def corrections_reported(steps: PaymentSteps, transaction: Transaction) -> list[tuple[str, int]]:
+    """The corrections that were reported to the merchant, in order."""
     async with steps.database.read() as connection:
         rows = await connection.fetch(
             "SELECT body FROM events WHERE transaction_id = $1 AND event LIKE '%.corrected' ORDER BY ordinal",

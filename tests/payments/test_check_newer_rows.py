@@ -67,7 +67,7 @@ async def payout(steps: PaymentSteps) -> Transaction:
 
 
 @pytest.mark.parametrize("what", ROWS)
-async def test_what_a_newer_version_wrote_is_unknown_and_not_wrong(
+async def test_a_row_of_a_newer_version_is_unknown_and_not_wrong(
     steps: PaymentSteps, payout: Transaction, database_url: str, what: str
 ) -> None:
     await migrate_to_newer(steps.database)

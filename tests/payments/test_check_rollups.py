@@ -62,7 +62,7 @@ async def findings(database: Database, tampering: str = "SELECT") -> list[str]:
     return [each.what for each in found]
 
 
-async def test_what_is_counted_and_what_is_not_yet_are_both_clean(database: Database, shop: Shop) -> None:
+async def test_rollups_are_clean_before_and_after_payments_are_counted(database: Database, shop: Shop) -> None:
     assert await findings(database) == []
     await shop.sell(40)
     for _ in range(4):
@@ -107,7 +107,7 @@ async def test_a_wrong_count_is_found(counted: Database, tampering: str, rollup:
         "UPDATE search_index SET merchant_id = 'mer_1' WHERE id = (SELECT min(id) FROM search_index)",
     ],
 )
-async def test_what_a_search_would_not_find_is_found(counted: Database, tampering: str) -> None:
+async def test_the_check_finds_a_payment_that_a_search_would_not_find(counted: Database, tampering: str) -> None:
     assert set(await findings(counted, tampering)) == {"is not found as it is by a search"}
 
 

@@ -161,12 +161,12 @@ async def test_the_payouts_of_a_merchant_who_was_stopped_are_held_until_it_may_g
     assert of((await steps.claim()).to_send) == [payout.id]
 
 
-async def test_what_did_not_leave_before_its_merchant_was_stopped_is_held_too(
+async def test_a_payout_that_was_claimed_and_not_sent_before_its_merchant_was_stopped_is_held(
     steps: PaymentSteps, database: Database
 ) -> None:
     payout, collection = await steps.send(Type.DISBURSEMENT), await steps.send(Type.COLLECTION)
     for each in (payout, collection):
-        await steps.hear(each, Verdict.UNSENT, AnswerSource.SEND)
+        await steps.report(each, Verdict.UNSENT, AnswerSource.SEND)
     await steps.make_due(payout, collection)
     await _set_active(database, steps.merchant_id, is_active=False)
     assert of((await steps.claim()).to_send) == [collection.id]
@@ -188,9 +188,11 @@ async def test_payouts_that_are_held_do_not_take_the_places_of_others(steps: Pay
     assert len(held) == 5
 
 
-async def test_what_provably_did_not_leave_is_sent_again_after_a_pause_with_the_same_key(steps: PaymentSteps) -> None:
+async def test_a_payout_that_provably_was_not_sent_is_sent_again_after_a_pause_with_the_same_key(
+    steps: PaymentSteps,
+) -> None:
     sent = await steps.send(Type.DISBURSEMENT)
-    await steps.hear(sent, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(sent, Verdict.UNSENT, AnswerSource.SEND)
 
     assert (await steps.claim()).to_send == [], "not at once"
     assert await _asks(steps.database) == [], "and there is nothing to ask"
@@ -206,7 +208,7 @@ async def test_what_provably_did_not_leave_is_sent_again_after_a_pause_with_the_
 
 async def test_a_network_that_is_given_nothing_new_still_sends_what_it_had_begun(steps: PaymentSteps) -> None:
     begun = await steps.send(Type.DISBURSEMENT)
-    await steps.hear(begun, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(begun, Verdict.UNSENT, AnswerSource.SEND)
     await steps.make_due(begun)
     await steps.open(Type.DISBURSEMENT)
 
@@ -302,7 +304,7 @@ async def test_a_claim_that_was_committed_and_then_answered_by_its_network_is_no
         claiming = asyncio.create_task(worker.network_work.claim_for_sending(a_claim()))
         await trap.sprung.wait()
         await trap.server_is_done.wait()
-        await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK)
+        await steps.report(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK)
         wire.cut_all()
 
         assert (await claiming).to_send == []

@@ -73,8 +73,8 @@ async def test_the_money_waits_in_suspense_until_it_is_decided_where_it_belongs(
 
     assert await steps.status(contradicted) == status, "even now"
     balances = {"wallet": 1_000_000, "bank": -1_000_000}
-    told = status.replace("CANCELLED", "FAILED")
-    for name, balance in BALANCES[type_, told, outcome].items():
+    reported = status.replace("CANCELLED", "FAILED")
+    for name, balance in BALANCES[type_, reported, outcome].items():
         balances[name] = balances.get(name, 0) + balance
     assert await steps.balances() == balances
     [top_up, *written] = await _lines(steps)
@@ -89,7 +89,7 @@ async def test_a_contradiction_reported_twice_moves_money_once(steps: PaymentSte
     before = await steps.balances()
 
     for act in AnswerSource:
-        again = await steps.hear(contradicted, Verdict.CONFIRMED, act)
+        again = await steps.report(contradicted, Verdict.CONFIRMED, act)
         assert not again.is_contradiction
         assert again.transaction.status is Status.FAILED
 
@@ -137,10 +137,10 @@ async def test_a_network_that_wavers_moves_its_float_each_time_and_opens_a_new_c
     contradicted = await steps.contradicted(Type.DISBURSEMENT, Status.COMPLETED)
     await resolve_by_all(steps.database, contradicted, ResolvedOutcome.FAILED)
     resolved = await steps.balances()
-    await steps.hear(contradicted, Verdict.REFUSED)
+    await steps.report(contradicted, Verdict.REFUSED)
     assert await steps.balances() == resolved, "what it repeats moves nothing"
 
-    assert (await steps.hear(contradicted, Verdict.CONFIRMED)).is_contradiction
+    assert (await steps.report(contradicted, Verdict.CONFIRMED)).is_contradiction
 
     assert (await steps.balances())["suspense"] == -1000
     assert await _owed(steps) == 1030, "the wallet got it back, and now it was paid after all"
@@ -161,7 +161,7 @@ async def _owed(steps: PaymentSteps) -> int:
 
 
 async def _told(steps: PaymentSteps, transaction: Transaction) -> list[dict[str, Any]]:
-    """What the merchant was told of corrections, in order."""
+    """The corrections that were reported to the merchant, in order."""
     async with steps.database.read() as connection:
         rows = await connection.fetch(
             "SELECT event, body FROM events WHERE transaction_id = $1 AND event LIKE '%.corrected' ORDER BY ordinal",
@@ -170,7 +170,7 @@ async def _told(steps: PaymentSteps, transaction: Transaction) -> list[dict[str,
     bodies = [json.loads(row["body"]) for row in rows]
     prefix = "payment" if transaction.type is Type.COLLECTION else "payout"
     assert {body["event"] for body in bodies} <= {f"{prefix}.corrected"}
-    assert {body["transaction"]["status"] for body in bodies} <= {transaction.status}, "what was told stays"
+    assert {body["transaction"]["status"] for body in bodies} <= {transaction.status}, "a reported status stays"
     return [body["transaction"]["correction"] for body in bodies]
 
 
@@ -182,23 +182,23 @@ async def test_a_collection_that_failed_and_is_then_confirmed_is_credited_automa
     await steps.charge_fees()
     collection = await steps.ended(Type.COLLECTION, Status.FAILED)
 
-    settled = await steps.hear(collection, Verdict.CONFIRMED, AnswerSource(how))
+    settled = await steps.report(collection, Verdict.CONFIRMED, AnswerSource(how))
 
     assert (settled.is_contradiction, settled.is_merchant_notified) == (True, True), (
         "whatever a query says or fails to say"
     )
     assert await database_facts.wallet(steps.database, merchant.id) == (1_000_970, 0)
-    [told] = await _told(steps, collection)
-    assert (told["outcome"], told["amount"], told["reason"]) == ("COMPLETED", 970, "credited")
+    [reported] = await _told(steps, collection)
+    assert (reported["outcome"], reported["amount"], reported["reason"]) == ("COMPLETED", 970, "credited")
     async with steps.database.read() as connection:
         found = await transactions.get(connection, merchant.id, collection.id)
     assert found is not None
-    assert payment_json.retrieved(found)["correction"] == told, "the same on retrieve"
+    assert payment_json.retrieved(found)["correction"] == reported, "the same on retrieve"
     assert "correction" not in payment_json.listed(found), "the list keeps to its fields"
     assert [line.kind for line in await _lines(steps)] == ["TOP_UP", "CORRECTION_CREDIT"]
     await database_facts.assert_clean(steps.database)
     # The customer gets their money back in the end: the wallet owes it. Only what was signed stands, for operators.
-    await steps.hear(collection, Verdict.REFUSED)
+    await steps.report(collection, Verdict.REFUSED)
     if how == "callback":
         dispatch = await steps.dispatch(collection)
         assert dispatch is not None
@@ -209,14 +209,12 @@ async def test_a_collection_that_failed_and_is_then_confirmed_is_credited_automa
     await database_facts.assert_clean(steps.database)
 
 
-async def test_what_is_neither_signed_nor_an_answer_to_a_query_credits_nothing_after_the_end(
-    service: Service, merchant: Merchant
-) -> None:
+async def test_an_unsigned_callback_after_the_end_credits_nothing(service: Service, merchant: Merchant) -> None:
     """A network without a query, whose callbacks are believed by their address: after the end operators decide."""
     steps = PaymentSteps(service, merchant.id)
     collection = await steps.ended(Type.COLLECTION, Status.FAILED)
 
-    settled = await steps.hear(
+    settled = await steps.report(
         collection,
         Verdict.CONFIRMED,
         AnswerSource.CALLBACK,
@@ -239,11 +237,11 @@ async def test_a_debt_is_held_in_the_commit_of_the_contradiction_and_withdrawn_w
 ) -> None:
     payout = await steps.ended(Type.DISBURSEMENT, status)
     before = await steps.balances()
-    await steps.hear(payout, Verdict.CONFIRMED)
+    await steps.report(payout, Verdict.CONFIRMED)
     assert await _owed(steps) == 1030
     await database_facts.assert_clean(steps.database)
 
-    await steps.hear(payout, Verdict.REFUSED)
+    await steps.report(payout, Verdict.REFUSED)
 
     assert await _owed(steps) == 0
     assert await steps.balances() == before
@@ -256,9 +254,9 @@ async def test_a_debt_is_held_in_the_commit_of_the_contradiction_and_withdrawn_w
 
 async def test_a_signed_success_after_the_end_counts_whatever_the_query_says(steps: PaymentSteps) -> None:
     payout = await steps.ended(Type.DISBURSEMENT, Status.FAILED)
-    assert (await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK)).is_contradiction
+    assert (await steps.report(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK)).is_contradiction
     for verdict in (Verdict.UNKNOWN, Verdict.REFUSED, Verdict.MISSING):
-        assert not (await steps.hear(payout, verdict)).is_contradiction
+        assert not (await steps.report(payout, verdict)).is_contradiction
     assert await _owed(steps) == 1030
     await database_facts.assert_clean(steps.database)
 
@@ -267,7 +265,7 @@ async def test_a_payment_that_its_network_confirms_again_is_no_contradiction(ste
     ended = await steps.ended(Type.COLLECTION, Status.COMPLETED)
     before = await steps.balances()
     for act in AnswerSource:
-        assert not (await steps.hear(ended, Verdict.CONFIRMED, act)).is_contradiction
+        assert not (await steps.report(ended, Verdict.CONFIRMED, act)).is_contradiction
     assert await steps.balances() == before
     assert await steps.dispatch(ended) is None
     await database_facts.assert_clean(steps.database)

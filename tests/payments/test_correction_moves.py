@@ -26,7 +26,7 @@ def in_words(moves: list[Move]) -> str:
     return ", ".join(f"{account(move.source, move)} > {account(move.target, move)} {move.amount}" for move in moves)
 
 
-# A payment of 1,000 with a fee of 30. What the merchant was told, what the network says now, what that moves, and what is
+# A payment of 1,000 with a fee of 30. What was reported to the merchant, what the network says now, what that moves, and what is
 # then due to the wallet (negative: owed).
 HEARD = """
     COLLECTION    FAILED     paid      float MPESA > suspense 1000    970
@@ -81,7 +81,7 @@ def test_the_float_follows_the_networks_report_and_what_the_wallet_must_give_is_
         if fee:
             assert correction_moves.due(transaction, change.correction) == int(due)
             assert change.correction.owed == max(-int(due), 0)
-        assert change.reason is (CorrectionReason.DEBT_RECORDED if is_debt else None), "a debt is told at once"
+        assert change.reason is (CorrectionReason.DEBT_RECORDED if is_debt else None), "a debt is reported at once"
         assert correction_moves.is_open(transaction, change.correction)
 
 
@@ -128,20 +128,20 @@ def test_when_the_wallet_follows_every_account_is_as_if_that_had_been_the_outcom
     type_: Type, status: Status, fee: int
 ) -> None:
     transaction = a_transaction(type_, status, fee)
-    heard = contradicted(transaction)
-    decided = correction_moves.decide(transaction, heard.correction, is_paid=heard.correction.is_paid, available=FULL)
-    at_once = a_transaction(type_, Status.COMPLETED if heard.correction.is_paid else Status.FAILED, fee)
-    assert _balances(transaction, [heard, decided]) == _balances(at_once, [])
+    result = contradicted(transaction)
+    decided = correction_moves.decide(transaction, result.correction, is_paid=result.correction.is_paid, available=FULL)
+    at_once = a_transaction(type_, Status.COMPLETED if result.correction.is_paid else Status.FAILED, fee)
+    assert _balances(transaction, [result, decided]) == _balances(at_once, [])
 
 
 def test_a_debt_is_taken_in_parts_and_the_rest_can_be_waived() -> None:
     payout = a_transaction(Type.DISBURSEMENT, Status.FAILED, 30)
     change = contradicted(payout)
-    told = [(change.reason, change.amount)]
+    reported = [(change.reason, change.amount)]
     for available, expected in ((400, 630), (200, 430), (0, 430)):
         change = correction_moves.decide(payout, change.correction, is_paid=True, available=available)
         assert change.correction.owed == expected
-        told.append((change.reason, change.amount))
+        reported.append((change.reason, change.amount))
     assert change.moves == [], "an empty wallet gives nothing"
 
     waived = correction_moves.decide(payout, change.correction, is_paid=True, available=FULL, is_waived=True)
@@ -150,7 +150,7 @@ def test_a_debt_is_taken_in_parts_and_the_rest_can_be_waived() -> None:
 
     given_back = correction_moves.decide(payout, change.correction, is_paid=False, available=0)
     assert in_words(given_back.moves) == "suspense > wallet 600, losses > suspense 1030, suspense > fees 30"
-    assert told == [
+    assert reported == [
         (CorrectionReason.DEBT_RECORDED, 1030),
         (CorrectionReason.DEBT_COLLECTED, 400),
         (CorrectionReason.DEBT_COLLECTED, 200),
@@ -161,34 +161,34 @@ def test_a_debt_is_taken_in_parts_and_the_rest_can_be_waived() -> None:
 def test_a_network_that_recants_undoes_the_contradiction_and_the_debt() -> None:
     for type_, status in itertools.product(Type, FINAL):
         transaction = a_transaction(type_, status, 30)
-        heard = contradicted(transaction)
+        result = contradicted(transaction)
         back = correction_moves.contradict(
-            transaction, heard.correction, is_paid=not heard.correction.is_paid, source=AnswerSource.QUERY
+            transaction, result.correction, is_paid=not result.correction.is_paid, source=AnswerSource.QUERY
         )
         assert not correction_moves.is_open(transaction, back.correction)
         assert back.correction.owed == 0
-        assert _balances(transaction, [heard, back]) == _balances(transaction, [])
-        assert (back.reason is CorrectionReason.DEBT_WITHDRAWN) == (heard.reason is CorrectionReason.DEBT_RECORDED)
+        assert _balances(transaction, [result, back]) == _balances(transaction, [])
+        assert (back.reason is CorrectionReason.DEBT_WITHDRAWN) == (result.reason is CorrectionReason.DEBT_RECORDED)
 
 
 def test_a_network_that_recants_gives_back_to_the_house_what_it_bore() -> None:
     payout = a_transaction(Type.DISBURSEMENT, Status.FAILED, 30)
-    heard = contradicted(payout)
-    waived = correction_moves.decide(payout, heard.correction, is_paid=False, available=EMPTY)
+    result = contradicted(payout)
+    waived = correction_moves.decide(payout, result.correction, is_paid=False, available=EMPTY)
     back = correction_moves.contradict(payout, waived.correction, is_paid=False, source=AnswerSource.CALLBACK)
     assert not correction_moves.is_open(payout, back.correction)
-    assert _balances(payout, [heard, waived, back]) == _balances(payout, [])
+    assert _balances(payout, [result, waived, back]) == _balances(payout, [])
 
 
 def test_a_resolution_can_be_followed_by_another() -> None:
     payout = a_transaction(Type.DISBURSEMENT, Status.FAILED, 30)
-    heard = contradicted(payout)
-    waived = correction_moves.decide(payout, heard.correction, is_paid=False, available=FULL)
+    result = contradicted(payout)
+    waived = correction_moves.decide(payout, result.correction, is_paid=False, available=FULL)
     taken = correction_moves.decide(payout, waived.correction, is_paid=True, available=FULL)
     assert in_words(taken.moves) == "wallet > suspense 1030, suspense > losses 1030"
     again = correction_moves.decide(payout, taken.correction, is_paid=False, available=FULL)
     assert in_words(again.moves) == "suspense > wallet 1030, losses > suspense 1030"
-    assert [each.correction.ordinal for each in (heard, waived, taken, again)] == [1, 2, 3, 4]
+    assert [each.correction.ordinal for each in (result, waived, taken, again)] == [1, 2, 3, 4]
 
 
 def test_only_a_collection_that_was_paid_after_all_is_credited_automatically() -> None:
@@ -222,7 +222,7 @@ def test_operators_cannot_reverse_what_the_network_itself_reports(status: Status
         assert correction_moves.is_contradicted_by_network(transaction, correction) is expected
 
 
-def test_the_last_shilling_moves_and_is_told() -> None:
+def test_a_correction_of_one_shilling_moves_it_and_has_a_reason() -> None:
     assert in_words(correction_moves.lend(1).moves) == "suspense > wallet 1"
     payout = a_transaction(Type.DISBURSEMENT, Status.FAILED)
     taken = correction_moves.decide(payout, contradicted(payout).correction, is_paid=True, available=1)
@@ -284,12 +284,12 @@ def _assert_consistent(transaction: Transaction, before: Correction, change: Cor
     assert sum(move.change_of(Account.WALLET) for move in change.moves) == change.credited
     assert sum(move.change_of(Account.LOSSES) for move in change.moves) == change.borne
     has_changed = change.credited != 0 or change.correction.owed != before.owed
-    assert (change.reason is not None) == has_changed, "the merchant is told whenever wallet or debt changes"
+    assert (change.reason is not None) == has_changed, "there is an event whenever wallet or debt changes"
     assert change.amount == abs(change.credited or change.correction.owed - before.owed)
     assert change.correction.owed == max(-correction_moves.due(transaction, change.correction), 0)
 
 
-def test_what_the_house_lends_for_an_adopted_payout_is_owed() -> None:
+def test_the_amount_that_the_house_lends_for_an_adopted_payout_is_owed() -> None:
     lent = correction_moves.lend(700)
     assert in_words(lent.moves) == "suspense > wallet 700"
     assert (lent.credited, lent.borne, lent.correction.credited, lent.correction.owed) == (700, 0, 700, 700)
@@ -304,14 +304,18 @@ def test_a_notice_is_numbered_and_says_the_outcome_as_it_is_reported_now(is_paid
     silent = replace(contradicted(transaction), reason=None)
     assert correction_moves.with_notice(silent, now) is silent
 
-    told = correction_moves.with_notice(replace(silent, reason=CorrectionReason.CREDITED, amount=5), now).correction
-    assert (silent.correction.notice_count, told.notice_count) == (0, 1)
+    reported = correction_moves.with_notice(replace(silent, reason=CorrectionReason.CREDITED, amount=5), now).correction
+    assert (silent.correction.notice_count, reported.notice_count) == (0, 1)
     assert (
         correction_moves.with_notice(
-            replace(silent, reason=CorrectionReason.CREDITED, correction=told), now
+            replace(silent, reason=CorrectionReason.CREDITED, correction=reported), now
         ).correction.notice_count
         == 2
     )
-    assert told.latest is not None
-    assert told.latest.outcome is (Status.COMPLETED if is_paid else Status.FAILED)
-    assert (told.latest.amount, told.latest.reason, told.latest.corrected_at) == (5, CorrectionReason.CREDITED, now)
+    assert reported.latest is not None
+    assert reported.latest.outcome is (Status.COMPLETED if is_paid else Status.FAILED)
+    assert (reported.latest.amount, reported.latest.reason, reported.latest.corrected_at) == (
+        5,
+        CorrectionReason.CREDITED,
+        now,
+    )

@@ -18,7 +18,7 @@ async def shop(database: Database, service: Service) -> Shop:
     return Shop(service, await make_merchant(database, wallet=10**9), random.Random(11))
 
 
-async def test_a_worker_counts_without_being_told(
+async def test_a_worker_counts_without_a_command(
     database: Database, database_url: str, service: Service, shop: Shop
 ) -> None:
     """Payments and lines of the statement, as soon as there are enough."""

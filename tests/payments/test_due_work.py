@@ -35,33 +35,33 @@ async def test_each_kind_of_due_work_is_found_for_its_network(steps: PaymentStep
     await steps.make_due(taken)
     assert await due(steps) == Due([], [], ["mpesa"]), "the worker has died: it is queried"
 
-    await steps.hear(taken, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(taken, Verdict.UNSENT, AnswerSource.SEND)
     assert await due(steps) == NOTHING
     await steps.make_due(taken)
     assert await due(steps) == Due([], ["mpesa"], []), "nothing has left: it is sent again"
 
     [taken] = (await steps.claim()).to_send
-    await steps.hear(taken, Verdict.WAITING, AnswerSource.SEND)
+    await steps.report(taken, Verdict.WAITING, AnswerSource.SEND)
     await steps.make_due(taken)
     assert await due(steps) == Due([], [], ["mpesa"])
 
 
 async def test_an_ended_payment_that_may_still_be_paid_is_queried(steps: PaymentSteps) -> None:
     failed = await steps.send(Type.DISBURSEMENT)
-    await steps.hear(failed, Verdict.REFUSED, AnswerSource.SEND)
+    await steps.report(failed, Verdict.REFUSED, AnswerSource.SEND)
     assert await due(steps) == NOTHING
     await steps.make_due(failed)
     assert await due(steps) == Due([], [], ["mpesa"])
 
 
-async def test_what_must_be_queried_before_it_is_sent_is_for_every_network(steps: PaymentSteps) -> None:
+async def test_payouts_that_are_queried_before_sending_are_due_at_every_network(steps: PaymentSteps) -> None:
     opened = await steps.open(Type.DISBURSEMENT)
     async with steps.database.begin() as tx:
         await tx.execute("UPDATE dispatches SET is_asked_first = true WHERE transaction_id = $1", opened.id)
     assert (await due(steps)).to_query == ["airtel_money", "mpesa"]
 
 
-async def test_what_another_worker_is_first_for_is_found_when_it_is_late(steps: PaymentSteps) -> None:
+async def test_work_of_another_first_worker_is_found_when_it_is_late(steps: PaymentSteps) -> None:
     others: dict[str, float] = {"MPESA": 60, "mpesa": 60}
     opened = await steps.open(Type.COLLECTION)
     assert await due(steps, late=others) == NOTHING
@@ -77,13 +77,13 @@ async def test_what_another_worker_is_first_for_is_found_when_it_is_late(steps: 
     await steps.wait(taken, seconds=60)
     assert await due(steps, late=others) == Due([], [], ["mpesa"])
 
-    await steps.hear(taken, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(taken, Verdict.UNSENT, AnswerSource.SEND)
     await steps.make_due(taken)
     assert await due(steps, late=others) == NOTHING
     await steps.wait(taken, seconds=60)
     assert await due(steps, late=others) == Due([], ["mpesa"], [])
 
 
-def test_what_is_sent_again_wakes_the_sender_of_its_network_only() -> None:
+def test_a_payment_that_is_sent_again_wakes_the_sender_of_its_network_only() -> None:
     assert len({resend_topic(each) for each in CONNECTORS}) == len(CONNECTORS)
     assert not {resend_topic(each) for each in CONNECTORS} & set(CONNECTORS)

@@ -51,8 +51,10 @@ def payment(
 def known(earlier: Transaction, *refunds: int, reported: bool | None = None) -> PaymentWithRefunds:
     correction = None
     if reported is not None:
-        told = CorrectionNotice(Status.COMPLETED if reported else FAILED, 25_000, NOW - HOUR, CorrectionReason.CREDITED)
-        correction = Correction(is_paid=reported, is_fee_paid=reported, latest=told)
+        answer = CorrectionNotice(
+            Status.COMPLETED if reported else FAILED, 25_000, NOW - HOUR, CorrectionReason.CREDITED
+        )
+        correction = Correction(is_paid=reported, is_fee_paid=reported, latest=answer)
     made = [Refund(f"txn_r{place}", place, amount, COMPLETED) for place, amount in enumerate(refunds)]
     return PaymentWithRefunds(earlier, correction, made)
 
@@ -89,7 +91,7 @@ CASES = [
     (known(payment(COMPLETED), 25_000), None),
     # what its network has said since
     (known(payment(FAILED), reported=True), PAID),
-    (known(payment(FAILED, 5 * DAY), reported=True), PAID),  # heard of an hour ago
+    (known(payment(FAILED, 5 * DAY), reported=True), PAID),  # reported an hour ago
     (known(payment(CANCELLED, order="INV-1"), reported=True), ORDER_PAID),
     (known(payment(COMPLETED), reported=False), None),
 ]
@@ -114,7 +116,7 @@ def test_payments_without_an_order_are_not_of_one_order() -> None:
     assert repeats_of(payment(), [known(payment(COMPLETED, number=OTHER_NUMBER))], now=NOW) == []
 
 
-def test_of_each_kind_the_latest_is_told_and_what_is_under_way_first() -> None:
+def test_a_warning_names_the_latest_payment_of_each_kind_and_those_under_way_first() -> None:
     older, newer = payment(COMPLETED, 2 * HOUR), payment(COMPLETED, HOUR)
     asked = payment(PENDING, 3 * HOUR)
     found = repeats_of(payment(), [known(older), known(newer), known(asked)], now=NOW)

@@ -57,7 +57,7 @@ async def _shown(steps: PaymentSteps, transaction: Transaction, language: Langua
 async def test_a_refusal_shows_the_networks_code_and_what_it_said(steps: PaymentSteps) -> None:
     sent = await steps.send(Type.DISBURSEMENT)
     no_money = {"failure_code": FailureCode.INSUFFICIENT_FUNDS, "code": "INS-2006"}
-    await steps.hear(sent, Verdict.REFUSED, AnswerSource.SEND, **no_money)
+    await steps.report(sent, Verdict.REFUSED, AnswerSource.SEND, **no_money)
 
     shown = await _shown(steps, sent, Language.ENGLISH)
     assert (shown["failureCode"], shown["failureDetail"]) == ("channel_unavailable", "float_too_low")
@@ -66,10 +66,10 @@ async def test_a_refusal_shows_the_networks_code_and_what_it_said(steps: Payment
     assert "haina salio" in (await _shown(steps, sent, Language.KISWAHILI))["failureReason"]
 
 
-async def test_what_was_paid_or_says_no_more_shows_neither(steps: PaymentSteps) -> None:
+async def test_a_paid_payment_and_a_plain_failure_show_no_details(steps: PaymentSteps) -> None:
     paid, failed = [await steps.send(Type.COLLECTION) for _ in range(2)]
-    await steps.hear(paid, Verdict.CONFIRMED, AnswerSource.SEND, code="INS-0")
-    await steps.hear(failed, Verdict.REFUSED, AnswerSource.SEND, failure_code=FailureCode.DECLINED)
+    await steps.report(paid, Verdict.CONFIRMED, AnswerSource.SEND, code="INS-0")
+    await steps.report(failed, Verdict.REFUSED, AnswerSource.SEND, failure_code=FailureCode.DECLINED)
 
     for each, also in ((paid, {"failureCode", "failureReason"}), (failed, set[str]())):
         assert (NEITHER | also).isdisjoint(await _shown(steps, each, Language.ENGLISH))

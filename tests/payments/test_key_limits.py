@@ -108,7 +108,7 @@ async def test_a_payout_above_the_limit_of_one_changes_nothing(
     assert await outcome(service, payout(merchant, 4000, limits)) == "created"
 
 
-async def test_what_the_wallet_refuses_uses_nothing_up(
+async def test_a_payout_that_the_wallet_refuses_uses_up_no_limit_of_its_key(
     database: Database, service: Service, merchant: Merchant
 ) -> None:
     limits = await limits_of(database, merchant, daily=2_000_000)

@@ -38,9 +38,9 @@ async def test_an_unsent_collection_lapses_too_and_one_that_may_have_arrived_nev
     unsent, lost, again = [await steps.send(Type.COLLECTION) for _ in range(3)]
     payout = await steps.send(Type.DISBURSEMENT)
     await steps.wait(unsent, lost, again, payout, seconds=700)
-    await steps.hear(lost, Verdict.UNKNOWN, AnswerSource.SEND)
+    await steps.report(lost, Verdict.UNKNOWN, AnswerSource.SEND)
     for each in (unsent, again, payout):
-        await steps.hear(each, Verdict.UNSENT, AnswerSource.SEND)
+        await steps.report(each, Verdict.UNSENT, AnswerSource.SEND)
     async with steps.database.begin() as tx:  # As if it had been sent before, and the network had reported it.
         await tx.execute("UPDATE dispatches SET send_count = 1 WHERE transaction_id = $1", again.id)
     await steps.make_due(unsent, lost, again, payout)
@@ -64,9 +64,9 @@ async def test_a_workers_clock_that_is_minutes_off_fails_nothing(steps: PaymentS
     taken = await steps.ago(-ahead_seconds).claim(lapse_seconds=600)
 
     assert (of(taken.to_send), of(taken.lapsed)) == ([collection.id], [waited.id])
-    await steps.ago(-ahead_seconds).hear(collection, Verdict.MISSING)
+    await steps.ago(-ahead_seconds).report(collection, Verdict.MISSING)
     for _ in range(5):
-        await steps.ago(-ahead_seconds).hear(collection, Verdict.MISSING)
+        await steps.ago(-ahead_seconds).report(collection, Verdict.MISSING)
     assert await steps.status(collection) is Status.PROCESSING, "nor is the time for it to be found over"
     await database_facts.assert_clean(steps.database)
 
@@ -82,8 +82,8 @@ async def test_an_api_whose_clock_is_minutes_off_has_no_collection_lapse_too_ear
 
 async def test_while_a_network_is_down_collections_lapse_and_payouts_wait(steps: PaymentSteps) -> None:
     unsent, lost = [await steps.send(Type.COLLECTION) for _ in range(2)]
-    await steps.hear(unsent, Verdict.UNSENT, AnswerSource.SEND)
-    await steps.hear(lost, Verdict.UNKNOWN, AnswerSource.SEND)
+    await steps.report(unsent, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(lost, Verdict.UNKNOWN, AnswerSource.SEND)
     waiting, payout = await steps.open(Type.COLLECTION), await steps.open(Type.DISBURSEMENT)
     await steps.wait(waiting, payout, unsent, lost, seconds=700)
     fresh = await steps.open(Type.COLLECTION)
@@ -129,13 +129,13 @@ async def test_a_payout_without_a_connected_network_fails_after_a_time_and_its_m
 
 async def test_a_payout_that_any_network_may_know_never_fails_so(steps: PaymentSteps) -> None:
     sent, unsent, lost = [await steps.send(Type.DISBURSEMENT) for _ in range(3)]
-    await steps.hear(unsent, Verdict.UNSENT, AnswerSource.SEND)
-    await steps.hear(lost, Verdict.UNKNOWN, AnswerSource.SEND)
-    asked, told = await steps.open(Type.DISBURSEMENT), await steps.open(Type.DISBURSEMENT)
+    await steps.report(unsent, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(lost, Verdict.UNKNOWN, AnswerSource.SEND)
+    asked, reported = await steps.open(Type.DISBURSEMENT), await steps.open(Type.DISBURSEMENT)
     async with steps.database.begin() as tx:  # As after a restore; and a network has reported it before it was sent.
         await tx.execute("UPDATE dispatches SET is_asked_first = true WHERE transaction_id = $1", asked.id)
-    await steps.hear(told, Verdict.CONFIRMED, AnswerSource.CALLBACK)
-    await steps.wait(sent, unsent, lost, asked, told, seconds=100_000)
+    await steps.report(reported, Verdict.CONFIRMED, AnswerSource.CALLBACK)
+    await steps.wait(sent, unsent, lost, asked, reported, seconds=100_000)
 
     assert await fail_unconnected(steps) == []
     await database_facts.assert_clean(steps.database)

@@ -23,7 +23,7 @@ async def _kept(steps: PaymentSteps, transaction: Transaction) -> str | None:
 
 async def test_the_query_gets_the_id_that_the_reply_gave(steps: PaymentSteps) -> None:
     sent = await steps.send(Type.DISBURSEMENT)
-    settled = await steps.hear(sent, Verdict.WAITING, AnswerSource.SEND, network_id=THEIRS)
+    settled = await steps.report(sent, Verdict.WAITING, AnswerSource.SEND, network_id=THEIRS)
     assert settled.transaction.network_id == THEIRS
     await steps.make_due(sent)
     async with steps.database.begin() as tx:
@@ -42,9 +42,9 @@ async def test_an_answer_that_is_stored_twice_keeps_it_once(steps: PaymentSteps)
 
 async def test_the_first_id_stays_whichever_comes_later(steps: PaymentSteps) -> None:
     sent = await steps.send(Type.DISBURSEMENT)
-    await steps.hear(sent, Verdict.WAITING, AnswerSource.SEND, network_id=THEIRS)
-    await steps.hear(sent, Verdict.WAITING, network_id="another")
-    await steps.hear(sent, Verdict.WAITING)
+    await steps.report(sent, Verdict.WAITING, AnswerSource.SEND, network_id=THEIRS)
+    await steps.report(sent, Verdict.WAITING, network_id="another")
+    await steps.report(sent, Verdict.WAITING)
     assert await _kept(steps, sent) == THEIRS
 
 
@@ -58,17 +58,17 @@ async def test_of_two_that_come_at_once_one_is_kept(steps: PaymentSteps) -> None
 async def test_an_unsigned_callback_cannot_name_another_payout_in_place_of_this_one(steps: PaymentSteps) -> None:
     """Else whoever can send one would have this payout end as that one did."""
     sent = await steps.send(Type.DISBURSEMENT)
-    await steps.hear(sent, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False, network_id="a-paid-ones")
+    await steps.report(sent, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False, network_id="a-paid-ones")
     assert await _kept(steps, sent) is None
     assert await steps.status(sent) is Status.PROCESSING
-    await steps.hear(sent, Verdict.WAITING, AnswerSource.SEND, network_id=THEIRS)
+    await steps.report(sent, Verdict.WAITING, AnswerSource.SEND, network_id=THEIRS)
     assert await _kept(steps, sent) == THEIRS
 
 
-async def test_it_is_still_there_when_the_payout_has_ended_and_is_asked_about_again(steps: PaymentSteps) -> None:
+async def test_the_networks_id_is_kept_when_an_ended_payout_is_queried_again(steps: PaymentSteps) -> None:
     sent = await steps.send(Type.DISBURSEMENT)
-    await steps.hear(sent, Verdict.WAITING, AnswerSource.SEND, network_id=THEIRS)
-    ended = (await steps.hear(sent, Verdict.REFUSED)).transaction
+    await steps.report(sent, Verdict.WAITING, AnswerSource.SEND, network_id=THEIRS)
+    ended = (await steps.report(sent, Verdict.REFUSED)).transaction
     assert (ended.status, ended.network_id) == (Status.FAILED, THEIRS)
     await steps.make_due(sent)
     async with steps.database.begin() as tx:
@@ -78,7 +78,7 @@ async def test_it_is_still_there_when_the_payout_has_ended_and_is_asked_about_ag
 
 async def test_an_answer_that_ends_the_payout_keeps_it_too(steps: PaymentSteps) -> None:
     sent = await steps.send(Type.DISBURSEMENT)
-    ended = (await steps.hear(sent, Verdict.CONFIRMED, AnswerSource.SEND, network_id=THEIRS)).transaction
+    ended = (await steps.report(sent, Verdict.CONFIRMED, AnswerSource.SEND, network_id=THEIRS)).transaction
     assert (ended.status, await _kept(steps, sent)) == (Status.COMPLETED, THEIRS)
     # It is for the query and for operators: the merchant's reference at the network is the receipt.
     assert THEIRS not in str(payment_json.in_event(ended))

@@ -16,7 +16,7 @@ def test_a_key_is_the_same_for_ever() -> None:
     assert derive(SECRET, "mer_1", "DISBURSEMENT", "order-1") == "ND61WQ9A0H20PN7H"
 
 
-def test_merchants_routes_keys_and_installations_are_told_apart() -> None:
+def test_network_keys_differ_by_merchant_route_key_and_installation() -> None:
     keys = {
         derive(SECRET, "mer_1", "DISBURSEMENT", "order-1"),
         derive(SECRET, "mer_2", "DISBURSEMENT", "order-1"),

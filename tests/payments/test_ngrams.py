@@ -85,7 +85,7 @@ def test_only_fields_that_may_hold_a_term_have_a_clue(term: str, fields: int) ->
     assert len(clues_of(MERCHANT, term)) == fields
 
 
-def test_what_is_stored_keeps_its_meaning() -> None:
+def test_stored_n_grams_keep_their_meaning() -> None:
     """By hand: scope 56 of the merchant, then kind and characters. A change of this needs a new search index for all payments."""
     scope = ((ord("b") << 3 ^ ord("a")) & 63) << 23
     assert ngrams_of(MERCHANT, "m-1\n+255754\nabc") == [

@@ -95,7 +95,7 @@ async def test_a_cancelled_payout_still_counts_and_what_the_wallet_refuses_does_
     assert await outcome(service, payout(1_100_001, limits)) == "confirmation_required"
 
 
-async def test_what_others_pay_out_and_collections_do_not_count(service: Service, merchant: Merchant) -> None:
+async def test_payouts_of_others_and_collections_do_not_count(service: Service, merchant: Merchant) -> None:
     mine, other = limit(merchant, 1000), limit(merchant, 1000, person="baraka@example.com")
     collection = replace(payout(9000, mine), type=Type.COLLECTION)
     assert collection.draft is not None
@@ -107,9 +107,7 @@ async def test_what_others_pay_out_and_collections_do_not_count(service: Service
     assert await outcome(service, payout(1000, mine)) == "confirmation_required"
 
 
-async def test_what_was_paid_out_before_the_password_was_typed_does_not_count(
-    service: Service, merchant: Merchant
-) -> None:
+async def test_payouts_before_the_password_was_typed_do_not_count(service: Service, merchant: Merchant) -> None:
     stale = limit(merchant, 1000)
     assert await outcome(service, payout(1000, stale)) == "created"
     assert await outcome(service, payout(1000, limit(merchant, 1000, minutes=0))) == "created"

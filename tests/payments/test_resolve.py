@@ -174,7 +174,7 @@ async def _cancelled(steps: PaymentSteps) -> Transaction:
 async def _asked_about(steps: PaymentSteps) -> Transaction:
     """A callback says that it was paid, and its network has not been asked yet."""
     ended = await steps.ended(PAYOUT, Status.COMPLETED)
-    await steps.hear(ended, Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)
+    await steps.report(ended, Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)
     return ended
 
 
@@ -239,13 +239,13 @@ async def test_a_payout_that_its_network_last_called_waiting_fails_only_for_who_
 
 async def test_a_collection_that_is_said_to_be_paid_fails_only_by_two_operators(steps: PaymentSteps) -> None:
     collection = await steps.processing(COLLECTION)
-    await steps.hear(collection, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+    await steps.report(collection, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
     assert not (await propose(steps, collection.id, ResolvedOutcome.FAILED)).is_done
     assert (await approve(steps, collection.id)).is_done
     assert await steps.status(collection) is Status.FAILED
 
 
-async def test_a_payment_can_be_named_by_its_id_as_the_first_operator_is_told(steps: PaymentSteps) -> None:
+async def test_a_payment_can_be_named_by_the_id_that_the_first_operator_was_shown(steps: PaymentSteps) -> None:
     ended = await steps.ended(PAYOUT, Status.COMPLETED)
     await propose(steps, ended.reference, ResolvedOutcome.FAILED)
     assert (await approve(steps, ended.id)).is_done

@@ -15,19 +15,29 @@ from malipo.settings import Settings
 from tests.conftest import NO_LIMITS, make_merchant
 from tests.journeys import database_facts
 from tests.payments.payment_steps import PaymentSteps
-from tests.payments.resolving import ASHA, COLLECTION, PAYOUT, approve, deeds, propose, reject, told, unsettled
+from tests.payments.resolving import (
+    ASHA,
+    COLLECTION,
+    PAYOUT,
+    approve,
+    corrections_reported,
+    deeds,
+    propose,
+    reject,
+    unsettled,
+)
 from tests.payments.resolving import steps as steps
 
 
-async def test_what_the_network_says_after_the_resolution_is_a_contradiction_and_moves_nothing_twice(
+async def test_a_report_of_the_network_after_the_resolution_is_a_contradiction_and_moves_nothing_twice(
     steps: PaymentSteps,
 ) -> None:
     payout = await steps.processing(PAYOUT)
     await propose(steps, payout.id, ResolvedOutcome.FAILED)
     await approve(steps, payout.id)
 
-    settled = await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.SEND)  # The reply was late.
-    again = await steps.hear(payout, Verdict.CONFIRMED)
+    settled = await steps.report(payout, Verdict.CONFIRMED, AnswerSource.SEND)  # The reply was late.
+    again = await steps.report(payout, Verdict.CONFIRMED)
 
     assert (settled.is_contradiction, again.is_contradiction) == (True, False)
     assert await steps.status(payout) is Status.FAILED
@@ -42,13 +52,13 @@ async def test_what_the_network_says_after_the_resolution_is_a_contradiction_and
 
 
 async def test_a_debt_is_held_and_collected_in_parts_and_each_has_an_event(database: Database) -> None:
-    """A payout told FAILED and paid after all: what the wallet then holds cannot be spent again."""
+    """A payout reported FAILED and paid after all: what the wallet then holds cannot be spent again."""
     merchant = await make_merchant(database, wallet=2000)
     steps = PaymentSteps(assemble(Settings(**NO_LIMITS), database), merchant.id)
     first = await steps.ended(PAYOUT, Status.FAILED, 2000)
     await steps.ended(PAYOUT, Status.COMPLETED, 1500)  # Spent before anybody knew.
     assert await database_facts.wallet(database, merchant.id) == (500, 0)
-    await steps.hear(first, Verdict.CONFIRMED)
+    await steps.report(first, Verdict.CONFIRMED)
 
     with pytest.raises(InsufficientBalance) as refused:
         await steps.open(PAYOUT, 500)
@@ -67,12 +77,16 @@ async def test_a_debt_is_held_and_collected_in_parts_and_each_has_an_event(datab
     await propose(steps, first.id, ResolvedOutcome.COMPLETED)
     assert (await approve(steps, first.id)).credited == -1500
     assert await database_facts.wallet(database, merchant.id) == (500, 0)
-    assert await told(steps, first) == [("debt_recorded", 2000), ("debt_collected", 500), ("debt_collected", 1500)]
+    assert await corrections_reported(steps, first) == [
+        ("debt_recorded", 2000),
+        ("debt_collected", 500),
+        ("debt_collected", 1500),
+    ]
     assert await unsettled(steps) == {}
     await database_facts.assert_clean(database)
 
 
-async def test_what_is_waived_is_a_loss_of_the_house_and_never_of_the_float(steps: PaymentSteps) -> None:
+async def test_a_waived_debt_is_a_loss_of_the_house_and_never_of_the_float(steps: PaymentSteps) -> None:
     payout = await steps.contradicted(PAYOUT, Status.FAILED)
     with pytest.raises(Conflict, match="case_nothing_owed"):
         await propose(
@@ -85,7 +99,7 @@ async def test_what_is_waived_is_a_loss_of_the_house_and_never_of_the_float(step
     after = await steps.balances()
     assert after["losses"] == -1030
     assert after["float MPESA"] == before["float MPESA"]
-    assert await told(steps, payout) == [("debt_recorded", 1030), ("debt_waived", 1030)]
+    assert await corrections_reported(steps, payout) == [("debt_recorded", 1030), ("debt_waived", 1030)]
     await database_facts.assert_clean(steps.database)
     # Told that it was wrong to waive it, two operators take it after all.
     await propose(steps, payout.id, ResolvedOutcome.COMPLETED)
@@ -137,7 +151,7 @@ async def test_two_operators_may_say_the_opposite_of_an_end_that_its_network_doe
     after = await steps.balances()
     with pytest.raises(Conflict):
         await propose(steps, ended.reference, outcome)
-    await steps.hear(ended, Verdict.CONFIRMED if outcome is ResolvedOutcome.COMPLETED else Verdict.REFUSED)
+    await steps.report(ended, Verdict.CONFIRMED if outcome is ResolvedOutcome.COMPLETED else Verdict.REFUSED)
     assert await steps.balances() == after
     await database_facts.assert_clean(steps.database)
 

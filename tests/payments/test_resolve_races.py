@@ -53,7 +53,7 @@ async def test_a_network_and_an_operator_at_the_same_instant_end_a_payment_once(
         payout = await steps.processing(PAYOUT)
         await propose(steps, payout.id, ResolvedOutcome.FAILED)
 
-        await asyncio.gather(approve(steps, payout.id), steps.hear(payout, Verdict.CONFIRMED), return_exceptions=True)
+        await asyncio.gather(approve(steps, payout.id), steps.report(payout, Verdict.CONFIRMED), return_exceptions=True)
 
         assert (await steps.status(payout)).is_final
         await database_facts.assert_clean(steps.database)
@@ -63,12 +63,12 @@ async def test_a_network_and_an_operator_at_the_same_instant_end_a_payment_once(
     ("says", "status", "wallet"),
     [(Verdict.CONFIRMED, Status.COMPLETED, 998_970), (Verdict.REFUSED, Status.FAILED, 1_000_000)],
 )
-async def test_what_the_network_says_before_the_approval_is_what_counts(
+async def test_a_report_of_the_network_before_the_approval_counts(
     steps: PaymentSteps, says: Verdict, status: Status, wallet: int
 ) -> None:
     payout = await steps.processing(PAYOUT)
     await propose(steps, payout.id, ResolvedOutcome.FAILED)
-    await steps.hear(payout, says)
+    await steps.report(payout, says)
 
     for name in (payout.id, payout.reference):
         with pytest.raises((Conflict, Missing)):
@@ -86,8 +86,8 @@ async def test_a_proposal_of_a_payment_that_its_network_has_ended_is_not_left_fo
     """The proposal was made while the payment was open, and could not be withdrawn meanwhile."""
     payout = await steps.processing(PAYOUT)
     await propose(steps, payout.id, ResolvedOutcome.FAILED)
-    await steps.hear(payout, Verdict.CONFIRMED)
-    await steps.hear(payout, Verdict.REFUSED)  # Queried again, it reverses its report.
+    await steps.report(payout, Verdict.CONFIRMED)
+    await steps.report(payout, Verdict.REFUSED)  # Queried again, it reverses its report.
     before = await steps.balances()
     assert before["suspense"] == 1000
 
@@ -106,7 +106,7 @@ async def test_a_proposal_of_a_payment_that_its_network_has_ended_is_not_left_fo
 async def test_a_proposal_that_its_network_has_overtaken_can_still_be_taken_back(steps: PaymentSteps) -> None:
     payout = await steps.processing(PAYOUT)
     await propose(steps, payout.id, ResolvedOutcome.FAILED)
-    await steps.hear(payout, Verdict.CONFIRMED)
+    await steps.report(payout, Verdict.CONFIRMED)
     await reject(steps, payout.reference, actor=ASHA)
     with pytest.raises(Missing, match="case_nothing_proposed"):
         await reject(steps, payout.reference)
@@ -118,7 +118,7 @@ async def test_a_network_that_reverses_its_report_while_two_operators_say_the_sa
 ) -> None:
     ended = await steps.ended(PAYOUT, Status.COMPLETED)
     await propose(steps, ended.reference, ResolvedOutcome.FAILED)
-    assert (await steps.hear(ended, Verdict.REFUSED)).is_contradiction
+    assert (await steps.report(ended, Verdict.REFUSED)).is_contradiction
 
     assert (await approve(steps, ended.reference)).is_done
 

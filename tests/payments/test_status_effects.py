@@ -11,16 +11,16 @@ from tests.payments.test_transaction import a_transaction
 
 # A payment of 1000 with a fee of 30, and the moves and the event of each status.
 GRID = """
-    COLLECTION    PENDING     tells payment.pending    moves nothing
-    COLLECTION    PROCESSING  tells nothing            moves nothing
-    COLLECTION    COMPLETED   tells payment.completed  moves end: float MPESA > wallet 970, float MPESA > fees 30
-    COLLECTION    FAILED      tells payment.failed     moves nothing
-    COLLECTION    CANCELLED   tells payment.cancelled  moves nothing
-    DISBURSEMENT  PENDING     tells nothing            moves open: wallet > in_flight 1030
-    DISBURSEMENT  PROCESSING  tells nothing            moves nothing
-    DISBURSEMENT  COMPLETED   tells payout.completed   moves end: in_flight > float MPESA 1000, in_flight > fees 30
-    DISBURSEMENT  FAILED      tells payout.failed      moves end: in_flight > wallet 1030
-    DISBURSEMENT  CANCELLED   tells payout.cancelled   moves end: in_flight > wallet 1030
+    COLLECTION    PENDING     sends payment.pending    moves nothing
+    COLLECTION    PROCESSING  sends nothing            moves nothing
+    COLLECTION    COMPLETED   sends payment.completed  moves end: float MPESA > wallet 970, float MPESA > fees 30
+    COLLECTION    FAILED      sends payment.failed     moves nothing
+    COLLECTION    CANCELLED   sends payment.cancelled  moves nothing
+    DISBURSEMENT  PENDING     sends nothing            moves open: wallet > in_flight 1030
+    DISBURSEMENT  PROCESSING  sends nothing            moves nothing
+    DISBURSEMENT  COMPLETED   sends payout.completed   moves end: in_flight > float MPESA 1000, in_flight > fees 30
+    DISBURSEMENT  FAILED      sends payout.failed      moves end: in_flight > wallet 1030
+    DISBURSEMENT  CANCELLED   sends payout.cancelled   moves end: in_flight > wallet 1030
 """
 ROWS = [line.split(maxsplit=5) for line in GRID.strip().splitlines()]
 
@@ -40,9 +40,9 @@ def moves_in_words(type_: Type, status: Status, fee: int) -> str:
     return f"{posting.step}: {', '.join(moves)}"
 
 
-@pytest.mark.parametrize(("type_", "status", "_tells", "event", "_moves", "moves"), ROWS)
+@pytest.mark.parametrize(("type_", "status", "_sends", "event", "_moves", "moves"), ROWS)
 def test_reaching_a_status_has_the_moves_and_the_event_that_the_grid_says(
-    type_: str, status: str, _tells: str, event: str, _moves: str, moves: str
+    type_: str, status: str, _sends: str, event: str, _moves: str, moves: str
 ) -> None:
     assert (event_of(a_transaction(Type(type_), Status(status))) or "nothing") == event
     assert moves_in_words(Type(type_), Status(status), fee=30) == moves
@@ -59,7 +59,7 @@ def test_without_a_fee_nothing_goes_to_fees(type_: Type) -> None:
 
 @pytest.mark.parametrize("fee", [0, 30])
 @pytest.mark.parametrize("status", [status for status in Status if status.is_final])
-def test_what_a_payout_took_from_the_wallet_is_all_used_at_its_end(status: Status, fee: int) -> None:
+def test_the_amount_reserved_for_a_payout_is_all_used_at_its_end(status: Status, fee: int) -> None:
     opened = posting_of(a_transaction(Type.DISBURSEMENT, Status.PENDING, fee))
     ended = posting_of(a_transaction(Type.DISBURSEMENT, status, fee))
     assert opened is not None

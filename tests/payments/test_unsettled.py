@@ -26,11 +26,11 @@ async def test_the_list_has_what_an_operator_must_look_at_and_nothing_else(
 
     for type_ in Type:
         differs = await eager.processing(type_)
-        await eager.hear(differs, Verdict.CONFIRMED, amount=999)
+        await eager.report(differs, Verdict.CONFIRMED, amount=999)
         shown[differs.id] = ReviewReason.DIFFERS
         forgotten = await eager.processing(type_)
         for _ in range(3):
-            await eager.hear(forgotten, Verdict.MISSING)
+            await eager.report(forgotten, Verdict.MISSING)
         shown[forgotten.id] = ReviewReason.FORGOTTEN
         shown[(await old.processing(type_)).id] = None  # too long
         shown[(await eager.contradicted(type_, Status.FAILED)).id] = "contradicted"
@@ -42,10 +42,10 @@ async def test_the_list_has_what_an_operator_must_look_at_and_nothing_else(
         for status in (Status.COMPLETED, Status.FAILED, Status.CANCELLED):
             await old.ended(type_, status)
         asked = await eager.ended(type_, Status.FAILED)
-        await eager.hear(asked, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+        await eager.report(asked, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
     missing = await eager.send(PAYOUT)
     for _ in range(3):
-        await eager.hear(missing, Verdict.MISSING, resubmit=Resubmit.UNSAFE)
+        await eager.report(missing, Verdict.MISSING, resubmit=Resubmit.UNSAFE)
     shown[missing.id] = ReviewReason.NOT_FOUND
 
     assert await unsettled(eager) == shown
@@ -55,7 +55,7 @@ async def test_the_list_has_what_an_operator_must_look_at_and_nothing_else(
 async def test_a_payment_that_was_not_sent_and_is_spoken_of_is_on_the_list_and_is_not_sent(steps: PaymentSteps) -> None:
     opened = await steps.open(PAYOUT)
 
-    settled = await steps.hear(
+    settled = await steps.report(
         opened, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False, provider_reference="FORGED"
     )
 
@@ -64,12 +64,12 @@ async def test_a_payment_that_was_not_sent_and_is_spoken_of_is_on_the_list_and_i
     assert await unsettled(steps) == {opened.id: ReviewReason.UNSENT}
     assert (await steps.claim()).to_send == []
     await database_facts.assert_clean(steps.database)
-    await steps.hear(opened, Verdict.CONFIRMED)
+    await steps.report(opened, Verdict.CONFIRMED)
     assert await unsettled(steps) == {}
     await database_facts.assert_clean(steps.database)
 
 
-async def test_what_was_resolved_is_off_the_list(steps: PaymentSteps) -> None:
+async def test_a_resolved_payment_is_off_the_list(steps: PaymentSteps) -> None:
     old = steps.ago(3700)
     collection, payout = await old.processing(COLLECTION), await old.processing(PAYOUT)
     contradicted = await steps.contradicted(COLLECTION, Status.FAILED)
@@ -90,14 +90,14 @@ async def test_a_failed_payment_that_is_said_to_be_paid_is_listed_until_two_oper
     steps: PaymentSteps,
 ) -> None:
     payout = await steps.ended(PAYOUT, Status.FAILED)
-    await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+    await steps.report(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
     for _ in range(9):
-        await steps.hear(payout, Verdict.UNKNOWN)
+        await steps.report(payout, Verdict.UNKNOWN)
     assert await unsettled(steps) == {payout.id: ReviewReason.SAID_PAID}
     await propose(steps, payout.id, ResolvedOutcome.FAILED)
     assert (await approve(steps, payout.id)).is_done
     assert await unsettled(steps) == {}
-    assert await steps.correction(payout) is None, "nothing was put right: the merchant was told the truth"
+    assert await steps.correction(payout) is None, "nothing was corrected: the reported status is right"
     await database_facts.assert_clean(steps.database)
 
 

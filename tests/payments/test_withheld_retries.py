@@ -37,7 +37,7 @@ async def _sent_again(steps: PaymentSteps, failed: Transaction) -> Transaction:
     again = await _again(steps, failed)
     [sent] = (await steps.claim()).to_send
     assert sent.id == again.id
-    await steps.hear(sent, Verdict.UNKNOWN, AnswerSource.SEND)
+    await steps.report(sent, Verdict.UNKNOWN, AnswerSource.SEND)
     await _not_found(steps, sent)
     return sent
 
@@ -45,11 +45,11 @@ async def _sent_again(steps: PaymentSteps, failed: Transaction) -> Transaction:
 async def _not_found(steps: PaymentSteps, payout: Transaction) -> None:
     await steps.wait(payout, seconds=A_DAY)
     for _ in range(3):
-        await steps.hear(payout, Verdict.MISSING)
+        await steps.report(payout, Verdict.MISSING)
 
 
 async def _paid(steps: PaymentSteps, failed: Transaction) -> None:
-    assert (await steps.hear(failed, Verdict.CONFIRMED)).is_contradiction
+    assert (await steps.report(failed, Verdict.CONFIRMED)).is_contradiction
 
 
 async def _acts(steps: PaymentSteps) -> list[tuple[str, str]]:
@@ -60,7 +60,7 @@ async def _acts(steps: PaymentSteps) -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in rows]
 
 
-async def test_what_pays_again_a_payout_that_was_paid_after_all_is_not_sent(steps: PaymentSteps) -> None:
+async def test_a_retry_of_a_payout_that_was_paid_after_all_is_not_sent(steps: PaymentSteps) -> None:
     failed = await _failed(steps)
     again = await _again(steps, failed)
     await _paid(steps, failed)
@@ -76,16 +76,16 @@ async def test_what_pays_again_a_payout_that_was_paid_after_all_is_not_sent(step
     await database_facts.assert_clean(steps.database)
 
 
-async def test_what_pays_again_a_payout_that_still_counts_as_failed_is_sent(steps: PaymentSteps) -> None:
+async def test_a_retry_of_a_payout_that_still_counts_as_failed_is_sent(steps: PaymentSteps) -> None:
     again = await _again(steps, await _failed(steps))
     assert of((await steps.claim()).to_send) == [again.id]
 
 
-async def test_what_pays_again_a_retry_of_what_was_paid_is_not_sent(steps: PaymentSteps) -> None:
+async def test_a_retry_of_a_retry_is_not_sent_if_the_payout_was_paid(steps: PaymentSteps) -> None:
     failed = await _failed(steps)
     await _again(steps, failed)
     [first] = (await steps.claim()).to_send
-    await steps.hear(first, Verdict.REFUSED, AnswerSource.SEND)
+    await steps.report(first, Verdict.REFUSED, AnswerSource.SEND)
     second = await _again(steps, first)
     await _paid(steps, failed)
 
@@ -100,22 +100,24 @@ async def test_a_payout_to_the_same_number_that_is_no_retry_is_sent(steps: Payme
     assert of((await steps.claim()).to_send) == [other.id]
 
 
-async def test_it_waits_while_nobody_knows_whether_the_failed_one_was_paid(steps: PaymentSteps) -> None:
+async def test_a_retry_waits_while_it_is_unknown_whether_the_failed_payout_was_paid(steps: PaymentSteps) -> None:
     failed = await _failed(steps)
     again = await _again(steps, failed)
-    await steps.hear(failed, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+    await steps.report(failed, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
 
     claimed = await steps.claim()
 
     assert (claimed.to_send, claimed.lapsed) == ([], [])
     assert await steps.status(again) is Status.PENDING
     assert 50 < await steps.due_in_seconds(again) <= 60, "and others are not kept waiting behind it"
-    await steps.hear(failed, Verdict.REFUSED)
+    await steps.report(failed, Verdict.REFUSED)
     await steps.make_due(again)
     assert of((await steps.claim()).to_send) == [again.id]
 
 
-async def test_one_that_was_sent_is_never_sent_again_nor_ended(steps: PaymentSteps) -> None:
+async def test_a_retry_that_was_sent_is_not_sent_again_nor_ended_once_the_failed_payout_was_paid(
+    steps: PaymentSteps,
+) -> None:
     """Its network does not find it, which may change: it may have been paid."""
     failed = await _failed(steps)
     again = await _sent_again(steps, failed)
@@ -130,12 +132,14 @@ async def test_one_that_was_sent_is_never_sent_again_nor_ended(steps: PaymentSte
         assert await steps.status(again) is Status.PROCESSING
         await _not_found(steps, again)
     assert await _acts(steps) == [("payout.in_doubt", failed.id)]
-    await steps.hear(again, Verdict.REFUSED)
+    await steps.report(again, Verdict.REFUSED)
     assert await steps.status(again) is Status.FAILED
     await database_facts.assert_clean(steps.database)
 
 
-async def test_one_that_was_sent_is_sent_again_while_the_failed_one_counts_as_failed(steps: PaymentSteps) -> None:
+async def test_a_retry_that_was_sent_is_sent_again_while_the_failed_payout_counts_as_failed(
+    steps: PaymentSteps,
+) -> None:
     again = await _sent_again(steps, await _failed(steps))
     assert of((await steps.claim()).to_send) == [again.id]
 
@@ -168,7 +172,7 @@ async def test_a_report_that_is_being_written_while_it_is_claimed_counts(
     assert await steps.status(again) is Status.CANCELLED
 
 
-async def test_one_that_may_have_been_sent_before_a_restore_is_not_ended(steps: PaymentSteps) -> None:
+async def test_a_retry_that_may_have_been_sent_before_a_restore_is_not_ended(steps: PaymentSteps) -> None:
     """The restore has lost whether it was sent. Its network is queried, and does not find it."""
     failed = await _failed(steps)
     again = await _again(steps, failed)
@@ -176,7 +180,7 @@ async def test_one_that_may_have_been_sent_before_a_restore_is_not_ended(steps: 
     assert await let_go(steps, ASHA, is_single_operator=True)
     await ask_first(steps)
     await steps.wait(again, seconds=A_DAY)
-    await steps.hear(again, Verdict.MISSING)
+    await steps.report(again, Verdict.MISSING)
     await _paid(steps, failed)
 
     claimed = await steps.claim()

@@ -79,8 +79,8 @@ def test_above_300_a_minute_a_hundredth_of_it_counts_from_its_newest_request() -
 
 @settings(max_examples=400)
 @given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)))
-def test_no_span_of_60_seconds_holds_more_than_the_limit(story: tuple[int, list[tuple[int, int]]]) -> None:
-    limit, requests = story
+def test_no_span_of_60_seconds_holds_more_than_the_limit(sequence: tuple[int, list[tuple[int, int]]]) -> None:
+    limit, requests = sequence
     history = WindowHistory(limit)
     for gap_ms, asked in requests:
         history.arrive(gap_ms, asked)
@@ -91,9 +91,9 @@ def test_no_span_of_60_seconds_holds_more_than_the_limit(story: tuple[int, list[
 
 @given(arrivals(EXACT_LIMITS))
 def test_up_to_300_a_minute_it_lets_in_exactly_as_many_as_there_is_room_for(
-    story: tuple[int, list[tuple[int, int]]],
+    sequence: tuple[int, list[tuple[int, int]]],
 ) -> None:
-    limit, requests = story
+    limit, requests = sequence
     history = WindowHistory(limit)
     for gap_ms, asked in requests:
         room = limit - WindowHistory(limit, history.now_ms + gap_ms, admitted=history.admitted).used()
@@ -104,9 +104,9 @@ def test_up_to_300_a_minute_it_lets_in_exactly_as_many_as_there_is_room_for(
 
 @given(arrivals(LARGE_LIMITS))
 def test_above_300_a_minute_it_is_strict_by_a_hundredth_of_it_at_most(
-    story: tuple[int, list[tuple[int, int]]],
+    sequence: tuple[int, list[tuple[int, int]]],
 ) -> None:
-    limit, requests = story
+    limit, requests = sequence
     history = WindowHistory(limit)
     for gap_ms, asked in requests:
         then = WindowHistory(limit, history.now_ms + gap_ms, admitted=list(history.admitted))
@@ -117,8 +117,8 @@ def test_above_300_a_minute_it_is_strict_by_a_hundredth_of_it_at_most(
 
 
 @given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)))
-def test_whoever_waits_as_told_gets_through(story: tuple[int, list[tuple[int, int]]]) -> None:
-    limit, requests = story
+def test_whoever_waits_as_told_gets_through(sequence: tuple[int, list[tuple[int, int]]]) -> None:
+    limit, requests = sequence
     history = WindowHistory(limit)
     for gap_ms, asked in requests:
         if history.arrive(gap_ms, asked) < asked:
@@ -130,8 +130,8 @@ def test_whoever_waits_as_told_gets_through(story: tuple[int, list[tuple[int, in
 
 
 @given(arrivals(EXACT_LIMITS))
-def test_nobody_is_told_to_wait_a_second_too_long(story: tuple[int, list[tuple[int, int]]]) -> None:
-    limit, requests = story
+def test_nobody_is_told_to_wait_a_second_too_long(sequence: tuple[int, list[tuple[int, int]]]) -> None:
+    limit, requests = sequence
     history = WindowHistory(limit)
     for gap_ms, asked in requests:
         if history.arrive(gap_ms, asked) < asked:
@@ -141,8 +141,8 @@ def test_nobody_is_told_to_wait_a_second_too_long(story: tuple[int, list[tuple[i
 
 
 @given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)))
-def test_the_refused_leave_the_window_as_if_they_had_not_come(story: tuple[int, list[tuple[int, int]]]) -> None:
-    limit, requests = story
+def test_the_refused_leave_the_window_as_if_they_had_not_come(sequence: tuple[int, list[tuple[int, int]]]) -> None:
+    limit, requests = sequence
     history = WindowHistory(limit)
     for gap_ms, asked in requests:
         history.arrive(gap_ms, asked)
@@ -152,9 +152,9 @@ def test_the_refused_leave_the_window_as_if_they_had_not_come(story: tuple[int, 
 
 @given(arrivals(LARGE_LIMITS))
 def test_a_window_never_remembers_more_than_300_pairs_and_the_one_under_way(
-    story: tuple[int, list[tuple[int, int]]],
+    sequence: tuple[int, list[tuple[int, int]]],
 ) -> None:
-    limit, requests = story
+    limit, requests = sequence
     history = WindowHistory(limit)
     for gap_ms, asked in requests:
         history.arrive(gap_ms, asked)
@@ -176,9 +176,9 @@ def test_a_steady_stream_above_300_a_minute_keeps_the_memory_small() -> None:
 
 @given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)), st.integers(1, 200))
 def test_after_the_limit_was_lowered_waiting_as_told_is_still_enough(
-    story: tuple[int, list[tuple[int, int]]], lower: int
+    sequence: tuple[int, list[tuple[int, int]]], lower: int
 ) -> None:
-    limit, requests = story
+    limit, requests = sequence
     history = WindowHistory(limit)
     for gap_ms, asked in requests:
         history.arrive(gap_ms, asked)
@@ -190,8 +190,8 @@ def test_after_the_limit_was_lowered_waiting_as_told_is_still_enough(
 
 
 @given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)), st.integers(1, 10 * SPAN_MS))
-def test_a_clock_that_is_set_back_makes_no_room(story: tuple[int, list[tuple[int, int]]], back_ms: int) -> None:
-    limit, requests = story
+def test_a_clock_that_is_set_back_makes_no_room(sequence: tuple[int, list[tuple[int, int]]], back_ms: int) -> None:
+    limit, requests = sequence
     history = WindowHistory(limit)
     for gap_ms, asked in requests:
         history.arrive(gap_ms, asked)
@@ -208,10 +208,10 @@ def test_a_clock_that_is_set_back_makes_no_room(story: tuple[int, list[tuple[int
 @pytest.mark.parametrize(("days_ms", "total"), [(0, 2**31 - 100), (2**31 - 30_000, 0), (2**32 - 1, 2**32 - 1)])
 @given(arrivals(st.one_of(EXACT_LIMITS, LARGE_LIMITS)))
 def test_a_window_that_was_never_empty_for_weeks_counts_as_a_new_one_does(
-    days_ms: int, total: int, story: tuple[int, list[tuple[int, int]]]
+    days_ms: int, total: int, sequence: tuple[int, list[tuple[int, int]]]
 ) -> None:
     """Its first pair counts for nothing, but is so long after the start, and after so many requests."""
-    limit, requests = story
+    limit, requests = sequence
     history = WindowHistory(limit)
     history.arrive(0, 1)
     start_ms = START_MS - days_ms

@@ -10,7 +10,7 @@ from typing import Any
 from malipo.receipts import checkpoint, handover, signed_note
 from malipo.receipts.fact import commitment_of
 from malipo.receipts.signed_note import Note, VerifierKey
-from tests.receipts.generated_log import GeneratedLog, Told, World, as_text
+from tests.receipts.generated_log import GeneratedLog, IssuedReceipt, World, as_text
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,16 @@ class Case:
 Receipt = dict[str, Any]
 
 
-def honest(world: World, told: Told) -> Case:
+def honest(world: World, issued: IssuedReceipt) -> Case:
     notes = {log.number: log.checkpoints[-1] for log in world.logs}
-    return Case(json.dumps(told.proven(notes)), world.keys[-1:], world.handovers)
+    return Case(json.dumps(issued.proven(notes)), world.keys[-1:], world.handovers)
 
 
-def with_older(world: World, told: Told) -> Case:
+def with_older(world: World, issued: IssuedReceipt) -> Case:
     """With an earlier checkpoint of its log, and the proof that the receipt's extends it."""
-    log = told.lines[-1][2]
+    log = issued.lines[-1][2]
     old, new = checkpoint.head_of(log.checkpoints[0]).size, checkpoint.head_of(log.checkpoints[-1]).size
-    return replace(honest(world, told), older=log.checkpoints[0], consistency=log.consistency(old, new))
+    return replace(honest(world, issued), older=log.checkpoints[0], consistency=log.consistency(old, new))
 
 
 def _said(case: Case, change: Callable[[Receipt], object]) -> Case:
@@ -100,12 +100,12 @@ def _flipped(text: str) -> str:
 
 
 # Each is given an honest case of a collection in the second log with one fact, and what it was made of.
-Forgery = Callable[[World, Told, Case], Case]
+Forgery = Callable[[World, IssuedReceipt, Case], Case]
 
 
-def _own_log(world: World, told: Told, case: Case) -> Case:
+def _own_log(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """A log of the forger's own, with the same name."""
-    text, salt, log, _ = told.lines[0]
+    text, salt, log, _ = issued.lines[0]
     fact = json.loads(text)
     fact["amount"] += 1
     text = json.dumps(fact, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -117,22 +117,22 @@ def _own_log(world: World, told: Told, case: Case) -> Case:
     return replace(case, receipt=json.dumps(receipt))
 
 
-def _retired_key(world: World, told: Told, case: Case) -> Case:
+def _retired_key(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """The first key signs once more, after it has handed over."""
     log = world.logs[0]
-    old = next(each for each in world.told if each.lines[0][2] is log and len(each.lines) == 1)
+    old = next(each for each in world.issued if each.lines[0][2] is log and len(each.lines) == 1)
     note = checkpoint.sign(log.head(), world.secrets[0], time=1_793_000_000)
     return replace(case, receipt=json.dumps(old.proven({log.number: note})))
 
 
-def _own_log_by_retired_key(world: World, told: Told, case: Case) -> Case:
+def _own_log_by_retired_key(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """Whoever has stolen the first key goes on with a log of their own."""
     log = world.logs[0]
-    old = next(each for each in world.told if each.lines[0][2] is log and len(each.lines) == 1)
+    old = next(each for each in world.issued if each.lines[0][2] is log and len(each.lines) == 1)
     fork = _fork(log, log.size)
     note = checkpoint.sign(fork.head(), world.secrets[0], time=1_793_000_000)
     lines = [(text, salt, fork, leaf) for text, salt, _, leaf in old.lines]
-    return replace(case, receipt=json.dumps(Told(old.receipt, lines).proven({log.number: note})))
+    return replace(case, receipt=json.dumps(IssuedReceipt(old.receipt, lines).proven({log.number: note})))
 
 
 def _fork(log: GeneratedLog, size: int) -> GeneratedLog:
@@ -144,28 +144,28 @@ def _fork(log: GeneratedLog, size: int) -> GeneratedLog:
     return fork
 
 
-def _rewritten(world: World, told: Told, case: Case) -> Case:
+def _rewritten(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """The log's own key signs another history after a checkpoint that somebody holds."""
-    text, salt, log, leaf = told.lines[0]
+    text, salt, log, leaf = issued.lines[0]
     fork = GeneratedLog(log.number, log.key, previous=log.previous)
     for number in range(1, log.size):
         fork.append(commitment_of(salt, text) if number == leaf else b"%d" % number)
     note = fork.sign(1_793_000_001)
-    receipt = json.dumps(Told(told.receipt, [(text, salt, fork, leaf)]).proven({log.number: note}))
+    receipt = json.dumps(IssuedReceipt(issued.receipt, [(text, salt, fork, leaf)]).proven({log.number: note}))
     held = checkpoint.head_of(log.checkpoints[0]).size
     return replace(case, receipt=receipt, older=log.checkpoints[0], consistency=fork.consistency(held, fork.size))
 
 
-def _rewritten_same_size(world: World, told: Told, case: Case) -> Case:
-    rewritten = _rewritten(world, told, case)
-    return replace(rewritten, older=told.lines[0][2].checkpoints[-1], consistency=[])
+def _rewritten_same_size(world: World, issued: IssuedReceipt, case: Case) -> Case:
+    rewritten = _rewritten(world, issued, case)
+    return replace(rewritten, older=issued.lines[0][2].checkpoints[-1], consistency=[])
 
 
-def _fork_below(world: World, told: Told, case: Case) -> Case:
+def _fork_below(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """A payment by a fork of the log, and its refund by the log itself, with a larger checkpoint that extends all."""
     refunded = next(
         each
-        for each in world.told
+        for each in world.issued
         if len(each.lines) == 2 and "refundedAmount" in each.receipt and each.lines[0][2] is each.lines[1][2]
     )
     (text, salt, log, leaf), refund = refunded.lines
@@ -175,36 +175,36 @@ def _fork_below(world: World, told: Told, case: Case) -> Case:
         fork.append(commitment_of(salt, text) if number == leaf else b"%d" % number)
     lines = [(text, salt, fork, leaf), refund]
     honest = refunded.proven({log.number: last})
-    forged = Told(refunded.receipt, lines[:1]).proven({log.number: fork.sign(1_793_000_003)})
+    forged = IssuedReceipt(refunded.receipt, lines[:1]).proven({log.number: fork.sign(1_793_000_003)})
     receipt = honest | {"facts": [forged["facts"][0], honest["facts"][1]]}
     sizes = [checkpoint.head_of(each).size for each in (held, last)]
     return replace(case, receipt=json.dumps(receipt), older=held, consistency=log.consistency(*sizes))
 
 
-def _newer_first(world: World, told: Told, case: Case) -> Case:
-    log = told.lines[0][2]
+def _newer_first(world: World, issued: IssuedReceipt, case: Case) -> Case:
+    log = issued.lines[0][2]
     sizes = [checkpoint.head_of(each).size for each in log.checkpoints]
-    small = next(each for each in log.checkpoints if checkpoint.head_of(each).size > told.lines[0][3])
+    small = next(each for each in log.checkpoints if checkpoint.head_of(each).size > issued.lines[0][3])
     assert small != log.checkpoints[-1]
     return replace(
         case,
-        receipt=json.dumps(told.proven({log.number: small})),
+        receipt=json.dumps(issued.proven({log.number: small})),
         older=log.checkpoints[-1],
         consistency=log.consistency(checkpoint.head_of(small).size, max(sizes)),
     )
 
 
-def _truncated_tree(world: World, told: Told, case: Case) -> Case:
+def _truncated_tree(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """A checkpoint from before the leaf."""
-    log = told.lines[0][2]
-    small = next(each for each in log.checkpoints if checkpoint.head_of(each).size <= told.lines[0][3])
+    log = issued.lines[0][2]
+    small = next(each for each in log.checkpoints if checkpoint.head_of(each).size <= issued.lines[0][3])
     return _note(case, lambda _: small)
 
 
-def _handover_by_one(world: World, told: Told, case: Case) -> Case:
+def _handover_by_one(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """A thief hands over to a key of theirs, without the key that is trusted."""
-    log = told.lines[0][2]
-    owned = _own_log(world, told, case)
+    log = issued.lines[0][2]
+    owned = _own_log(world, issued, case)
     mine = VerifierKey(log.origin, world.thief.public_key().public_bytes_raw())
     head = log.head()
     text = f"malipo receipt log handover v1\n{world.keys[2]}\n{head.size}\n{as_text(head.root)}\n{mine}\n"
@@ -212,35 +212,35 @@ def _handover_by_one(world: World, told: Told, case: Case) -> Case:
     return replace(owned, handovers=[*world.handovers, note])
 
 
-def _handover_to_two(world: World, told: Told, case: Case) -> Case:
+def _handover_to_two(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """The first key was stolen after it handed over, and hands over once more."""
     log = world.logs[0]
-    owned = _own_log(world, told, case)
+    owned = _own_log(world, issued, case)
     size = handover.open_handover(world.handovers[0]).last.size
     stolen = handover.sign(log.head(size), world.secrets[0], world.thief, new_name=world.logs[1].origin)
     return replace(owned, keys=world.keys[:1], handovers=[*world.handovers, stolen])
 
 
-def _grown_handover(world: World, told: Told, case: Case) -> Case:
+def _grown_handover(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """The retired key is said to count for more than both have signed."""
-    by_old = _own_log_by_retired_key(world, told, case)
+    by_old = _own_log_by_retired_key(world, issued, case)
     size = handover.open_handover(world.handovers[0]).last.size
     changed = world.handovers[0].replace(f"\n{size}\n", "\n999999999\n")
     return replace(by_old, handovers=[changed, *world.handovers[1:]])
 
 
-def _wider_handover_by_the_old_key(world: World, told: Told, case: Case) -> Case:
+def _wider_handover_by_the_old_key(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """A thief of the retired key says alone that it counts for more."""
-    by_old = _own_log_by_retired_key(world, told, case)
+    by_old = _own_log_by_retired_key(world, issued, case)
     grown = world.handovers[0].split("\n\n")[0].split("\n")
     text = "\n".join([*grown[:2], "999999999", *grown[3:]]) + "\n"
     note = str(Note(text, (signed_note.sign(text, world.logs[0].origin, world.secrets[0]),)))
     return replace(by_old, handovers=[*world.handovers, note])
 
 
-def _duplicate_key_leaf(world: World, told: Told, case: Case) -> Case:
+def _duplicate_key_leaf(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """The log itself commits to a fact that says two amounts."""
-    text, salt, log, _ = told.lines[0]
+    text, salt, log, _ = issued.lines[0]
     twice = text.replace('{"amount":', '{"amount":1,"amount":', 1)
     grown = GeneratedLog(log.number, log.key, previous=log.previous)
     leaf = grown.append(commitment_of(salt, twice))
@@ -248,9 +248,9 @@ def _duplicate_key_leaf(world: World, told: Told, case: Case) -> Case:
     return _line(case, lambda line: line.update(fact=twice, proof=proof))
 
 
-def _other_origin(world: World, told: Told, case: Case) -> Case:
+def _other_origin(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """A key of one log signs for another."""
-    log = told.lines[0][2]
+    log = issued.lines[0][2]
     head = log.head()._replace(origin=world.logs[0].origin)
     text = str(head)
     note = Note(
@@ -259,9 +259,9 @@ def _other_origin(world: World, told: Told, case: Case) -> Case:
     return _note(case, lambda _: str(note))
 
 
-def _cosigned_by_other(world: World, told: Told, case: Case) -> Case:
+def _cosigned_by_other(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """The time is signed by somebody else in the log's name."""
-    log = told.lines[0][2]
+    log = issued.lines[0][2]
     text = str(log.head())
     note = Note(
         text,
@@ -270,7 +270,7 @@ def _cosigned_by_other(world: World, told: Told, case: Case) -> Case:
     return _note(case, lambda _: str(note))
 
 
-def _time_changed(world: World, told: Told, case: Case) -> Case:
+def _time_changed(world: World, issued: IssuedReceipt, case: Case) -> Case:
     def later(note: str) -> str:
         [line] = re.findall(r"— \S+ (\S+)\n\Z", note)
         data = bytearray(base64.b64decode(line))
@@ -280,52 +280,52 @@ def _time_changed(world: World, told: Told, case: Case) -> Case:
     return _note(case, later)
 
 
-def _swapped(world: World, told: Told, case: Case) -> Case:
-    other = next(each for each in world.told if each is not told and each.lines[0][2] is told.lines[0][2])
+def _swapped(world: World, issued: IssuedReceipt, case: Case) -> Case:
+    other = next(each for each in world.issued if each is not issued and each.lines[0][2] is issued.lines[0][2])
     proof = json.loads(honest(world, other).receipt)["facts"][0]["proof"]
     return _line(case, lambda line: line.update(proof=proof))
 
 
-def _other_receipts_fact(world: World, told: Told, case: Case) -> Case:
-    other = next(each for each in world.told if each is not told and each.lines[0][2] is told.lines[0][2])
+def _other_receipts_fact(world: World, issued: IssuedReceipt, case: Case) -> Case:
+    other = next(each for each in world.issued if each is not issued and each.lines[0][2] is issued.lines[0][2])
     line = json.loads(honest(world, other).receipt)["facts"][0]
     return _said(case, lambda receipt: receipt["facts"].append(line))
 
 
-def _refund_hidden(world: World, told: Told, case: Case) -> Case:
-    refunded = next(each for each in world.told if len(each.lines) == 2 and "refundedAmount" in each.receipt)
+def _refund_hidden(world: World, issued: IssuedReceipt, case: Case) -> Case:
+    refunded = next(each for each in world.issued if len(each.lines) == 2 and "refundedAmount" in each.receipt)
     return _said(honest(world, refunded), lambda receipt: receipt.pop("refundedAmount"))
 
 
-def _refund_smaller(world: World, told: Told, case: Case) -> Case:
-    refunded = next(each for each in world.told if len(each.lines) == 2 and "refundedAmount" in each.receipt)
+def _refund_smaller(world: World, issued: IssuedReceipt, case: Case) -> Case:
+    refunded = next(each for each in world.issued if len(each.lines) == 2 and "refundedAmount" in each.receipt)
     return _said(honest(world, refunded), lambda receipt: receipt.update(refundedAmount=receipt["refundedAmount"] - 1))
 
 
-def _refund_larger(world: World, told: Told, case: Case) -> Case:
-    refunded = next(each for each in world.told if len(each.lines) == 2 and "refundedAmount" in each.receipt)
+def _refund_larger(world: World, issued: IssuedReceipt, case: Case) -> Case:
+    refunded = next(each for each in world.issued if len(each.lines) == 2 and "refundedAmount" in each.receipt)
     return _said(honest(world, refunded), lambda receipt: receipt.update(refundedAmount=receipt["refundedAmount"] + 1))
 
 
-def _correction_moved(world: World, told: Told, case: Case) -> Case:
-    corrected = next(each for each in world.told if "correction" in each.receipt)
+def _correction_moved(world: World, issued: IssuedReceipt, case: Case) -> Case:
+    corrected = next(each for each in world.issued if "correction" in each.receipt)
     later = {"correctedAt": "2027-01-01T00:00:00.000Z"}
     return _said(honest(world, corrected), lambda receipt: receipt["correction"].update(later))
 
 
-def _correction_hidden(world: World, told: Told, case: Case) -> Case:
-    corrected = next(each for each in world.told if "correction" in each.receipt)
+def _correction_hidden(world: World, issued: IssuedReceipt, case: Case) -> Case:
+    corrected = next(each for each in world.issued if "correction" in each.receipt)
     return _said(honest(world, corrected), lambda receipt: receipt.pop("correction"))
 
 
-def _correction_turned_round(world: World, told: Told, case: Case) -> Case:
-    corrected = next(each for each in world.told if each.receipt.get("correction", {}).get("outcome") == "FAILED")
+def _correction_turned_round(world: World, issued: IssuedReceipt, case: Case) -> Case:
+    corrected = next(each for each in world.issued if each.receipt.get("correction", {}).get("outcome") == "FAILED")
     return _said(honest(world, corrected), lambda receipt: receipt["correction"].update(outcome="COMPLETED"))
 
 
-def _refund_as_payment(world: World, told: Told, case: Case) -> Case:
+def _refund_as_payment(world: World, issued: IssuedReceipt, case: Case) -> Case:
     """The fact of a refund alone, as if it were the receipt of a payment."""
-    refunded = next(each for each in world.told if len(each.lines) == 2 and "refundedAmount" in each.receipt)
+    refunded = next(each for each in world.issued if len(each.lines) == 2 and "refundedAmount" in each.receipt)
 
     def change(receipt: Receipt) -> None:
         line = receipt["facts"].pop()
@@ -422,10 +422,10 @@ FORGERIES: dict[str, Forgery] = {
 }
 
 
-def subject_of(world: World) -> Told:
+def subject_of(world: World) -> IssuedReceipt:
     """A collection with one fact in the second log, not near its ends."""
     return next(
         each
-        for each in world.told[len(world.told) * 5 // 8 :]
+        for each in world.issued[len(world.issued) * 5 // 8 :]
         if len(each.lines) == 1 and each.receipt["type"] == "COLLECTION" and "providerReference" in each.receipt
     )

@@ -75,7 +75,7 @@ class GeneratedLog:
 
 
 @dataclass
-class Told:
+class IssuedReceipt:
     """A receipt and where its facts are, in the order of the log."""
 
     receipt: dict[str, Any]
@@ -98,7 +98,7 @@ class Told:
 @dataclass
 class World:
     logs: list[GeneratedLog]
-    told: list[Told]
+    issued: list[IssuedReceipt]
     keys: list[str]  # the first, the one that it handed over to, the one of the second log
     handovers: list[str]
     thief: Ed25519PrivateKey
@@ -108,16 +108,16 @@ class World:
     def receipts(self) -> list[dict[str, Any]]:
         """With proofs against the last checkpoint of each log."""
         notes = {log.number: log.checkpoints[-1] for log in self.logs}
-        return [each.proven(notes) for each in self.told]
+        return [each.proven(notes) for each in self.issued]
 
 
 def make_world(count: int, *, seed: int = 20261119) -> World:
     """Receipts of so many payments. Some were refunded, in parts too, some corrected; half before a restore."""
     chance = random.Random(seed)
     keys = [Ed25519PrivateKey.from_private_bytes(chance.randbytes(32)) for _ in range(4)]
-    first, told = GeneratedLog(1_790_000_000, keys[0]), list[Told]()
+    first, issued = GeneratedLog(1_790_000_000, keys[0]), list[IssuedReceipt]()
     for number in range(count // 2):
-        told.append(_pay(first, number, chance))
+        issued.append(_pay(first, number, chance))
         if number and number % max(count // 10, 1) == 0:
             first.sign(1_790_000_100 + number)
         if number == count // 4:
@@ -128,9 +128,9 @@ def make_world(count: int, *, seed: int = 20261119) -> World:
     second = GeneratedLog(1_792_000_000, keys[2], previous=last)
     to_second = handover.sign(first.head(), keys[1], keys[2], new_name=second.origin)
     for number in range(count // 2, count):
-        told.append(_pay(second, number, chance))
+        issued.append(_pay(second, number, chance))
         if chance.random() < 0.05:  # A payment of before the restore is refunded after it.
-            _refund(told[chance.randrange(count // 2)], second, chance, f"r{number}")
+            _refund(issued[chance.randrange(count // 2)], second, chance, f"r{number}")
         if number % max(count // 10, 1) == 0:
             second.sign(1_792_000_100 + number)
     second.sign(1_793_000_000)
@@ -138,10 +138,10 @@ def make_world(count: int, *, seed: int = 20261119) -> World:
     vkeys = [
         str(VerifierKey(name, key.public_key().public_bytes_raw())) for name, key in zip(names, keys[:3], strict=True)
     ]
-    return World([first, second], told, vkeys, [handed, to_second], keys[3], keys, chance)
+    return World([first, second], issued, vkeys, [handed, to_second], keys[3], keys, chance)
 
 
-def _pay(log: GeneratedLog, number: int, chance: random.Random) -> Told:
+def _pay(log: GeneratedLog, number: int, chance: random.Random) -> IssuedReceipt:
     is_collection = chance.random() < 0.7
     fact = Fact(
         fact=Kind.COMPLETED,
@@ -176,21 +176,21 @@ def _pay(log: GeneratedLog, number: int, chance: random.Random) -> Told:
     }
     if fact.network_receipt is not None:
         receipt["providerReference"] = fact.network_receipt
-    told = Told(receipt)
-    _add(told, fact, log, chance)
+    issued = IssuedReceipt(receipt)
+    _add(issued, fact, log, chance)
     if is_collection and chance.random() < 0.2:
-        _refund(told, log, chance, "a")
+        _refund(issued, log, chance, "a")
     if chance.random() < 0.1:
         outcome = chance.choice(["FAILED", "COMPLETED"])
         correction = Fact(**_fields(fact) | {"fact": Kind.CORRECTED, "outcome": outcome, "ordinal": 1, "at": fact.at})
-        _add(told, correction, log, chance)
-        told.receipt["correction"] = {"outcome": outcome, "correctedAt": fact.at}
-    return told
+        _add(issued, correction, log, chance)
+        issued.receipt["correction"] = {"outcome": outcome, "correctedAt": fact.at}
+    return issued
 
 
-def _refund(told: Told, log: GeneratedLog, chance: random.Random, name: str) -> None:
-    fact = json.loads(told.lines[0][0])
-    left = fact["amount"] - told.receipt.get("refundedAmount", 0)
+def _refund(issued: IssuedReceipt, log: GeneratedLog, chance: random.Random, name: str) -> None:
+    fact = json.loads(issued.lines[0][0])
+    left = fact["amount"] - issued.receipt.get("refundedAmount", 0)
     if fact["type"] != "COLLECTION" or left < 1000:
         return
     amount = left // 2 if chance.random() < 0.5 else left
@@ -209,13 +209,13 @@ def _refund(told: Told, log: GeneratedLog, chance: random.Random, name: str) -> 
         type="DISBURSEMENT",
         refund=f"{fact['payment']}{name}",
     )
-    _add(told, refund, log, chance)
-    told.receipt["refundedAmount"] = told.receipt.get("refundedAmount", 0) + amount
+    _add(issued, refund, log, chance)
+    issued.receipt["refundedAmount"] = issued.receipt.get("refundedAmount", 0) + amount
 
 
-def _add(told: Told, fact: Fact, log: GeneratedLog, chance: random.Random) -> None:
+def _add(issued: IssuedReceipt, fact: Fact, log: GeneratedLog, chance: random.Random) -> None:
     salt, text = chance.randbytes(32), encode(fact)
-    told.lines.append((text, salt, log, log.append(commitment_of(salt, text))))
+    issued.lines.append((text, salt, log, log.append(commitment_of(salt, text))))
 
 
 def _fields(fact: Fact) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class LogStack:
     async def fill(self, count: int) -> None:
         """Leaves of payments that there are not, which is quicker."""
         now = clock.iso(clock.now())
-        told = [
+        recorded = [
             Fact(
                 fact=Kind.COMPLETED,
                 version=1,
@@ -86,7 +86,7 @@ class LogStack:
             for _ in range(count)
         ]
         async with self.database.begin() as tx:
-            await append_facts(tx, told, log_number=await facts.find_current_log(tx), log_name=NAME)
+            await append_facts(tx, recorded, log_number=await facts.find_current_log(tx), log_name=NAME)
 
     async def append(self, *, most_of_merchant: int = 500, most: int = 2000) -> None:
         is_more = True

@@ -68,8 +68,8 @@ async def test_a_correction_gets_a_leaf_with_its_ordinal(stack: LogStack) -> Non
     await stack.number()
     assert await leaves(stack) == [(wrong.id, "corrected", 1)]
     # Its network reverses that report.
-    await stack.steps.hear(wrong, Verdict.REFUSED)
-    await stack.steps.hear(wrong, Verdict.CONFIRMED)
+    await stack.steps.report(wrong, Verdict.REFUSED)
+    await stack.steps.report(wrong, Verdict.CONFIRMED)
     await stack.number()
     kinds = [(kind, ordinal) for _, kind, ordinal in await leaves(stack)]
     assert kinds == [("corrected", each) for each in range(1, len(kinds) + 1)]
@@ -122,7 +122,7 @@ async def test_payments_whose_events_are_not_kept_are_read_themselves(stack: Log
     left = await stack.rows("SELECT event FROM events WHERE event LIKE '%.completed'")
     assert len(left) < 5
     await stack.append(most_of_merchant=2)
-    await stack.steps.hear(late, Verdict.CONFIRMED)
+    await stack.steps.report(late, Verdict.CONFIRMED)
     await stack.number()
     expected = Counter([*((each.id, "completed", 1) for each in (*paid, sent, kept, late)), (wrong.id, "corrected", 1)])
     assert Counter(await leaves(stack)) == expected

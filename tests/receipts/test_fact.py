@@ -9,8 +9,8 @@ from malipo.outbox.event import Event
 from malipo.receipts.fact import (
     Kind,
     Merchant,
-    ToldCorrection,
-    ToldPayment,
+    ReportedCorrection,
+    ReportedPayment,
     commitment_of,
     decode,
     encode,
@@ -19,7 +19,7 @@ from malipo.receipts.fact import (
 )
 
 SHOP = Merchant("mer_1", "Duka la Asha", "Asha Mushi", "123456789")
-PAID = ToldPayment(
+PAID = ReportedPayment(
     id="txn_1",
     reference="MLP-1",
     type="COLLECTION",
@@ -30,7 +30,7 @@ PAID = ToldPayment(
     provider_reference="BJ1",
     completed_at="2026-11-19T04:00:05.000Z",
 )
-SENT = ToldPayment(
+SENT = ReportedPayment(
     id="txn_2",
     reference="MLP-2",
     type="DISBURSEMENT",
@@ -40,7 +40,7 @@ SENT = ToldPayment(
     recipient_phone="+255684000123",
     completed_at="2026-11-19T04:00:06.000Z",
 )
-WRONG = ToldCorrection("FAILED", "2026-11-20T04:00:00.000Z")
+WRONG = ReportedCorrection("FAILED", "2026-11-20T04:00:00.000Z")
 
 # Which events belong into the log, and as what: those of a refund's collection are told by the refund's own.
 KINDS = {
@@ -82,16 +82,16 @@ def test_the_text_of_a_completed_payment() -> None:
     )
 
 
-def test_a_refund_is_told_of_its_collection() -> None:
-    refund = ToldPayment(**{name: getattr(SENT, name) for name in SENT.__struct_fields__} | {"refund_of": "txn_1"})
+def test_the_fact_of_a_refund_is_about_its_collection() -> None:
+    refund = ReportedPayment(**{name: getattr(SENT, name) for name in SENT.__struct_fields__} | {"refund_of": "txn_1"})
     fact = fact_of(Event.PAYOUT_COMPLETED, refund, SHOP)
     assert fact is not None
     assert (fact.fact, fact.payment, fact.refund, fact.subject) == (Kind.REFUNDED, "txn_1", "txn_2", "txn_2")
 
 
 def test_a_correction_says_what_is_true_now_and_nothing_of_what_the_merchant_owes() -> None:
-    told = ToldPayment(**{name: getattr(PAID, name) for name in PAID.__struct_fields__} | {"correction": WRONG})
-    fact = fact_of(Event.PAYMENT_CORRECTED, told, Merchant("mer_1", "Duka"), ordinal=2)
+    recorded = ReportedPayment(**{name: getattr(PAID, name) for name in PAID.__struct_fields__} | {"correction": WRONG})
+    fact = fact_of(Event.PAYMENT_CORRECTED, recorded, Merchant("mer_1", "Duka"), ordinal=2)
     assert fact is not None
     assert json.loads(encode(fact)) == {
         "fact": "corrected",

@@ -38,7 +38,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_go_accepts_and_refuses_the_same(program: str) -> None:
     world = make_world(10_000, seed=36)
     subject = subject_of(world)
-    cases = {f"honest {number}": honest(world, each) for number, each in enumerate(world.told)}
+    cases = {f"honest {number}": honest(world, each) for number, each in enumerate(world.issued)}
     cases["honest, with an older checkpoint"] = with_older(world, subject)
     for key in world.keys:
         cases[f"honest, by the key {key}"] = Case(honest(world, subject).receipt, [key], world.handovers)

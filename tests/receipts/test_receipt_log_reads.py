@@ -58,7 +58,7 @@ async def test_they_take_turns_on_the_connections_of_customers(steps: PaymentSte
     assert (programs.most, customers.most) == (0, 1)
 
 
-async def test_who_waits_for_too_long_is_told_to_come_back(steps: PaymentSteps) -> None:
+async def test_a_read_that_waits_too_long_is_refused_and_leaves_the_first_alone(steps: PaymentSteps) -> None:
     reads, go = LogReads(steps.service.customer_queries, wait_seconds=0.01), asyncio.Event()
     first = asyncio.ensure_future(reads.read(lambda _: go.wait()))
     await asyncio.sleep(0)

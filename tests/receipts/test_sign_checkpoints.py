@@ -265,7 +265,7 @@ async def pay_while_fenced(stack: LogStack) -> list[str]:
     await stack.release()
     sent = await stack.steps.processing(Type.COLLECTION)
     await stack.execute("UPDATE installation SET fenced_at = now(), fence_reason = 'restored'")
-    ended = await stack.steps.hear(sent, Verdict.CONFIRMED)
+    ended = await stack.steps.report(sent, Verdict.CONFIRMED)
     await stack.number()
     return [ended.transaction.id]
 

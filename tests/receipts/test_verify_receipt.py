@@ -47,7 +47,7 @@ def why_refused(case: Case) -> str | None:
 
 
 def test_every_honest_receipt_is_accepted(world: World) -> None:
-    assert [why for each in world.told if (why := why_refused(honest(world, each)))] == []
+    assert [why for each in world.issued if (why := why_refused(honest(world, each)))] == []
     subject = subject_of(world)
     assert why_refused(with_older(world, subject)) is None
     # By whichever of the keys somebody has got.
@@ -112,4 +112,4 @@ def test_its_signatures_are_those_of_the_library() -> None:
 @pytest.mark.slow
 def test_every_one_of_ten_thousand_is_accepted() -> None:
     world = make_world(10_000, seed=36)
-    assert [why for each in world.told if (why := why_refused(honest(world, each)))] == []
+    assert [why for each in world.issued if (why := why_refused(honest(world, each)))] == []

@@ -88,7 +88,7 @@ async def _entries(database: Database, merchant: Merchant) -> list[AuditLogEntry
     return [each for each in found if each.action.endswith(".looked_up")]
 
 
-async def test_a_name_is_told_and_the_audit_log_has_who_asked_for_which_number(
+async def test_a_name_is_answered_and_the_audit_log_has_who_asked_for_which_number(
     service: Service, server: ScriptedServer, merchant: Merchant, database: Database, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _answer(server, [_line()])
@@ -100,7 +100,7 @@ async def test_a_name_is_told_and_the_audit_log_has_who_asked_for_which_number(
     assert "MUSHI" not in capsys.readouterr().err, "no name is in the log"
 
 
-async def test_a_channel_whose_names_nobody_tells_is_neither_counted_nor_noted(
+async def test_a_channel_without_a_source_of_names_is_neither_counted_nor_noted(
     service: Service, merchant: Merchant, database: Database
 ) -> None:
     with pytest.raises(LookupUnavailable):
@@ -152,8 +152,8 @@ async def test_of_many_at_once_no_more_than_the_limit_are_told(
         except LookupsUsedUp:
             return False
 
-    told = await asyncio.gather(*map(one, lines))
-    assert sum(told) == len(await _entries(database, merchant)) == 5
+    reported = await asyncio.gather(*map(one, lines))
+    assert sum(reported) == len(await _entries(database, merchant)) == 5
     assert _asked(server) == 5
 
 
@@ -190,7 +190,7 @@ async def test_what_one_was_told_is_recalled_for_them_alone(
     assert names_of(service).recall("mer_another", _line(), actor=ASHA) is None
 
 
-async def test_the_lines_of_a_batch_are_told_in_their_order_and_each_number_is_asked_for_once(
+async def test_the_lines_of_a_batch_are_answered_in_their_order_and_each_number_is_queried_once(
     service: Service, server: ScriptedServer, merchant: Merchant, database: Database
 ) -> None:
     _answer(server, [_line(1), _line(2)])
@@ -216,8 +216,8 @@ async def test_whoever_looks_names_up_by_a_batch_leaves_each_number_in_the_audit
     await names_of(service).look_up_many(merchant.id, lines, actor=ASHA)
     entries = await _entries(database, merchant)
     assert {(each.actor, each.action) for each in entries} == {("asha@example.com", "recipient.looked_up")}
-    told = sorted(str(each.details["phone"]) for each in entries)
-    assert told == sorted({line.phone for line in lines})
+    reported = sorted(str(each.details["phone"]) for each in entries)
+    assert reported == sorted({line.phone for line in lines})
     assert all(each.details["count"] == 1 and each.details["channel"] == "AIRTEL_MONEY" for each in entries)
 
 

@@ -198,7 +198,7 @@ class Statements:
         """A payment that its network has reported, with its receipt."""
         sent = await self.steps.send(type_, amount)
         how = {"provider_reference": receipt or f"QK{sent.network_key}"}
-        return (await self.steps.hear(sent, Verdict.CONFIRMED, AnswerSource.SEND, **how)).transaction
+        return (await self.steps.report(sent, Verdict.CONFIRMED, AnswerSource.SEND, **how)).transaction
 
     async def status(self, payment: Transaction) -> Status:
         return await self.steps.status(payment)

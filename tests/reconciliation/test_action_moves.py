@@ -145,7 +145,7 @@ GRID: list[tuple[str, int | None, int, str, dict[str, str], tuple[Type, Status] 
 
 
 @pytest.mark.parametrize(("kind", "line", "followed", "action", "terms", "payment", "changes", "moved"), GRID)
-def test_what_a_decision_moves(
+def test_each_decision_moves_what_the_table_says(
     kind: str,
     line: int | None,
     followed: int,
@@ -173,7 +173,7 @@ def test_what_a_decision_moves(
         (OUT, {"wallet": -1_000_000, "fees": FEE, "suspense": 1_000_000 - FEE}, 0),
     ],
 )
-def test_what_was_lost_and_taken_back_moves_no_float(type_: Type, changes: dict[str, int], owed: int) -> None:
+def test_a_payment_that_was_lost_and_taken_back_moves_no_float(type_: Type, changes: dict[str, int], owed: int) -> None:
     line = AMOUNT if type_ is IN else -AMOUNT
     facts = ActionFacts(
         exception=an_exception("theirs_only", line),
@@ -191,7 +191,7 @@ def test_the_grid_has_every_action_of_every_kind() -> None:
     assert have == {(kind, action) for kind, actions in ACTIONS.items() for action in actions}
 
 
-def test_what_is_decided_after_the_float_has_followed_moves_only_the_rest() -> None:
+def test_a_decision_after_the_float_has_followed_moves_only_the_rest() -> None:
     """FAILED, and paid by its statement: the float has followed, the wallet gives what it holds, or the house bears."""
     facts = ActionFacts(
         exception=an_exception("state_differs", -AMOUNT, -AMOUNT),
@@ -267,7 +267,7 @@ async def decided(
         assert then == await tx.fetchval("SELECT sum(owed)::bigint FROM wallets"), "the close finds it from the moves"
 
 
-async def test_what_is_shown_before_a_decision_is_what_the_ledger_then_has(
+async def test_the_preview_of_a_decision_is_what_the_ledger_then_has(
     statements: Statements, desk: ExceptionDesk
 ) -> None:
     await statements.steps.charge_fees()
@@ -320,7 +320,7 @@ async def test_what_is_shown_before_a_decision_is_what_the_ledger_then_has(
         await decided(statements, desk, found[name], Action.UNDO, {"resolution": last})
 
 
-async def test_what_is_shown_of_adopting_a_line_that_was_taken_back_is_what_the_ledger_then_has(
+async def test_the_preview_of_adopting_a_reversed_line_is_what_the_ledger_then_has(
     statements: Statements, desk: ExceptionDesk
 ) -> None:
     """The wallet has all of a payout, some of it, or nothing."""
@@ -339,7 +339,7 @@ async def test_what_is_shown_of_adopting_a_line_that_was_taken_back_is_what_the_
     assert await statements.float_change() == 0
 
 
-async def test_what_is_shown_of_a_line_with_cents_is_what_the_ledger_then_has(
+async def test_the_preview_of_a_line_with_cents_is_what_the_ledger_then_has(
     statements: Statements, desk: ExceptionDesk
 ) -> None:
     """The cents of the second line make a shilling, which is booked as rounding, and booked back with the line."""

@@ -43,7 +43,7 @@ async def money(lost: Lost) -> list[tuple[int, int]]:
     return [tuple(row) for row in rows]
 
 
-async def test_what_a_network_reports_of_a_key_is_not_an_undone_adoptions(lost: Lost) -> None:
+async def test_a_report_of_a_key_does_not_reach_an_undone_adoption(lost: Lost) -> None:
     """The merchant for whom it was adopted by mistake would be credited, or owe it, again."""
     other = await make_merchant(lost.statements.database, wallet=10_000, name="Soko")
     before = await money(lost)
@@ -74,7 +74,7 @@ async def test_a_payout_that_resembles_an_adopted_one_waits_whatever_its_network
     paid = await money(lost)
     repeat = (await lost.repeat()).transaction
     await tell_paid(lost, repeat)
-    await lost.statements.steps.hear(repeat, Verdict.MISSING)
+    await lost.statements.steps.report(repeat, Verdict.MISSING)
     dispatch = await lost.statements.steps.dispatch(repeat)
     assert dispatch is not None
     assert dispatch.review_reason == "resembles_adopted"
@@ -134,7 +134,7 @@ async def test_a_line_without_a_key_is_not_adopted_beside_a_repeat_that_failed(l
     [(before, _)] = await money(lost)
     repeat = (await lost.repeat()).transaction
     await lost.statements.steps.claim()
-    await lost.statements.steps.hear(repeat, Verdict.REFUSED, AnswerSource.SEND)
+    await lost.statements.steps.report(repeat, Verdict.REFUSED, AnswerSource.SEND)
     with pytest.raises(Conflict, match=repeat.reference):
         await lost.propose(found, phone=PHONE)
     with pytest.raises(Conflict, match=repeat.reference):
@@ -153,6 +153,6 @@ async def test_with_the_merchants_key_a_line_is_adopted_beside_another_request_t
     found = await lost.on_statement(key="", phone="255754***001")
     other = (await lost.repeat(key="other-1")).transaction
     await lost.statements.steps.claim()
-    await lost.statements.steps.hear(other, Verdict.REFUSED, AnswerSource.SEND)
+    await lost.statements.steps.report(other, Verdict.REFUSED, AnswerSource.SEND)
     await lost.adopt(found, phone=PHONE, idempotency_key=lost.key)
     assert (await lost.repeat()).is_replay

@@ -1,4 +1,4 @@
-"""Adopting lines, and statements that are withdrawn, imported again, or told more of by a second file."""
+"""Adopting lines, and statements that are withdrawn, imported again, or completed by a second file."""
 
 import pytest
 
@@ -54,7 +54,7 @@ async def test_a_line_whose_adoption_was_undone_is_adopted_again_after_its_file_
     await lost.statements.check_ledger()
 
 
-async def test_a_key_that_the_workers_file_tells_of_an_adopted_line_is_the_payments(lost: Lost) -> None:
+async def test_a_key_that_the_workers_file_adds_to_an_adopted_line_is_the_payments(lost: Lost) -> None:
     """The repeat of the lost request finds it, as if the first file had had the key."""
     signed = lost.amount if lost.type is Type.COLLECTION else -lost.amount
     paid = Entry("QK1", signed, clock.now(), phone=PHONE)
@@ -62,8 +62,8 @@ async def test_a_key_that_the_workers_file_tells_of_an_adopted_line_is_the_payme
     [found] = await lost.statements.open_exceptions()
     await lost.adopt(found)
     key = await lost.network_key()
-    told = Entry("QK1", signed, paid.at, key=key, phone=PHONE)
-    await lost.statements.load(lost.statements.write(told), by=WORKER)
+    reported = Entry("QK1", signed, paid.at, key=key, phone=PHONE)
+    await lost.statements.load(lost.statements.write(reported), by=WORKER)
     await lost.statements.match()
     again = await lost.repeat()
     assert again.is_replay

@@ -57,7 +57,7 @@ async def test_a_batch_whose_approval_was_lost_is_approved_again_without_what_wa
     assert progress.counts == {Status.PROCESSING: 2, Status.COMPLETED: 1}
     for line in (shown[0], shown[2]):
         assert line.payout is not None
-        await statements.steps.hear(line.payout, Verdict.CONFIRMED)
+        await statements.steps.report(line.payout, Verdict.CONFIRMED)
     async with statements.database.begin() as tx:
         assert len(await complete_ended(tx, most=10)) == 1
     assert (await batches.look(running)).batch.status == "COMPLETED"

@@ -57,16 +57,16 @@ async def test_a_repeat_after_the_adoption_is_answered_with_the_adopted_payment(
 
 
 async def test_each_event_of_an_adopted_payout_that_the_wallet_could_not_pay_has_its_receipt(lost_payout: Lost) -> None:
-    """The debt is told before the end, in the same commit. Each event is a leaf of the receipt log, which must say what
+    """The event of the debt comes before that of the end, in the same commit. Each event is a leaf of the receipt log, which must say what
     the payment says."""
     lost = lost_payout
     lost.amount = await lost.held() + 5_000
     await lost.adopt(await lost.on_statement())
     async with lost.statements.database.read() as connection:
-        told = await connection.fetch(
+        reported = await connection.fetch(
             "SELECT event, body::json -> 'transaction' ->> 'providerReference' AS receipt FROM events ORDER BY event"
         )
-    assert [tuple(row) for row in told] == [("payout.completed", "QK1"), ("payout.corrected", "QK1")]
+    assert [tuple(row) for row in reported] == [("payout.completed", "QK1"), ("payout.corrected", "QK1")]
 
 
 async def test_an_adoption_that_is_approved_after_the_repeat_is_refused(lost: Lost) -> None:
@@ -74,7 +74,7 @@ async def test_an_adoption_that_is_approved_after_the_repeat_is_refused(lost: Lo
     await lost.propose(found)
     repeated = (await lost.repeat()).transaction
     await lost.statements.steps.claim()
-    await lost.statements.steps.hear(repeated, Verdict.CONFIRMED, provider_reference="QK1")
+    await lost.statements.steps.report(repeated, Verdict.CONFIRMED, provider_reference="QK1")
     with pytest.raises(Conflict, match=repeated.reference):
         await lost.desk.approve(found)
     await lost.desk.reject(found)
@@ -98,11 +98,11 @@ async def test_the_line_of_a_repeat_is_not_matched_with_another_payment_that_was
 
 
 async def test_an_adoption_is_refused_if_a_payment_has_the_receipt(lost: Lost) -> None:
-    """The line has no key, and the query of the repeated payment has told its receipt."""
+    """The line has no key, and the query of the repeated payment has reported its receipt."""
     found = await lost.on_statement(key="", phone="255754***001")
     repeated = (await lost.repeat()).transaction
     await lost.statements.steps.claim()
-    await lost.statements.steps.hear(repeated, Verdict.CONFIRMED, provider_reference="QK1")
+    await lost.statements.steps.report(repeated, Verdict.CONFIRMED, provider_reference="QK1")
     with pytest.raises(Conflict, match=repeated.reference):
         await lost.propose(found, idempotency_key="order-other", phone=PHONE)
 
@@ -199,7 +199,7 @@ async def test_a_phone_is_whole_and_fits_the_line(lost: Lost) -> None:
     assert (await lost.repeat()).is_replay
 
 
-async def test_a_payment_adopted_for_another_merchant_is_not_told_as_not_created(lost: Lost) -> None:
+async def test_a_payment_adopted_for_another_merchant_is_not_reported_as_not_created(lost: Lost) -> None:
     """Whose it was is unknown until operators have looked: the merchant must not take another key and pay again."""
     await make_merchant(lost.statements.database, wallet=10_000, name="Soko")
     found = await lost.on_statement()
@@ -229,7 +229,7 @@ async def test_an_undo_that_is_proposed_waits_also_when_statements_are_matched_m
     assert (await lost.repeat()).transaction.provider_reference == "QK1"
 
 
-async def test_what_was_taken_back_follows_a_payment_that_is_adopted_again_for_its_merchant(lost: Lost) -> None:
+async def test_a_reversal_follows_a_payment_that_is_adopted_again_for_its_merchant(lost: Lost) -> None:
     """The reversal was the wrong merchant's, too. Without it the right one would keep what the network took back."""
     await make_merchant(lost.statements.database, wallet=10_000, name="Soko")
     signed = lost.amount if lost.type is Type.COLLECTION else -lost.amount
@@ -248,7 +248,7 @@ async def test_what_was_taken_back_follows_a_payment_that_is_adopted_again_for_i
 
 
 @pytest.mark.parametrize("when", ["before the proposal", "before the approval", "after it"])
-async def test_what_the_network_has_taken_back_is_taken_back_when_its_line_is_adopted(lost: Lost, when: str) -> None:
+async def test_a_reversed_line_is_reversed_when_it_is_adopted(lost: Lost, when: str) -> None:
     """The merchant could spend it before the next matching."""
     statements, before = lost.statements, await lost.spendable()
     signed = lost.amount if lost.type is Type.COLLECTION else -lost.amount
@@ -280,7 +280,7 @@ async def test_what_the_network_has_taken_back_is_taken_back_when_its_line_is_ad
     await statements.check_ledger()
 
 
-async def test_who_told_the_reversal_does_not_approve_that_its_line_is_adopted(lost: Lost) -> None:
+async def test_the_source_of_a_reversal_does_not_approve_that_its_line_is_adopted(lost: Lost) -> None:
     statements, before = lost.statements, await lost.spendable()
     signed = lost.amount if lost.type is Type.COLLECTION else -lost.amount
     paid = Entry("QK1", signed, clock.now(), key=await lost.network_key(), phone=PHONE)
@@ -294,7 +294,7 @@ async def test_who_told_the_reversal_does_not_approve_that_its_line_is_adopted(l
     assert await lost.spendable() == before
 
 
-async def test_a_phone_that_operators_mistook_is_not_told_as_not_created(lost: Lost) -> None:
+async def test_a_payment_with_a_phone_that_operators_mistook_is_not_reported_as_not_created(lost: Lost) -> None:
     await lost.adopt(await lost.on_statement(phone="255754***"), phone=OTHER_PHONE)
     with pytest.raises(OutcomeUnknown):
         await lost.repeat()

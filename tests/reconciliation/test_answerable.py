@@ -22,7 +22,7 @@ FEES = ChargeSum(
 
 
 def held(*sums: ChargeSum, imported_by: str = "") -> WaitingList:
-    """juma told the key of a line of asha's file, so the list was proposed as his; since then the line has gone."""
+    """juma's file has the key of a line of asha's file, so the list was proposed as his; since then the line has gone."""
     proposal = Proposal(
         id="prp_1",
         action=Act.IMPORT,

@@ -66,7 +66,7 @@ async def test_the_float_stays_within_half_a_shilling_of_the_statements_however_
     assert abs(balances["rounding"]) <= 8
 
 
-async def test_what_is_undone_takes_its_cents_back(statements: Statements) -> None:
+async def test_an_undone_action_takes_its_cents_back(statements: Statements) -> None:
     """Also the shilling that they had become with others."""
     begins, opening = clock.now() - timedelta(days=1), Decimal(OPENING)
     for number in range(3):
@@ -122,7 +122,7 @@ async def test_a_line_with_cents_is_no_payment_and_operators_book_all_of_it(stat
     await statements.check_ledger()
 
 
-async def test_cents_that_the_balances_do_not_follow_are_told(statements: Statements) -> None:
+async def test_cents_that_the_balances_do_not_follow_are_reported(statements: Statements) -> None:
     path = statements.write(Entry("F1", Decimal("-59.40"), clock.now(), "Transaction fee"), opening=1000)
     path.write_text(path.read_text().replace("closing balance,940.60", "closing balance,940.61"))
     with pytest.raises(DoesNotAddUp) as refused:

@@ -37,7 +37,7 @@ async def agree(desk: ImportDesk, file_id: str, by: Actor) -> bool:
 
 
 @pytest.mark.parametrize("amount", [100_000, MILLIONS])
-async def test_who_imported_the_file_does_not_withdraw_it_with_malipo_alone(desk: ImportDesk, amount: int) -> None:
+async def test_the_importer_of_a_file_does_not_withdraw_it_with_malipo_alone(desk: ImportDesk, amount: int) -> None:
     before = await fees(desk)
     file_id = await doubted(desk, amount)
     booked = await fees(desk)

@@ -39,7 +39,7 @@ async def test_a_limit_counts_the_line_that_becomes_a_payments_and_only_what_the
     await statements.check_ledger()
 
 
-async def test_what_was_found_while_the_payment_was_open_counts_as_it_is_when_it_is_decided(
+async def test_an_exception_found_while_its_payment_was_open_counts_by_the_payment_at_the_decision(
     statements: Statements,
 ) -> None:
     desk = ExceptionDesk(statements.database, 100_000)
@@ -49,7 +49,7 @@ async def test_what_was_found_while_the_payment_was_open_counts_as_it_is_when_it
     assert (found.amount, found.followed) == (950_000, 0)
     assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.PROPOSED
     await desk.reject(found)
-    await statements.steps.hear(payment, Verdict.CONFIRMED)
+    await statements.steps.report(payment, Verdict.CONFIRMED)
     # 50,000 are booked now, and all of the line is the payment's.
     assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.PROPOSED
     assert (await desk.approve(found)).state is ExceptionState.RESOLVED
@@ -58,7 +58,7 @@ async def test_what_was_found_while_the_payment_was_open_counts_as_it_is_when_it
     await statements.check_ledger()
 
 
-async def test_what_the_list_says_is_between_statement_and_ledger_is_what_is_between_them(
+async def test_the_difference_that_the_list_shows_is_that_of_statement_and_ledger(
     statements: Statements,
 ) -> None:
     """By hand: 500 more than the payment, a stranger of 77, a payout of 700 that no statement has, and a payout of 1,000

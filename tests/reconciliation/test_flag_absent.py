@@ -172,12 +172,12 @@ async def test_a_later_file_that_has_it_resolves_what_was_ours_only(statements: 
 async def test_a_payment_that_has_failed_meanwhile_is_absent_rightly(statements: Statements) -> None:
     payment = await statements.steps.processing(Type.DISBURSEMENT)
     await statements.take()
-    await statements.steps.hear(payment, Verdict.REFUSED)
+    await statements.steps.report(payment, Verdict.REFUSED)
     assert (await statements.match()).resolved == 1
 
 
 async def carried_by(statements: Statements, payment: Transaction, connector: str | None) -> None:
-    """As if another connector than M-Pesa's own had carried it; None: nobody has heard of it, and two carry its kind."""
+    """As if another connector than M-Pesa's own had carried it; None: nobody has reported it, and two carry its kind."""
     key = (payment.merchant_id, payment.id, connector)
     async with statements.database.begin() as tx:
         if connector is None:
@@ -191,7 +191,7 @@ async def carried_by(statements: Statements, payment: Transaction, connector: st
 
 
 @pytest.mark.parametrize("connector", ["clickpesa", "azampay", None])
-async def test_what_an_aggregator_carried_is_not_in_the_networks_own_statement(
+async def test_a_payment_that_an_aggregator_carried_is_not_expected_in_the_networks_own_statement(
     statements: Statements, connector: str | None
 ) -> None:
     """With a layout of its statement or without one, and also if it is not known who carried it."""
@@ -233,7 +233,9 @@ async def test_an_aggregators_account_is_its_own_however_its_name_is_typed_the_f
     assert [kind for kind, _ in await statements.kinds()] == ["theirs_only"]
 
 
-async def test_what_was_wrongly_ours_only_before_is_resolved_and_its_proposal_with_it(statements: Statements) -> None:
+async def test_a_payment_that_was_wrongly_ours_only_is_resolved_and_its_proposal_with_it(
+    statements: Statements,
+) -> None:
     payout = await statements.completed(Type.DISBURSEMENT)
     await statements.take()
     [found] = await statements.open_exceptions()

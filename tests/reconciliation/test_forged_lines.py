@@ -68,12 +68,12 @@ async def test_a_forged_reversal_does_not_suppress_the_networks_own_line(
     line = line_of(payment, "QREAL12345")
     file_id = await import_lines(desk, ASHA, reversal_of(line), amount=100_000)
     await import_lines(desk, WORKER, line, amount=100_000)
-    assert await desk.statements.float_change() == line.amount, "the payment was told"
+    assert await desk.statements.float_change() == line.amount, "the line was reported to the payment"
     [held] = await desk.waiting()
     assert (held.amount, held.answerable) == (900_000, {ASHA.name})
     assert await moved_alone(desk) == 0
     # The network repeats that it was not paid. Its line still stands, and the reversal still waits.
-    await desk.statements.steps.hear(payment, Verdict.REFUSED, AnswerSource.QUERY)
+    await desk.statements.steps.report(payment, Verdict.REFUSED, AnswerSource.QUERY)
     await desk.statements.match(100_000)
     assert (await desk.statements.float_change(), len(await desk.waiting())) == (line.amount, 1)
 
@@ -117,7 +117,7 @@ async def test_a_reversal_within_one_operators_limit_counts_until_it_is_withdraw
         assert (exception.receipt, await desk.statements.float_change()) == ("FORGED1", 0)
         return
     assert await matched(desk) == [("QREAL12345", "payment")]
-    assert await desk.statements.float_change() == WITHIN_LIMIT, "the network's own line is told"
+    assert await desk.statements.float_change() == WITHIN_LIMIT, "the network's own line is reported"
     await import_lines(desk, ASHA, forged, line)
     assert await desk.statements.float_change() == (0 if way == "withdrawn" else WITHIN_LIMIT)
     assert await moved_alone(desk) == (2 * WITHIN_LIMIT if way == "withdrawn" else WITHIN_LIMIT)
@@ -148,7 +148,7 @@ async def test_a_line_and_its_reversal_in_one_file_wait_together_and_count_once(
 
 
 async def test_the_importer_of_a_reversal_may_not_approve_the_match_of_its_line(desk: ImportDesk) -> None:
-    """Whoever decides is shown that nothing moves. Once the reversal is gone, the line is told."""
+    """Whoever decides is shown that nothing moves. Once the reversal is gone, the line is reported."""
     exceptions, payment = ExceptionDesk(desk.database), await failed(desk)
     line = line_of(payment, "QREAL12345", key="", phone="")
     file_id = await import_lines(desk, ASHA, reversal_of(line))
@@ -221,7 +221,7 @@ async def test_the_operator_who_named_a_lines_payment_may_not_approve_its_revers
 
 
 async def test_a_reversal_counts_for_its_importer_and_for_the_operator_who_named_the_payment(desk: ImportDesk) -> None:
-    """For each, what they have told. The copy is withdrawn, and imported again: by then the payment counts as not paid,
+    """For each, what their files have. The copy is withdrawn, and imported again: by then the payment counts as not paid,
     and her line says that it was, which counts too."""
     payment = await desk.statements.completed(Type.DISBURSEMENT, WITHIN_LIMIT)
     own = await desk.statements.completed(Type.DISBURSEMENT, 1000)
@@ -253,7 +253,9 @@ async def test_a_reversal_above_the_limit_of_one_of_its_two_operators_waits(desk
 
 
 @pytest.mark.parametrize("way", ["the network's receipt", "both have the line", "the worker's key"])
-async def test_the_importer_of_a_line_that_others_tell_too_may_approve_its_reversal(desk: ImportDesk, way: str) -> None:
+async def test_the_importer_of_a_line_that_other_files_have_too_may_approve_its_reversal(
+    desk: ImportDesk, way: str
+) -> None:
     """Two honest operators: one imports each day."""
     payment = await desk.statements.completed(Type.COLLECTION, MILLIONS)
     line = line_of(payment) if way == "the network's receipt" else line_of(payment, "QREAL12345")

@@ -93,7 +93,7 @@ async def test_an_open_payment_is_completed_by_the_network_and_not_by_the_file(d
     assert (asked.next_action, asked.is_hinted) == ("ask", True), "its network is queried at once"
     assert await desk.statements.steps.due_in_seconds(payment) <= 1
 
-    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
+    await desk.statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
     assert (await desk.statements.status(payment), await desk.wallet()) == (Status.COMPLETED, before + MILLIONS)
     await desk.statements.match()
     assert (await desk.waiting(), await desk.statements.open_exceptions()) == ([], [])
@@ -111,7 +111,7 @@ async def test_an_approved_list_leaves_no_exception_that_is_settled_by_it(desk: 
     assert await desk.statements.open_exceptions() == [], "without another matching"
 
 
-async def test_what_the_worker_fetches_waits_for_nobody(desk: ImportDesk) -> None:
+async def test_a_file_that_the_worker_fetched_waits_for_nobody(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     _, matched = await desk.take(payment, by=WORKER)
     assert (matched.awaiting_approval, await desk.wallet()) == (0, before + MILLIONS)
@@ -136,7 +136,7 @@ async def test_a_key_that_the_fetched_line_does_not_have_goes_on_waiting(desk: I
     assert (await desk.wallet(), len(await desk.waiting())) == (before, 1)
 
 
-async def test_who_adds_a_key_to_the_line_of_another_operator_does_not_approve_it(desk: ImportDesk) -> None:
+async def test_an_operator_who_adds_a_key_to_anothers_line_does_not_approve_it(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     await desk.bring(desk.statements.write(line_of(payment, "QK1", key="")), JUMA)
     await desk.statements.match()
@@ -273,7 +273,7 @@ async def test_nobody_approves_another_list_than_the_one_they_saw(desk: ImportDe
     file_id, _ = await desk.take(first, second)
     [held] = await desk.waiting()
     seen = code_of(held)
-    await desk.statements.steps.hear(second, Verdict.CONFIRMED, AnswerSource.QUERY)
+    await desk.statements.steps.report(second, Verdict.CONFIRMED, AnswerSource.QUERY)
     assert [each.amount for each in await desk.waiting()] == [MILLIONS], "at once, before anything is matched again"
     with pytest.raises(Conflict):
         await desk.approve(file_id, seen=seen)
@@ -363,10 +363,10 @@ async def test_the_summary_says_what_waits_payments_or_fees(desk: ImportDesk) ->
     payment = await failed(desk)
     await desk.bring(desk.statements.write(line_of(payment), fee(2_000_000), fee(5, "F2")))
     done = await desk.statements.match()
-    told = matching_result.in_words((summary_of(done), []))
+    reported = matching_result.in_words((summary_of(done), []))
     assert (done.awaiting_approval, done.bookings_awaiting_approval) == (3, 2)
-    assert "would end or contradict, and that wait for a second operator: 1." in told
-    assert "Fees and sweeps of this file that wait for a second operator before they are booked: 2." in told
+    assert "would end or contradict, and that wait for a second operator: 1." in reported
+    assert "Fees and sweeps of this file that wait for a second operator before they are booked: 2." in reported
 
 
 async def test_payments_and_fees_of_a_file_are_one_list(desk: ImportDesk) -> None:

@@ -141,7 +141,7 @@ async def test_each_account_has_lines_of_its_own(database: Database, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         (("opening balance,0", "opening balance,5"), "The heading opens with 5, the lines with 0."),
         (("R3,2026-11-01 03:00,1003,4006", "R3,2026-11-01 03:00,1003,4106"), "Row 9 says that the balance is 4,106"),
@@ -149,14 +149,14 @@ async def test_each_account_has_lines_of_its_own(database: Database, tmp_path: P
     ],
 )
 async def test_a_file_that_does_not_add_up_changes_nothing(
-    database: Database, tmp_path: Path, change: tuple[str, str], told: str
+    database: Database, tmp_path: Path, change: tuple[str, str], reported: str
 ) -> None:
     path = write(tmp_path / "a.csv", ENTRIES)
     assert change[0] in path.read_text()
     path.write_text(path.read_text().replace(*change))
     with pytest.raises(DoesNotAddUp) as refused:
         await imported(database, path)
-    assert told in say(refused.value.problems[0])
+    assert reported in say(refused.value.problems[0])
     assert await lines(database) == []
     # Accepted, it is kept with its problems, and proves nothing by what it does not have.
     accepted = await imported(database, path, accepts_problems=True)
@@ -175,7 +175,7 @@ async def test_a_file_that_opens_with_another_balance_than_the_last_one_closed_i
     ]
 
 
-async def test_a_day_that_is_missing_is_told_and_may_come_later(database: Database, tmp_path: Path) -> None:
+async def test_a_missing_day_is_reported_and_may_be_imported_later(database: Database, tmp_path: Path) -> None:
     days = [
         write(tmp_path / f"day{day}.csv", [(f"R{day}", 100)], first=24 * day, hours=24, opening=100 * day)
         for day in range(3)
@@ -190,7 +190,7 @@ async def test_a_day_that_is_missing_is_told_and_may_come_later(database: Databa
     assert (await imported(database, days[1])).uncovered is None
 
 
-async def test_every_bad_line_is_told_and_nothing_is_kept(database: Database, tmp_path: Path) -> None:
+async def test_every_bad_line_is_reported_and_nothing_is_stored(database: Database, tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", ENTRIES)
     path.write_text(path.read_text().replace(",1003,", ",ten,").replace("R7,", ","))
     with pytest.raises(BadLines) as refused:
@@ -202,7 +202,7 @@ async def test_every_bad_line_is_told_and_nothing_is_kept(database: Database, tm
     assert await lines(database) == []
 
 
-async def test_of_very_many_bad_lines_some_are_told(database: Database, tmp_path: Path) -> None:
+async def test_of_very_many_bad_lines_some_are_reported(database: Database, tmp_path: Path) -> None:
     rows = "\n".join(f",2026-11-01 10:00,{number}" for number in range(1000))
     (tmp_path / "a.csv").write_text(f"receipt,time,amount\n{rows}\n")
     with pytest.raises(BadLines) as refused:

@@ -125,13 +125,13 @@ async def test_a_bad_line_after_lines_that_were_stored_leaves_nothing(database: 
         assert await connection.fetchval("SELECT count(*) FROM statement_files") == 0
 
 
-async def test_what_is_stored_of_the_file_is_what_the_answer_says(database: Database, tmp_path: Path) -> None:
+async def test_the_stored_file_is_the_one_in_the_answer(database: Database, tmp_path: Path) -> None:
     done = await imported(database, write(tmp_path / "a.csv", FIRST, SECOND, THIRD))
     again = await imported(database, tmp_path / "a.csv")
     assert (again.is_repeat, again.file) == (True, done.file)
 
 
-async def test_whoever_waits_is_told_every_thousand_lines(database: Database, tmp_path: Path) -> None:
+async def test_an_import_reports_its_progress_every_thousand_lines(database: Database, tmp_path: Path) -> None:
     reported: list[int] = []
     lines = [[f"R{number}", "2026-11-01 10:00", 5] for number in range(2500)]
     await imported(database, write(tmp_path / "a.csv", *lines), progress=reported.append)

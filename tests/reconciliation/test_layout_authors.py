@@ -97,7 +97,7 @@ async def waits(desk: ImportDesk) -> WaitingList:
     return held
 
 
-async def test_who_says_that_failed_means_moved_does_not_approve_what_is_read_so(desk: ImportDesk) -> None:
+async def test_an_operator_who_defined_that_failed_means_moved_does_not_approve_files_read_so(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     await say(desk, "Failed", by=ASHA)
     done = await bring(desk, honest(desk, payment), by=JUMA)
@@ -121,7 +121,7 @@ async def test_nor_as_who_imports_it(desk: ImportDesk) -> None:
         await desk.approve(done.file.id, by=JUMA)
 
 
-async def test_who_saved_the_layout_does_not_approve_either(desk: ImportDesk) -> None:
+async def test_the_operator_who_saved_the_layout_does_not_approve_either(desk: ImportDesk) -> None:
     payment = await failed(desk)
     await save(desk, "till", by=ASHA)
     done = await bring(desk, honest(desk, payment), by=JUMA, profile="till")
@@ -142,7 +142,9 @@ async def test_a_word_that_is_in_no_row_of_the_file_makes_nobody_its_author(desk
     await desk.approve(done.file.id, by=ASHA)
 
 
-async def test_who_says_a_word_last_answers_for_it_and_nobody_for_what_malipo_says_itself(desk: ImportDesk) -> None:
+async def test_the_last_operator_who_defined_a_word_is_its_author_and_malipos_own_words_have_none(
+    desk: ImportDesk,
+) -> None:
     await say(desk, "Failed", "Sorted", by=ASHA)
     await say(desk, "sorted", by=NEEMA, not_moved=("Failed",))
     async with desk.database.read() as connection:
@@ -150,7 +152,7 @@ async def test_who_says_a_word_last_answers_for_it_and_nobody_for_what_malipo_sa
     assert profile.said_by.words == {"sorted": NEEMA.name}
 
 
-async def test_who_passes_rows_over_is_an_author_too(desk: ImportDesk) -> None:
+async def test_an_operator_who_skips_rows_is_an_author_too(desk: ImportDesk) -> None:
     """The row that takes a payment back is passed over, so that the payment counts as paid."""
     payment = await failed(desk)
     await say(desk, by=ASHA, not_moved=("Taken back",))
@@ -162,7 +164,7 @@ async def test_who_passes_rows_over_is_an_author_too(desk: ImportDesk) -> None:
         await desk.approve(done.file.id, by=ASHA)
 
 
-async def test_who_names_the_aggregator_after_the_import_does_not_approve_what_is_matched_by_it(
+async def test_an_operator_who_names_the_aggregator_after_the_import_does_not_approve_its_matches(
     desk: ImportDesk,
 ) -> None:
     """Of an aggregator's account, lines are matched with payments of all channels: also of files that are there."""
@@ -189,7 +191,7 @@ async def test_the_list_that_was_seen_is_another_once_somebody_names_an_aggregat
         await desk.approve(done.file.id, by=Actor("operator rehema", "till"), seen=seen)
 
 
-async def test_what_is_read_by_ones_word_counts_for_one_whoever_imports_it(desk: ImportDesk) -> None:
+async def test_a_file_read_by_an_operators_word_counts_for_that_operator_whoever_imports_it(desk: ImportDesk) -> None:
     before = await desk.wallet()
     await say(desk, "Failed", by=ASHA)
     for number, by in enumerate((JUMA, NEEMA, JUMA)):
@@ -225,7 +227,7 @@ async def test_a_word_of_an_operator_who_was_reset_yesterday_moves_nothing(desk:
     assert (await waits(desk)).amount == 500
 
 
-async def test_what_the_worker_fetches_is_read_by_malipos_own_layout(desk: ImportDesk) -> None:
+async def test_a_file_that_the_worker_fetched_is_read_by_malipos_own_layout(desk: ImportDesk) -> None:
     payment, before = await failed(desk), await desk.wallet()
     await say(desk, "Failed", by=ASHA)
     done = await desk.bring(honest(desk, payment), by=WORKER)
@@ -233,7 +235,7 @@ async def test_what_the_worker_fetches_is_read_by_malipos_own_layout(desk: Impor
     assert (done.file.authors, done.file.line_count, await desk.wallet()) == ((), 0, before)
 
 
-async def test_who_approves_is_shown_who_said_how_the_file_is_read(desk: ImportDesk) -> None:
+async def test_an_approver_is_shown_who_defined_how_the_file_is_read(desk: ImportDesk) -> None:
     payment = await failed(desk)
     await save(desk, "till", by=NEEMA)
     await say(desk, "Sorted", by=ASHA, name="till")

@@ -22,7 +22,7 @@ async def _paid_with_first_of_two(
     payout = await statements.steps.processing(Type.DISBURSEMENT, 500)
     lines = [Entry(receipt, -500, clock.now(), phone=payout.phone) for receipt in ("QK1", "QK2")]
     await statements.take(*lines)
-    paid = await statements.steps.hear(payout, Verdict.CONFIRMED, provider_reference="QK1")
+    paid = await statements.steps.report(payout, Verdict.CONFIRMED, provider_reference="QK1")
     [other] = [each for each in await statements.open_exceptions() if each.receipt == "QK2"]
     return paid.transaction, other
 
@@ -69,10 +69,10 @@ async def test_a_match_that_waits_is_refused_when_another_payment_has_got_the_re
 ) -> None:
     payouts = [await statements.steps.processing(Type.DISBURSEMENT, 500) for _ in range(2)]
     await statements.take(Entry("QK1", -500, clock.now(), phone=payouts[0].phone))
-    others = (await statements.steps.hear(payouts[0], Verdict.CONFIRMED)).transaction
+    others = (await statements.steps.report(payouts[0], Verdict.CONFIRMED)).transaction
     [line] = [each for each in await statements.open_exceptions() if each.receipt == "QK1"]
     await desk.propose(line, Action.MATCH, {"payment": others.id})
-    payout = (await statements.steps.hear(payouts[1], Verdict.CONFIRMED, provider_reference="QK1")).transaction
+    payout = (await statements.steps.report(payouts[1], Verdict.CONFIRMED, provider_reference="QK1")).transaction
     with pytest.raises(Conflict, match=f"match_another_has_receipt payment='{payout.reference}'"):
         await desk.approve(line)
 
@@ -83,7 +83,7 @@ async def test_a_receipt_that_operators_typed_blocks_no_match_for_ever(
     """The line has the key of one payment, and another, which was not paid after all, has its receipt."""
     right = await statements.steps.ended(Type.COLLECTION, Status.FAILED, 900)
     wrong = (
-        await statements.steps.hear(
+        await statements.steps.report(
             await statements.steps.processing(Type.COLLECTION, 900), Verdict.CONFIRMED, provider_reference="QK1"
         )
     ).transaction

@@ -78,7 +78,7 @@ async def test_a_receipt_that_a_payment_has_from_an_operators_line_is_like_a_typ
     await desk.statements.check_ledger()
 
 
-async def test_a_receipt_that_the_network_has_told_still_doubts_the_key_of_its_line(desk: ImportDesk) -> None:
+async def test_a_receipt_that_the_network_reported_makes_the_key_of_its_line_doubtful(desk: ImportDesk) -> None:
     """The network contradicts itself: operators decide."""
     right = await failed(desk, WITHIN_LIMIT)
     await desk.statements.completed(Type.COLLECTION, WITHIN_LIMIT, receipt=RECEIPT)
@@ -129,7 +129,7 @@ async def test_the_copy_is_withdrawn_and_imported_again(desk: ImportDesk) -> Non
 
 
 @pytest.mark.parametrize("is_fetched_first", [True, False])
-async def test_the_network_tells_the_receipt_of_the_line_after_a_copy_has_named_another_payment(
+async def test_the_network_reports_the_receipt_of_a_line_after_a_copy_has_named_another_payment(
     desk: ImportDesk, is_fetched_first: bool
 ) -> None:
     payment = await desk.statements.steps.send(Type.COLLECTION, MILLIONS)
@@ -139,7 +139,7 @@ async def test_the_network_tells_the_receipt_of_the_line_after_a_copy_has_named_
         await import_lines(desk, WORKER, line, reversal_of(line))
     await import_lines(desk, ASHA, replace(line, key=other.network_key))
     assert (await matched(desk))[RECEIPT, "payment"] == other.id
-    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await desk.statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
     await desk.statements.match()
     if not is_fetched_first:
         await import_lines(desk, WORKER, line, reversal_of(line))
@@ -163,7 +163,7 @@ async def test_nor_after_what_the_copy_adds_was_rejected(desk: ImportDesk) -> No
     line = line_of(payment, RECEIPT, key="")
     file_id = await import_lines(desk, ASHA, replace(line, key=other.network_key))
     await desk.reject(file_id)
-    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await desk.statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
     await import_lines(desk, WORKER, line)
     assert (await matched(desk), await desk.statements.kinds()) == ({(RECEIPT, "payment"): payment.id}, [])
     assert await desk.wallet() == before + MILLIONS
@@ -205,10 +205,10 @@ async def test_a_typed_receipt_does_not_keep_a_line_without_a_key_from_the_payme
 
 
 @pytest.mark.parametrize("status", [Status.FAILED, Status.PROCESSING])
-async def test_the_network_tells_the_receipt_after_a_copy_has_completed_another_payment_by_the_line(
+async def test_the_network_reports_the_receipt_after_a_copy_has_completed_another_payment_by_the_line(
     desk: ImportDesk, status: Status
 ) -> None:
-    """That one has the receipt from the line, and the network has told it to the right one."""
+    """That one has the receipt from the line, and the network has reported it of the right one."""
     payment = await desk.statements.steps.send(Type.COLLECTION, WITHIN_LIMIT)
     is_failed = status is Status.FAILED
     other = (
@@ -220,7 +220,7 @@ async def test_the_network_tells_the_receipt_after_a_copy_has_completed_another_
     await import_lines(desk, WORKER, line)
     await import_lines(desk, ASHA, replace(line, key=other.network_key))
     assert (await matched(desk))[RECEIPT, "payment"] == other.id
-    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await desk.statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
     await desk.statements.match()
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id}
 
@@ -241,7 +241,7 @@ async def test_an_forged_line_does_not_keep_its_place_by_any_key_that_a_copy_add
     assert at["moved_at"] == line.at.replace(microsecond=0)
 
 
-async def test_the_network_tells_the_receipt_after_an_operator_has_typed_it_for_another_payment(
+async def test_the_network_reports_the_receipt_after_an_operator_has_typed_it_for_another_payment(
     desk: ImportDesk,
 ) -> None:
     """The line became that one's. It goes to the payment of which it is, and its reversal too."""
@@ -251,6 +251,6 @@ async def test_the_network_tells_the_receipt_after_an_operator_has_typed_it_for_
     line = line_of(payment, RECEIPT, key="", phone="")
     await import_lines(desk, WORKER, line)
     assert (await matched(desk))[RECEIPT, "payment"] == other.id
-    await desk.statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
+    await desk.statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference=RECEIPT)
     await import_lines(desk, WORKER, line, reversal_of(line))
     assert await matched(desk) == {(RECEIPT, "payment"): payment.id, (f"{RECEIPT}R", "reversal"): payment.id}

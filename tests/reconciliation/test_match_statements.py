@@ -69,15 +69,17 @@ async def test_a_line_ends_an_open_payment_and_one_that_was_not_sent_as_far_as_w
     for payment, receipt in ((processing, "QK1"), (pending, "QK2")):
         assert await statements.status(payment) is Status.COMPLETED
         async with statements.database.read() as connection:
-            told = await connection.fetchval("SELECT provider_reference FROM transactions WHERE id = $1", payment.id)
-        assert told == receipt
+            reported = await connection.fetchval(
+                "SELECT provider_reference FROM transactions WHERE id = $1", payment.id
+            )
+        assert reported == receipt
         assert await statements.steps.dispatch(payment) is None, "nothing is left to send"
     assert (await statements.steps.claim()).to_send == []
     assert await statements.float_change() == await statements.statement_change()
     await statements.check_ledger()
 
 
-async def test_a_payout_that_was_told_as_failed_and_is_in_the_statement_is_owed(statements: Statements) -> None:
+async def test_a_payout_that_was_reported_failed_and_is_in_the_statement_is_owed(statements: Statements) -> None:
     payment = await statements.steps.ended(Type.DISBURSEMENT, Status.FAILED)
     done = await statements.take(line_of(payment))
     assert done.contradicted == 1
@@ -114,12 +116,12 @@ async def test_a_cancelled_payout_that_was_paid_before_a_restore_is_owed(stateme
 async def test_a_statement_outlasts_a_signed_callback_that_came_first_or_later(statements: Statements) -> None:
     payment = await statements.steps.processing(Type.DISBURSEMENT)
     await statements.take(line_of(payment))
-    await statements.steps.hear(payment, Verdict.REFUSED, AnswerSource.CALLBACK)
-    assert (await statements.steps.hear(payment, Verdict.REFUSED)).is_contradiction
+    await statements.steps.report(payment, Verdict.REFUSED, AnswerSource.CALLBACK)
+    assert (await statements.steps.report(payment, Verdict.REFUSED)).is_contradiction
     assert await statements.float_change() == 0
     assert (await statements.match()).contradicted == 1, "the line is still there"
     assert await statements.float_change() == -1000
-    assert not (await statements.steps.hear(payment, Verdict.REFUSED)).is_contradiction
+    assert not (await statements.steps.report(payment, Verdict.REFUSED)).is_contradiction
     assert await statements.float_change() == await statements.statement_change()
     await statements.check_ledger()
 
@@ -228,7 +230,7 @@ async def test_a_receipt_that_fits_two_payments_is_matched_with_none(statements:
     assert await statements.kinds() == [("twice", 1000)]
 
 
-async def test_two_payments_with_equal_amount_phone_and_minute_are_told_apart_or_left_alone(
+async def test_two_payments_with_equal_amount_phone_and_minute_are_matched_by_key_or_not_at_all(
     statements: Statements,
 ) -> None:
     twins = [await statements.completed(), await statements.completed()]
@@ -303,7 +305,7 @@ async def test_a_payment_that_is_found_later_resolves_what_was_theirs_only(state
     sent = await statements.steps.send(Type.COLLECTION)
     await statements.take(line_of(sent, "QK9", key=""))
     assert await statements.kinds() == [("theirs_only", 1000)]
-    await statements.steps.hear(sent, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference="QK9")
+    await statements.steps.report(sent, Verdict.CONFIRMED, AnswerSource.SEND, provider_reference="QK9")
     done = await statements.match()
     assert (done.matched, done.resolved) == (1, 1)
     assert await statements.kinds() == []

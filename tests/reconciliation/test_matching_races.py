@@ -145,7 +145,7 @@ async def nothing(statements: Statements) -> None:
 
 
 @pytest.mark.parametrize("step", [nothing, queue_only, match_only, evidence_dies, evidence_done])
-async def test_whoever_is_killed_in_between_ends_the_same_at_the_next_run(
+async def test_a_matching_that_was_killed_is_completed_by_the_next_run(
     statements: Statements, step: Callable[[Statements], Awaitable[None]]
 ) -> None:
     payments, lines = await a_day(statements)
@@ -160,11 +160,11 @@ async def test_whoever_is_killed_in_between_ends_the_same_at_the_next_run(
 async def test_an_answer_and_a_line_at_once_end_a_payment_once(statements: Statements) -> None:
     payments = [await statements.steps.processing(Type.DISBURSEMENT, 600 + place) for place in range(8)]
     await statements.load(statements.write(*(line_of(each) for each in payments)))
-    heard = (
-        statements.steps.hear(each, verdict, AnswerSource.QUERY)
+    result = (
+        statements.steps.report(each, verdict, AnswerSource.QUERY)
         for each, verdict in zip(payments, [Verdict.CONFIRMED, Verdict.REFUSED] * 4, strict=True)
     )
-    await asyncio.gather(statements.match(), *heard)
+    await asyncio.gather(statements.match(), *result)
     await statements.match()
     assert await statements.float_change() == await statements.statement_change()
     await statements.check_ledger()

@@ -97,8 +97,8 @@ async def test_the_networks_own_line_does_not_vouch_for_an_operators_words(desk:
     before, at = await fees(desk), clock.now() - timedelta(hours=1)
     await desk.bring(desk.statements.write(Entry("X1", -MILLIONS, at, words), name="asha.csv"), ASHA)
     assert (await desk.statements.match()).awaiting_approval == 1
-    told = Entry("X1", -MILLIONS, at, "Sent to 255754000666")
-    await desk.bring(desk.statements.write(told, ends=clock.now() + timedelta(days=3)), by=WORKER)
+    reported = Entry("X1", -MILLIONS, at, "Sent to 255754000666")
+    await desk.bring(desk.statements.write(reported, ends=clock.now() + timedelta(days=3)), by=WORKER)
     await desk.statements.match()
     assert await fees(desk) == before
     assert len(await desk.waiting()) == 1
@@ -201,10 +201,10 @@ async def test_a_line_that_went_to_a_customer_stays_one_whatever_an_operators_fi
     """It is booked by two at any amount. Asha's file has it as the reversal of a receipt that there is not, or as
     anything."""
     desk, imports, at = ExceptionDesk(statements.database), ImportDesk(statements), clock.now() - timedelta(hours=1)
-    told = statements.write(Entry("X1", -900_000, at, "Sent to 255754000666"))
+    reported = statements.write(Entry("X1", -900_000, at, "Sent to 255754000666"))
     linked = "NOPE" if "NOPE" in details else ""
     named = statements.write(Entry("X1", -900_000, at, details, linked=linked), ends=later())
-    for path, by in [(told, WORKER), (named, ASHA)] if is_fetched_first else [(named, ASHA), (told, WORKER)]:
+    for path, by in [(reported, WORKER), (named, ASHA)] if is_fetched_first else [(named, ASHA), (reported, WORKER)]:
         await imports.bring(path, by=by)
         await statements.match()
     [found] = await statements.open_exceptions()
@@ -212,7 +212,7 @@ async def test_a_line_that_went_to_a_customer_stays_one_whatever_an_operators_fi
     assert done.state is ExceptionState.PROPOSED
 
 
-async def test_who_says_that_a_line_is_a_reversal_does_not_approve_it(desk: ImportDesk) -> None:
+async def test_an_operator_whose_file_calls_a_line_a_reversal_does_not_approve_it(desk: ImportDesk) -> None:
     """Juma's file has the line with the same receipt beside it, but does not call it a reversal."""
     line = line_of(await desk.statements.completed(Type.COLLECTION, MILLIONS))
     plain = reversal_of(line, details="Payment to a customer")
@@ -239,7 +239,7 @@ async def test_a_reversal_that_only_an_operator_calls_one_is_not_vouched_for_by_
 
 
 @pytest.mark.parametrize("is_fetched_a_reversal", [True, False])
-async def test_who_completes_the_networks_line_to_a_reversal_does_not_approve_it(
+async def test_an_operator_whose_copy_makes_the_networks_line_a_reversal_does_not_approve_it(
     desk: ImportDesk, is_fetched_a_reversal: bool
 ) -> None:
     """Neither file alone says of what it is a reversal: one has the word, the other the receipt."""
@@ -273,7 +273,7 @@ async def test_an_operators_file_of_another_account_does_not_keep_the_networks_o
     done = await desk.bring(fetched, by=WORKER)
     assert (done.is_repeat, done.file.new_count) == (False, 3)
     assert done.elsewhere is not None
-    assert done.elsewhere.id == elsewhere.id, "and operators are told which file has the same lines"
+    assert done.elsewhere.id == elsewhere.id, "and operators are shown which file has the same lines"
     await desk.statements.match()
 
     async with desk.database.snapshot() as connection:
@@ -308,17 +308,17 @@ async def test_the_very_bytes_of_an_operators_file_are_the_networks_word_when_th
     await desk.statements.check_ledger()
 
 
-async def test_who_approves_is_shown_which_way_a_sweep_went(desk: ImportDesk) -> None:
+async def test_an_approver_is_shown_which_way_a_sweep_went(desk: ImportDesk) -> None:
     at = clock.now() - timedelta(hours=1)
-    told: list[str] = []
+    reported: list[str] = []
     for number, amount in enumerate([MILLIONS, -MILLIONS]):
         entry = Entry(f"S{number}", amount, at, WORDS["sweep"])
         await desk.bring(desk.statements.write(entry, ends=later(3 + number)), ASHA)
         await desk.statements.match()
     async with desk.database.snapshot() as connection:
         for each in await proposals.find_open(connection, [Act.IMPORT]):
-            told += (await find_shown(connection, each, Settings())).changes
-    assert [each.rpartition("000 ")[2] for each in told] == ["came in", "went out"]
+            reported += (await find_shown(connection, each, Settings())).changes
+    assert [each.rpartition("000 ")[2] for each in reported] == ["came in", "went out"]
 
 
 INVENTED = "ABCDEFGHJKMNPQR1"  # looks like a key of ours
@@ -337,16 +337,16 @@ async def test_an_invented_key_in_an_operators_copy_changes_no_booking(desk: Imp
     await desk.bring(desk.statements.write(replace(line, key=INVENTED), ends=later()), ASHA)
     await desk.statements.match()
     assert (await desk.statements.float_change(), await desk.statements.kinds()) == (-MILLIONS, [])
-    # The network's own file still tells another key, although an operator has told one before.
-    told = replace(line, key="0123456789ABCDEF")
-    await desk.bring(desk.statements.write(told, ends=later(4)), WORKER)
+    # The network's own file still has another key, although an operator's file had one before.
+    reported = replace(line, key="0123456789ABCDEF")
+    await desk.bring(desk.statements.write(reported, ends=later(4)), WORKER)
     await desk.statements.match()
     assert (await desk.statements.float_change(), await desk.statements.kinds()) == (0, [("theirs_only", -MILLIONS)])
     await desk.statements.check_ledger()
 
 
 @pytest.mark.parametrize("by", [ASHA, WORKER])
-async def test_only_the_networks_own_file_tells_the_key_of_an_adopted_collection(
+async def test_only_the_networks_own_file_sets_the_key_of_an_adopted_collection(
     statements: Statements, by: Actor
 ) -> None:
     """With another key, the repeat of its lost refund would be sent, and paid twice."""
@@ -369,7 +369,7 @@ async def test_only_the_networks_own_file_tells_the_key_of_an_adopted_collection
 
 async def say_not_paid(desk: ImportDesk, payment: Transaction) -> None:
     """Its network does, and two operators."""
-    await desk.statements.steps.hear(payment, Verdict.REFUSED, AnswerSource.QUERY)
+    await desk.statements.steps.report(payment, Verdict.REFUSED, AnswerSource.QUERY)
     finding = OperatorFinding(ResolvedOutcome.FAILED, "The network has taken it back, they say")
     async with desk.database.begin() as tx:
         await propose(tx, payment.reference, finding, actor=JUMA, approval_amount=1_000_000, now=clock.now())
@@ -384,7 +384,7 @@ async def test_a_line_that_one_operator_has_matched_alone_credits_nothing_by_its
     """It has a shilling more than the payment, and that is all that Asha books. Later it was not paid after all."""
     statements, exceptions = desk.statements, ExceptionDesk(desk.database)
     payment = await failed(desk, 900_000)
-    await statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
+    await statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
     line = line_of(payment, "X1", amount=900_001)
     if is_fetched:  # and does not say whose it is
         await desk.bring(statements.write(replace(line, key="", phone="")), WORKER)
@@ -411,7 +411,7 @@ async def test_a_line_that_one_operator_has_matched_alone_credits_nothing_by_its
 async def test_a_line_that_two_operators_have_matched_waits_for_nobody(desk: ImportDesk) -> None:
     statements, exceptions = desk.statements, ExceptionDesk(desk.database)
     payment = await failed(desk)
-    await statements.steps.hear(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
+    await statements.steps.report(payment, Verdict.CONFIRMED, AnswerSource.QUERY)
     await desk.bring(statements.write(line_of(payment, "X1", amount=2 * MILLIONS)), ASHA)
     await statements.match()
     [found] = await statements.open_exceptions()
@@ -451,7 +451,9 @@ async def test_the_networks_own_key_does_not_confirm_the_payment_that_an_operato
 
 
 @pytest.mark.parametrize("is_fetched_first", [True, False])
-async def test_who_decides_is_shown_the_networks_own_number_and_words(desk: ImportDesk, is_fetched_first: bool) -> None:
+async def test_an_operator_who_decides_is_shown_the_networks_own_number_and_words(
+    desk: ImportDesk, is_fetched_first: bool
+) -> None:
     at = clock.now() - timedelta(hours=1)
     own = Entry("REAL0001", -9_000_000, at, "Sent to customer", phone="255754***001")
     copy = replace(own, details="Sent to customer of Duka la Juma, wages of November", phone="+255754000009")

@@ -84,7 +84,7 @@ async def test_a_file_whose_last_line_is_in_the_minute_where_the_next_begins_sha
     early.write_text("\n".join(line for line in text.splitlines() if not line.startswith(("to", "from"))))
     late = statements.write(last, begins=minute, ends=minute + timedelta(hours=1), opening=OPENING + 500)
     files = [late, early] if is_precise_first else [early, late]
-    # In the other order the second one opens with less than the first closes with, which is told.
+    # In the other order the second one opens with less than the first closes with, which is reported.
     counts = [(await statements.load(path, accepts_problems=True)).file.new_count for path in files]
     assert counts == ([1, 1] if is_precise_first else [2, 0])
 

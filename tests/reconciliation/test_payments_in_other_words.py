@@ -66,7 +66,7 @@ async def test_a_lost_payment_is_not_booked_as_a_fee_or_sweep(
     assert (await statements.match()).exceptions.count == 0, "it stays the same exception"
     repeated = (await lost.repeat()).transaction
     await statements.steps.claim()
-    await statements.steps.hear(repeated, Verdict.CONFIRMED, provider_reference="QK1")
+    await statements.steps.report(repeated, Verdict.CONFIRMED, provider_reference="QK1")
     await statements.match()
     assert await statements.kinds() == []
     assert await statements.matches() == [("QK1", repeated.id, "payment")]
@@ -119,11 +119,11 @@ async def test_a_sweep_that_names_a_customer_is_not_booked_and_one_that_names_no
 
 
 async def test_a_line_like_an_open_payout_waits_for_an_operator(statements: Statements, desk: ExceptionDesk) -> None:
-    """Its network confirms it without a receipt, and the line has no key: nothing tells later that it is the payout."""
+    """Its network confirms it without a receipt, and the line has no key: nothing shows later that it is the payout."""
     payout = await statements.steps.processing(OUT, 900)
     done = await statements.take(Entry("QK1", -900, clock.now(), "Monthly fee, given back", phone=payout.phone))
     assert done.booked_fees == 0
-    await statements.steps.hear(payout, Verdict.CONFIRMED)
+    await statements.steps.report(payout, Verdict.CONFIRMED)
     [found] = await statements.open_exceptions()
     await desk.propose(found, Action.MATCH, {"payment": payout.reference})
     await desk.approve(found)
@@ -141,7 +141,7 @@ async def test_a_booked_line_whose_receipt_is_learned_later_is_taken_out_of_its_
         Entry("F2", -7, now - timedelta(days=1), "Transaction fee"),
     )
     assert done.booked_fees == -947
-    await statements.steps.hear(payout, Verdict.CONFIRMED, provider_reference="QK1")
+    await statements.steps.report(payout, Verdict.CONFIRMED, provider_reference="QK1")
     again = await statements.match()
     assert (again.matched, again.booked_fees, again.exceptions.count) == (1, 0, 0)
     assert await statements.matches() == [("QK1", payout.id, "payment")]
@@ -154,7 +154,7 @@ async def test_a_booked_line_whose_receipt_is_learned_later_is_taken_out_of_its_
     await statements.check_ledger()
 
 
-async def test_a_booked_line_whose_key_the_workers_file_tells_is_taken_out_of_its_booking(
+async def test_a_booked_line_whose_key_the_workers_file_adds_is_taken_out_of_its_booking(
     statements: Statements, desk: ExceptionDesk
 ) -> None:
     """The payment is lost, so it is an exception then, and can be adopted."""
@@ -163,8 +163,8 @@ async def test_a_booked_line_whose_key_the_workers_file_tells_is_taken_out_of_it
     other = Entry("F1", -7, now, "Transaction fee")
     await statements.take(Entry("QK1", -lost.amount, now, "Monthly fee, given back"), other)
     assert await statements.float_change() == -lost.amount - 7
-    told = Entry("QK1", -lost.amount, now, "Monthly fee, given back", key=await lost.network_key(), phone=PHONE)
-    await statements.load(statements.write(told, other, name="richer.csv"), by=WORKER)
+    reported = Entry("QK1", -lost.amount, now, "Monthly fee, given back", key=await lost.network_key(), phone=PHONE)
+    await statements.load(statements.write(reported, other, name="richer.csv"), by=WORKER)
     await statements.match()
     assert await statements.kinds() == [("theirs_only", -lost.amount)]
     assert await statements.float_change() == -7
@@ -175,23 +175,23 @@ async def test_a_booked_line_whose_key_the_workers_file_tells_is_taken_out_of_it
 
 @pytest.mark.parametrize("is_told_first", [True, False])
 @pytest.mark.parametrize("charges", [[], [Decimal("-40.40")]], ids=["alone", "beside a charge"])
-async def test_a_payments_line_is_not_booked_as_a_fee_when_the_file_that_told_its_key_is_withdrawn(
+async def test_a_payments_line_is_not_booked_as_a_fee_when_the_file_with_its_key_is_withdrawn(
     statements: Statements, charges: list[Decimal], is_told_first: bool
 ) -> None:
     """The network has confirmed the payout without a receipt, so the float has it. The fees of that day are booked."""
     payout = await statements.steps.processing(OUT, 900)
-    await statements.steps.hear(payout, Verdict.CONFIRMED)
+    await statements.steps.report(payout, Verdict.CONFIRMED)
     now = clock.now()
     line = Entry("QK1", -900, now, "Monthly fee, given back")
     others = [Entry("F1", each, now, "Transaction fee") for each in charges]
-    told = statements.write(replace(line, key=payout.network_key), *others, name="told.csv")
+    reported = statements.write(replace(line, key=payout.network_key), *others, name="told.csv")
     untold = statements.write(line, *others, name="untold.csv")
     files = {}
-    for path in (told, untold) if is_told_first else (untold, told):
+    for path in (reported, untold) if is_told_first else (untold, reported):
         files[path] = (await statements.load(path, by=WORKER)).file
         await statements.match()
     assert await statements.matches() == [("QK1", payout.id, "payment")]
-    await withdraw(statements, files[told].id)
+    await withdraw(statements, files[reported].id)
     await statements.check_ledger()
     booked = round(sum(charges))
     for _ in range(2):
@@ -199,7 +199,7 @@ async def test_a_payments_line_is_not_booked_as_a_fee_when_the_file_that_told_it
         assert await statements.kinds() == [("unknown_line", -900)], "which may be the line of the payout"
         assert await statements.float_change() == -900 + booked
         await statements.check_ledger()
-    await statements.load(told, by=WORKER)
+    await statements.load(reported, by=WORKER)
     await statements.match()
     assert await statements.kinds() == []
     assert await statements.matches() == [("QK1", payout.id, "payment")]
@@ -216,7 +216,7 @@ async def test_a_booked_line_whose_lost_request_is_repeated_a_week_later_is_its_
     assert await statements.float_change() == -lost.amount
     repeated = (await lost.repeat()).transaction
     await statements.steps.claim()
-    await statements.steps.hear(repeated, Verdict.CONFIRMED, provider_reference="QK1")
+    await statements.steps.report(repeated, Verdict.CONFIRMED, provider_reference="QK1")
     await statements.match()
     await lost.check()
 
@@ -232,7 +232,7 @@ async def test_a_booked_line_is_found_again_also_if_the_run_that_would_have_foun
     repeated = (await lost.repeat()).transaction
     if learned == "receipt":
         await statements.steps.claim()
-        await statements.steps.hear(repeated, Verdict.CONFIRMED, provider_reference="QK1")
+        await statements.steps.report(repeated, Verdict.CONFIRMED, provider_reference="QK1")
         await statements.load(statements.write(name="later.csv"))
     else:
         await statements.load(statements.write(replace(line, key=repeated.network_key), name="later.csv"))
@@ -247,7 +247,7 @@ async def test_a_booked_line_that_two_payments_have_is_an_exception(statements: 
     payouts = [await statements.steps.processing(OUT, 900) for _ in range(2)]
     await statements.take(Entry("QK1", -900, clock.now(), "Monthly fee, given back"))
     for each in payouts:
-        await statements.steps.hear(each, Verdict.CONFIRMED, provider_reference="QK1")
+        await statements.steps.report(each, Verdict.CONFIRMED, provider_reference="QK1")
     await statements.match()
     assert [each for each in await statements.kinds() if each[0] != "ours_only"] == [("twice", -900)]
     assert await statements.float_change() == 2 * -900, "and nothing is booked beside them"
@@ -261,7 +261,7 @@ async def test_a_charge_as_large_as_its_payment_stays_booked_when_the_payments_l
     now = clock.now()
     begins, fee = now - timedelta(days=1), Entry("QK1", -10, now, "Transaction fee")
     await statements.take(fee, begins=begins, ends=now)
-    await statements.steps.hear(payout, Verdict.CONFIRMED, provider_reference="QK1")
+    await statements.steps.report(payout, Verdict.CONFIRMED, provider_reference="QK1")
     await statements.take(fee, Entry("QK1", -10, now + timedelta(minutes=5)), begins=begins)
     assert await statements.matches() == [("QK1", payout.id, "fee"), ("QK1", payout.id, "payment")]
     assert await statements.float_change() == await statements.statement_change() == -20

@@ -63,7 +63,7 @@ async def test_matching_goes_on_and_what_the_merchant_has_of_the_sweep_is_missin
     assert (await statements.take(Entry("QK1", 900, clock.now(), "Sweep of the yard"))).booked_sweeps == 900
     booking, before = await sweep_of(statements), await wallet(statements)
     await release(statements, booking, amount)
-    await statements.steps.hear(payment, Verdict.CONFIRMED, provider_reference="QK1")
+    await statements.steps.report(payment, Verdict.CONFIRMED, provider_reference="QK1")
     credited = await wallet(statements) - before
     other = await statements.completed(Type.COLLECTION, 4321)
     await statements.take(Entry(str(other.provider_reference), 4321, clock.now(), key=other.network_key))
@@ -91,7 +91,7 @@ async def test_the_other_lines_of_a_released_sweep_stay_in_suspense(statements: 
     await statements.take(Entry("QK1", 900, now, "Sweep of the yard"), Entry("QK2", 500, now, "Sweep of the shop"))
     booking = await sweep_of(statements)
     await release(statements, booking, 600)
-    await statements.steps.hear(payment, Verdict.CONFIRMED, provider_reference="QK1")
+    await statements.steps.report(payment, Verdict.CONFIRMED, provider_reference="QK1")
     await statements.match()
     again = await sweep_of(statements)
     assert sorted(await in_suspense(statements)) == sorted([(booking, -600), (again, 500)])

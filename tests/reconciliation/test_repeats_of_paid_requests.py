@@ -128,7 +128,7 @@ async def test_a_repeated_collection_that_the_network_reports_as_paid_is_credite
     credited = await lost.held()
     repeated = (await lost.repeat()).transaction
     await statements.steps.claim()
-    await statements.steps.hear(repeated, Verdict.CONFIRMED, source, provider_reference=receipt)
+    await statements.steps.report(repeated, Verdict.CONFIRMED, source, provider_reference=receipt)
     assert await lost.held() == credited, "one line, one credit"
     await _is_shown(statements, repeated)
     with pytest.raises(Conflict, match="case_repeat_or_other"):
@@ -138,7 +138,7 @@ async def test_a_repeated_collection_that_the_network_reports_as_paid_is_credite
     await lost.decide(repeated, ResolvedOutcome.FAILED)
     assert await lost.held() == credited
     # A callback that comes late, after the end, contradicts nothing.
-    await statements.steps.hear(repeated, Verdict.CONFIRMED, AnswerSource.CALLBACK, provider_reference=receipt)
+    await statements.steps.report(repeated, Verdict.CONFIRMED, AnswerSource.CALLBACK, provider_reference=receipt)
     assert await lost.held() == credited
     assert await statements.steps.correction(repeated) is None
     await statements.check_ledger()
@@ -147,12 +147,12 @@ async def test_a_repeated_collection_that_the_network_reports_as_paid_is_credite
 async def test_operators_do_not_complete_the_repeat_of_an_adopted_collection(
     statements: Statements, desk: ExceptionDesk
 ) -> None:
-    """HaloPesa refuses the repeat as a duplicate, and nobody hears more. On the statement operators find its line."""
+    """HaloPesa refuses the repeat as a duplicate, and no report follows. On the statement operators find its line."""
     lost = await adopted_collection(statements, desk)
     credited = await lost.held()
     repeated = (await lost.repeat()).transaction
     await statements.steps.claim()
-    await statements.steps.hear(repeated, Verdict.UNKNOWN, AnswerSource.SEND)
+    await statements.steps.report(repeated, Verdict.UNKNOWN, AnswerSource.SEND)
     with pytest.raises(Conflict, match="case_resembles_adopted"):
         await lost.decide(repeated, ResolvedOutcome.COMPLETED)
     assert await lost.held() == credited
@@ -166,7 +166,7 @@ async def test_a_collection_with_another_receipt_is_another_payment(
     credited = await lost.held()
     another = (await lost.repeat(key="order-1002")).transaction
     await statements.steps.claim()
-    await statements.steps.hear(another, Verdict.CONFIRMED, provider_reference="QK2")
+    await statements.steps.report(another, Verdict.CONFIRMED, provider_reference="QK2")
     assert await lost.held() == credited + lost.amount
 
 
@@ -175,7 +175,7 @@ async def test_a_customer_who_paid_twice_has_two_lines(statements: Statements, d
     credited = await lost.held()
     repeated = (await lost.repeat()).transaction
     await statements.steps.claim()
-    await statements.steps.hear(repeated, Verdict.CONFIRMED)
+    await statements.steps.report(repeated, Verdict.CONFIRMED)
     await statements.take(line_of(repeated, "QK2"))
     assert await lost.held() == credited + lost.amount
     assert await statements.status(repeated) is Status.COMPLETED

@@ -55,7 +55,9 @@ async def test_a_line_is_booked_by_one_operator_and_booked_back_by_one(
 
 
 @pytest.mark.parametrize(("amount", "limit"), [(4_321, 4_320), (-500, 1_000_000)], ids=["above the limit", "a payout"])
-async def test_it_takes_two_above_a_limit_and_for_a_payout(statements: Statements, amount: int, limit: int) -> None:
+async def test_a_resolution_takes_two_operators_above_a_limit_and_for_a_payout(
+    statements: Statements, amount: int, limit: int
+) -> None:
     desk = ExceptionDesk(statements.database, limit)
     found = await a_stranger(statements, amount)
     assert (await desk.propose(found, Action.BOOK, {"account": "losses"})).state is ExceptionState.PROPOSED
@@ -137,7 +139,7 @@ async def test_an_open_payment_is_matched_by_two_operators_and_ends(
 async def test_a_line_that_the_network_has_taken_back_moves_nothing_when_it_is_matched(
     statements: Statements, desk: ExceptionDesk, type_: Type
 ) -> None:
-    """A payment that FAILED is not told that it was paid: the merchant could spend it before the next matching."""
+    """No line is reported to a payment that FAILED: the merchant could spend it before the next matching."""
     payment = await statements.steps.ended(type_, Status.FAILED)
     line = line_of(payment, "QK1", key="", phone="255754***001")
     await statements.take(line, reversal_of(line))
@@ -160,7 +162,7 @@ async def test_a_line_that_the_network_has_taken_back_moves_nothing_when_it_is_m
     await statements.check_ledger()
 
 
-async def test_what_amounts_differ_by_is_booked_to_suspense(statements: Statements, desk: ExceptionDesk) -> None:
+async def test_the_difference_of_two_amounts_is_booked_to_suspense(statements: Statements, desk: ExceptionDesk) -> None:
     payment = await statements.completed()
     await statements.take(line_of(payment, amount=1_500))
     [found] = await statements.open_exceptions()
@@ -271,7 +273,7 @@ async def test_nor_with_the_same_words_that_mean_something_more(statements: Stat
         await desk.approve(found)
 
 
-async def test_what_is_proposed_about_an_exception_ends_with_it(statements: Statements, desk: ExceptionDesk) -> None:
+async def test_a_proposal_about_an_exception_ends_with_it(statements: Statements, desk: ExceptionDesk) -> None:
     """A process of the version before resolves an exception whose cause has gone, and sees no proposal."""
     found = await a_stranger(statements, -500)
     await desk.propose(found, Action.BOOK, {"account": "losses"})
@@ -310,7 +312,9 @@ async def test_a_note_resolves_only_what_misses_no_shilling(statements: Statemen
     assert [kind for kind, _ in await statements.kinds()] == ["theirs_only"]
 
 
-async def test_what_does_not_fit_is_refused(statements: Statements, desk: ExceptionDesk) -> None:
+async def test_an_action_that_does_not_fit_the_exception_is_refused(
+    statements: Statements, desk: ExceptionDesk
+) -> None:
     payout = await statements.steps.open(Type.DISBURSEMENT)
     found = await a_stranger(statements)
     for action, terms, refusal in (
@@ -351,7 +355,7 @@ async def test_a_line_that_is_booked_elsewhere_no_longer_stands_for_an_absent_pa
     assert await statements.kinds() == [("ours_only", 1000)]
 
 
-async def test_what_is_proposed_ends_when_its_cause_has_gone(statements: Statements, desk: ExceptionDesk) -> None:
+async def test_a_proposal_ends_when_its_cause_has_gone(statements: Statements, desk: ExceptionDesk) -> None:
     payment = await statements.completed()
     await statements.take()
     [found] = await statements.open_exceptions()

@@ -1,4 +1,4 @@
-"""Which of two payments that a line fits keeps the line: each fit against each other, for each teller of the key."""
+"""Which of two payments that a line fits keeps the line: each fit against each other, for each source of the key."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tests.reconciliation.test_lines_that_fit_two import complete
 #
 #   key         the line names the payment's network key
 #   receipt     the payment has the line's receipt from its network
-#   typed       the payment has the line's receipt, but only operators or a line have told it
+#   typed       the payment has the line's receipt, but only operators or a line have reported it
 COLUMNS = ("key", "key, receipt", "key, typed", "receipt", "typed")
 DROPPED = {
     "the network's own statement has the key": """
@@ -92,7 +92,7 @@ async def bring_lines(desk: ImportDesk) -> dict[str, int]:
 
 
 async def repeat(tx: Tx, line_id: int, times: int) -> list[int]:
-    """Lines that are told by the same files."""
+    """Lines of the same files."""
     columns = "row, moved_at, kind, key, phone, linked, balance, details"
     rows = await tx.fetch(
         f"""
@@ -117,8 +117,8 @@ async def repeat(tx: Tx, line_id: int, times: int) -> list[int]:
 
 async def note(tx: Tx, line_id: int, claim: str, payment: Transaction) -> None:
     """As `fill_candidates` does it."""
-    told = claim.removesuffix(" ≠").split(", ")
-    is_exact, by_receipt, by_key = not claim.endswith("≠"), claim.removesuffix(" ≠") != "key", "key" in told
+    reported = claim.removesuffix(" ≠").split(", ")
+    is_exact, by_receipt, by_key = not claim.endswith("≠"), claim.removesuffix(" ≠") != "key", "key" in reported
     given = (line_id, payment.merchant_id, payment.id, is_exact, by_receipt, by_key)
     await tx.execute("INSERT INTO candidates VALUES ($1, $2, $3, $4, $5, $6)", *given)
 

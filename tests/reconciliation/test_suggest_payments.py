@@ -49,6 +49,6 @@ async def test_a_payment_whose_receipt_is_on_another_line_is_not_suggested(
     lost = Lost(statements, desk, Type.DISBURSEMENT)
     paid = (await lost.repeat()).transaction
     await statements.steps.claim()
-    await statements.steps.hear(paid, Verdict.CONFIRMED, provider_reference="QK5")
+    await statements.steps.report(paid, Verdict.CONFIRMED, provider_reference="QK5")
     found = next(each for each in await statements.open_exceptions() if each.receipt == "QK6")
     assert await _suggested_and_refused(statements, desk, found) == []

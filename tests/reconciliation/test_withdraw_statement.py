@@ -67,7 +67,7 @@ async def state(statements: Statements) -> dict[str, Any]:
     }
 
 
-async def test_what_an_import_did_is_undone_and_the_same_file_can_be_imported_again(statements: Statements) -> None:
+async def test_a_withdrawal_undoes_the_import_and_the_same_file_can_be_imported_again(statements: Statements) -> None:
     paid = await statements.completed(Type.COLLECTION, 900)
     nothing = await state(statements)
     lines = [line_of(paid), fee_of(line_of(paid), 7), Entry("X", 55, paid.created_at)]
@@ -149,8 +149,8 @@ async def test_of_two_files_that_overlap_exactly_the_lines_of_the_other_are_left
 async def test_a_payment_that_a_line_has_ended_stays_and_is_listed(statements: Statements) -> None:
     open_ = await statements.steps.processing(Type.DISBURSEMENT, 600)
     failed = await statements.steps.ended(Type.COLLECTION, Status.FAILED, 400)
-    told = await statements.completed(Type.COLLECTION, 900)
-    path = statements.write(*(line_of(each) for each in (open_, failed, told)))
+    reported = await statements.completed(Type.COLLECTION, 900)
+    path = statements.write(*(line_of(each) for each in (open_, failed, reported)))
     file = (await statements.load(path)).file
     await statements.match()
     async with statements.database.read() as connection:
@@ -164,7 +164,7 @@ async def test_a_payment_that_a_line_has_ended_stays_and_is_listed(statements: S
     assert await statements.status(open_) is Status.COMPLETED
     assert await statements.steps.balances() == balances
     await statements.check_ledger()
-    # The right file has it: nothing is told twice.
+    # The right file has it: nothing is reported twice.
     await statements.load(path)
     await statements.match()
     assert len(await statements.matches()) == 3
@@ -185,7 +185,7 @@ async def test_payments_that_only_a_withdrawn_statement_did_not_have_are_not_abs
     assert [kind for kind, _ in await statements.kinds()] == ["ours_only"]
 
 
-async def test_what_operators_have_decided_about_its_lines_is_undone_first(statements: Statements) -> None:
+async def test_a_file_is_withdrawn_only_after_decisions_about_its_lines_are_undone(statements: Statements) -> None:
     file = (await statements.load(statements.write(Entry("X", 55, DAY)))).file
     await statements.match()
     [found] = await statements.open_exceptions()
@@ -232,7 +232,7 @@ async def test_a_withdrawal_and_a_matching_do_not_mix(statements: Statements) ->
     await statements.check_ledger()
 
 
-async def test_what_is_proposed_about_a_booking_ends_when_its_statement_is_withdrawn(statements: Statements) -> None:
+async def test_a_proposal_about_a_booking_ends_when_its_statement_is_withdrawn(statements: Statements) -> None:
     file = (await statements.load(statements.write(Entry("F", -1200, DAY, "Fee")))).file
     await statements.match()
     async with statements.database.begin() as tx:

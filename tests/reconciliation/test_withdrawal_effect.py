@@ -76,7 +76,9 @@ async def do_as_shown(statements: Statements, file: StatementFile, *, undo: str 
     await statements.check_ledger()
 
 
-async def test_each_account_is_shown_before_and_after_and_what_is_undone_and_what_stays(statements: Statements) -> None:
+async def test_a_withdrawals_preview_has_each_account_before_and_after_and_what_is_undone_and_what_stays(
+    statements: Statements,
+) -> None:
     paid = await statements.completed(Type.COLLECTION, 900)
     failed = await statements.steps.ended(Type.COLLECTION, Status.FAILED, 400)
     lines = [line_of(paid), fee_of(line_of(paid), 7), line_of(failed), fee_of(line_of(failed), 5)]
@@ -125,7 +127,7 @@ async def test_of_two_files_that_overlap_only_what_the_other_lacks_changes(
     await do_as_shown(statements, loaded[withdrawn])
 
 
-async def test_nothing_changes_if_another_file_has_all_of_it(statements: Statements) -> None:
+async def test_a_withdrawal_changes_nothing_if_another_file_has_all_lines(statements: Statements) -> None:
     shared, more = Entry("F", -4, DAY, "Fee"), Entry("G", -6, DAY + timedelta(hours=2), "Fee")
     ends = DAY + timedelta(hours=1)
     small = (await statements.load(statements.write(shared, begins=DAY, ends=ends, name="small.csv"))).file
@@ -193,7 +195,7 @@ async def test_a_payment_whose_line_has_the_words_of_a_fee_is_not_booked_as_one(
         ([(NEEMA, "Sweep between accounts", 1_200_000)], 0, 1),
     ],
 )
-async def test_what_an_operators_file_inherits_is_shown_as_it_will_be(
+async def test_a_withdrawals_preview_shows_the_facts_that_an_operators_file_takes_over(
     statements: Statements, heirs: list[tuple[Actor, str, int]], moved: int, waits: int
 ) -> None:
     desk = ImportDesk(statements)

@@ -63,7 +63,7 @@ async def test_a_fee_that_came_in_is_never_booked_by_itself(statements: Statemen
     await statements.check_ledger()
 
 
-async def test_a_second_line_of_a_payment_whose_words_are_those_of_a_fee_is_told(statements: Statements) -> None:
+async def test_a_second_line_of_a_payment_with_the_words_of_a_fee_is_an_exception(statements: Statements) -> None:
     payment = await statements.completed()
     line = line_of(payment, details="School fees")
     await statements.take(line, line_of(payment, "AGAIN", details="School fees"))
@@ -71,7 +71,7 @@ async def test_a_second_line_of_a_payment_whose_words_are_those_of_a_fee_is_told
 
 
 @pytest.mark.parametrize("name", sorted(built_in()))
-def test_what_customers_write_is_no_charge_of_the_network(name: str) -> None:
+def test_a_customers_remark_is_no_charge_of_the_network(name: str) -> None:
     kind_of = kind_reader(built_in()[name])
     for remark in ("School fees for term 2", "Hospital charges Juma", "My fee", "ada ya shule fee", "Fees for school"):
         assert kind_of("", remark) is LineKind.MONEY, remark
@@ -82,7 +82,7 @@ def test_what_customers_write_is_no_charge_of_the_network(name: str) -> None:
     ["Fee", "Fees", "Transaction fee", "Transaction Fee - 0754", "Charge", "Charges", "Service charge", "Payout fee"],
 )
 @pytest.mark.parametrize("name", ["generic", "clickpesa", "clickpesa-api", "airtel-money", "airtel-user"])
-def test_what_networks_call_their_charges_is_a_fee(name: str, words: str) -> None:
+def test_the_networks_words_for_charges_are_a_fee(name: str, words: str) -> None:
     assert kind_reader(built_in()[name])("", words) is LineKind.FEE
 
 

@@ -78,7 +78,7 @@ async def test_nothing_is_sent_or_lapses_before_a_worker_has_looked_at_the_serve
 async def test_what_was_taken_up_and_not_sent_does_not_lapse_either(steps: PaymentSteps, tmp_path: Path) -> None:
     detector = await _worker(steps, tmp_path)
     old = await steps.send(Type.COLLECTION)
-    await steps.hear(old, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(old, Verdict.UNSENT, AnswerSource.SEND)
     await steps.wait(old, seconds=10_000)
     await _restart_server(steps)
     await steps.service.network_work.lapse([old.channel], connector="mpesa")

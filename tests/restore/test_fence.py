@@ -68,8 +68,8 @@ async def test_what_its_network_has_is_not_sent_again_and_ends_as_the_network_sa
     pending = await steps.open(type_)
     await fence(steps)
     assert of(await ask_first(steps)) == [pending.id], "questions go on behind the fence"
-    await steps.hear(pending, verdict)
-    await steps.hear(pending, verdict)
+    await steps.report(pending, verdict)
+    await steps.report(pending, verdict)
     assert await steps.status(pending) is (Status.COMPLETED if verdict is Verdict.CONFIRMED else Status.FAILED)
     await let_go(steps, ASHA, JUMA)
     assert (await steps.claim()).to_send == []
@@ -80,12 +80,12 @@ async def test_what_its_network_has_is_not_sent_again_and_ends_as_the_network_sa
 async def test_what_its_network_does_not_know_goes_after_thelet_go(steps: PaymentSteps, type_: Type) -> None:
     pending = await steps.open(type_)
     await fence(steps)
-    await steps.hear(pending, Verdict.MISSING)
+    await steps.report(pending, Verdict.MISSING)
     dispatch = await steps.dispatch(pending)
     assert dispatch is not None
     assert dispatch.is_asked_first, "it had no time to be found"
     await steps.wait(pending, seconds=301)
-    await steps.hear(pending, Verdict.MISSING)
+    await steps.report(pending, Verdict.MISSING)
     assert (await steps.claim()).to_send == [], "not while it is fenced"
     await let_go(steps, ASHA, JUMA)
     assert of((await steps.claim()).to_send) == [pending.id]
@@ -96,7 +96,7 @@ async def test_a_payout_waits_for_operators_where_a_network_would_pay_a_key_twic
     payout = await steps.open(Type.DISBURSEMENT)
     await fence(steps)
     await steps.wait(payout, seconds=301)
-    await steps.hear(payout, Verdict.MISSING, resubmit=Resubmit.UNSAFE)
+    await steps.report(payout, Verdict.MISSING, resubmit=Resubmit.UNSAFE)
     await let_go(steps, ASHA, JUMA)
     assert (await steps.claim()).to_send == []
     dispatch = await steps.dispatch(payout)
@@ -125,7 +125,7 @@ async def test_an_operator_cancels_nothing_of_a_closed_merchant_before_its_netwo
         await _cancel_as_operator(steps, payout)
     assert await steps.status(payout) is Status.PENDING
     await steps.wait(payout, seconds=301)
-    await steps.hear(payout, Verdict.MISSING)
+    await steps.report(payout, Verdict.MISSING)
     await _cancel_as_operator(steps, payout)
     assert await steps.status(payout) is Status.CANCELLED
     await database_facts.assert_clean(steps.database)
@@ -148,7 +148,7 @@ async def test_what_was_cancelled_in_the_lost_time_is_cancelled_again_while_its_
     with pytest.raises(DatabaseRestored):
         await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
     await steps.wait(payout, seconds=301)
-    await steps.hear(payout, Verdict.MISSING)
+    await steps.report(payout, Verdict.MISSING)
     await let_go(steps, ASHA, JUMA)
     assert (await steps.claim()).to_send == [], "it is held"
     await steps.service.payments.cancel(Cancellation(steps.merchant_id, payout.id))
@@ -186,7 +186,7 @@ async def test_two_operators_who_have_read_the_statement_say_what_became_of_it(
 async def test_what_was_on_its_way_counts_as_sent_and_is_asked_about(steps: PaymentSteps) -> None:
     sending = await steps.send(Type.DISBURSEMENT)
     unsent = await steps.send(Type.COLLECTION)
-    await steps.hear(unsent, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(unsent, Verdict.UNSENT, AnswerSource.SEND)
     await fence(steps)
     await let_go(steps, ASHA, JUMA)
     assert (await steps.claim(lapse_seconds=0)).to_send == []
@@ -208,7 +208,7 @@ async def test_in_the_week_after_what_has_a_derived_key_is_asked_about_before_it
 
     assert of((await steps.claim()).to_send) == [by_chance.id]
     assert of(await ask_first(steps)) == [derived.id]
-    await steps.hear(derived, Verdict.NOT_INDEXED)
+    await steps.report(derived, Verdict.NOT_INDEXED)
     assert of((await steps.claim()).to_send) == [derived.id]
     await _say_that_it_was_fenced(steps, "8 days")
     later = await steps.open(type_, key="order-2")
@@ -289,7 +289,7 @@ async def test_what_was_asked_and_may_go_is_not_shown_as_not_asked(steps: Paymen
         assert [each.not_asked for each in await asked_first.find_open(connection)] == [1]
     await ask_first(steps)
     await steps.wait(payout, seconds=2000)
-    await steps.hear(payout, Verdict.NOT_INDEXED)
+    await steps.report(payout, Verdict.NOT_INDEXED)
     async with steps.database.read() as connection:
         assert [(each.is_asked_first, each.not_asked) for each in await asked_first.find_open(connection)] == [
             (False, 0)

@@ -197,7 +197,7 @@ async def test_what_is_claimed_is_counted_once_for_a_batch_and_not_for_its_payme
     assert (len(taken.to_send), taken.batch.counted) == (20, SendCount(1, 1, 1))
     again = await steps.claim(worker_id=host.detector.worker_id)
     assert again.to_send == []
-    await steps.hear(taken.to_send[0], Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(taken.to_send[0], Verdict.UNSENT, AnswerSource.SEND)
     await steps.make_due(taken.to_send[0])
     second = (await steps.claim(worker_id=host.detector.worker_id)).batch
     assert second is not None

@@ -59,7 +59,7 @@ async def look(database: Database, account: BankAccount) -> BankAccount:
         ("holderName", "Дука la Asha", "holder_name_letters"),
     ],
 )
-def test_what_is_no_bank_account_is_told_field_by_field(field: str, value: str, code: str) -> None:
+def test_mistakes_in_a_bank_account_are_reported_field_by_field(field: str, value: str, code: str) -> None:
     fields = Fields({"bic": "CORUTZTZ", "accountNumber": "0150442189100", "holderName": "Duka Ltd"} | {field: value})
     manage_bank_accounts.bank_account_of(fields, "mer_1", by="asha@duka.example.com", now=clock.now())
     assert [(each.field, each.code) for each in fields.mistakes] == [(field, code)]

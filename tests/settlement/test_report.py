@@ -119,7 +119,7 @@ async def test_a_report_never_changes_but_for_the_reference_of_the_bank(steps: S
     payout = await payments.processing(Type.DISBURSEMENT, 2_000)
     settlement = await steps.sent(10_000)
     [(_, before, lines)] = await every_report(steps)
-    await payments.hear(payout, Verdict.REFUSED)
+    await payments.report(payout, Verdict.REFUSED)
     await steps.complete(settlement)
     await steps.give_back(settlement)
     [(_, after, same)] = await every_report(steps)

@@ -218,11 +218,11 @@ def test_the_servers_now_is_the_loops_time_and_stands_still_in_a_transaction(sta
 
 
 def test_a_notification_reaches_whoever_listens_in_the_same_moment(stage: Stage) -> None:
-    heard: list[tuple[float, str]] = []
+    received: list[tuple[float, str]] = []
 
     async def listen() -> None:
         connection = await stage.connect()
-        await connection.add_listener("malipo", lambda *about: heard.append((stage.loop.time(), about[3])))
+        await connection.add_listener("malipo", lambda *about: received.append((stage.loop.time(), about[3])))
         await asyncio.sleep(10)
 
     async def notify() -> None:
@@ -231,7 +231,7 @@ def test_a_notification_reaches_whoever_listens_in_the_same_moment(stage: Stage)
         await connection.execute("SELECT pg_notify('malipo', word) FROM unnest(ARRAY['one', 'two']) word")
 
     stage.run(listen, notify)
-    assert heard == [(3, "one"), (3, "two")]
+    assert received == [(3, "one"), (3, "two")]
 
 
 def test_a_statement_that_took_too_long_is_cancelled_and_its_connection_goes_on(stage: Stage) -> None:

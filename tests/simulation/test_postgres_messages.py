@@ -16,7 +16,7 @@ ROW = message(b"D", struct.pack("!hi", 2, 5) + b"shaba" + struct.pack("!i", -1))
 ANSWER = message(b"T", b"\0\0") + ROW + message(b"C", b"SELECT 1\0") + READY
 
 
-def test_messages_are_told_apart_and_an_unfinished_one_is_left() -> None:
+def test_messages_are_separated_and_an_unfinished_one_is_left() -> None:
     data = message(b"1") + message(b"C", b"BEGIN\0") + READY
     assert [(kind, data[begin:end]) for kind, begin, end in protocol.messages(data)] == [
         (b"1", b""),

@@ -30,7 +30,7 @@ def found(
 ) -> list[str]:
     payment = PlannedPayment(6, 0, "COLLECTION", "TIGO_PESA", amount, "+255650006110", 0.0, 1, False, None, refund)
     bodies = {word: {"amount": part} if part and word == "part" else None for word in asked}
-    told = Refunds(
+    answer = Refunds(
         ids=["first", "second"],
         acknowledged_at=[1.0, 2.0],
         asked=bodies,
@@ -40,7 +40,7 @@ def found(
     findings: list[str] = []
     refund_oracle.check(
         payment,
-        told,
+        answer,
         given,
         ids=ids,
         mistaken=mistaken,

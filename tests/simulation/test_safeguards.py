@@ -107,7 +107,7 @@ def test_what_is_in_sql_or_in_a_table_may_always_matter() -> None:
 
 
 @pytest.mark.slow
-def test_a_failure_is_found_shrunk_told_and_can_be_shown_again() -> None:
+def test_a_failure_is_found_shrunk_printed_and_can_be_shown_again() -> None:
     found = _simulate("--seed", "1", "--runs", "1", "--orders", "0,4", "--without", "contradiction-recorded")
     assert found.returncode == 1, found.stdout + found.stderr
     assert "FOUND  unaccounted: " in found.stdout

@@ -119,7 +119,7 @@ WANTED = PlannedSettlement(number=0, merchant=0, amount=10_500, at=1.0, day=0, i
 
 
 @pytest.mark.parametrize(
-    ("told", "paid", "expected"),
+    ("answer", "paid", "expected"),
     [
         (SettlementReplies(["stl_1"], ["MLP-KEY"], [2.0]), ("KEY",), []),
         (SettlementReplies(["stl_0"], ["MLP-KEY"], [2.0]), (), ["lost"]),
@@ -135,17 +135,17 @@ WANTED = PlannedSettlement(number=0, merchant=0, amount=10_500, at=1.0, day=0, i
     ],
 )
 def test_one_wish_is_paid_once_unless_a_restore_has_lost_that_it_was_told(
-    told: SettlementReplies, paid: tuple[str, ...], expected: list[str]
+    answer: SettlementReplies, paid: tuple[str, ...], expected: list[str]
 ) -> None:
     """The restore has lost what was done between the seconds 10 and 20."""
     findings: list[str] = []
     settlement_oracle.check_wish(
         WANTED,
-        told,
+        answer,
         [ROW],
         dict.fromkeys(paid, PAID),
         is_in_lost_time=lambda at: 10 <= at <= 20,
-        is_kept=lambda asked, told: told < 10 or asked > 20,
+        is_kept=lambda asked, answer: answer < 10 or asked > 20,
         find=lambda kind, _: findings.append(kind),
     )
     assert findings == expected

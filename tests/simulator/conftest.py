@@ -119,16 +119,16 @@ def merchants(
 @pytest.fixture
 async def listener(sim: Sim) -> AsyncIterator[Listener]:
     """Somebody who is told everything that every network has to tell."""
-    heard = Listener("")
+    received = Listener("")
     app = web.Application()
-    app.router.add_post("/told", heard.take)
+    app.router.add_post("/told", received.take)
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    heard.url = f"http://127.0.0.1:{runner.addresses[0][1]}/told"
-    await sim("PUT", "/api/callbacks", dict.fromkeys(sim.credentials, heard.url))
-    yield heard
+    received.url = f"http://127.0.0.1:{runner.addresses[0][1]}/told"
+    await sim("PUT", "/api/callbacks", dict.fromkeys(sim.credentials, received.url))
+    yield received
     await sim("POST", "/api/reset")
     await runner.cleanup()
 

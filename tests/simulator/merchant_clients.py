@@ -27,7 +27,7 @@ class Merchant(Protocol):
     async def status(self, kind: str, reference: str) -> str:
         """What a query says."""
 
-    def told(self, call: Call) -> str:
+    def status_in(self, call: Call) -> str:
         """What a callback says."""
 
 
@@ -47,7 +47,7 @@ class ByMpesa:
     async def status(self, kind: str, reference: str) -> str:
         return await self.wire.status(reference)
 
-    def told(self, call: Call) -> str:
+    def status_in(self, call: Call) -> str:
         return str(call.body["input_ResultCode"])
 
 
@@ -69,7 +69,7 @@ class ByAirtel:
     async def status(self, kind: str, reference: str) -> str:
         return await self.wire.status("payment" if kind == "collection" else "disbursement", reference)
 
-    def told(self, call: Call) -> str:
+    def status_in(self, call: Call) -> str:
         return f"{call.body['transaction']['status_code']}:{call.body['transaction']['code']}"
 
 
@@ -93,7 +93,7 @@ class ByTigo:
     async def status(self, kind: str, reference: str) -> str:
         return await self.wire.status(reference) if kind == "collection" else SILENT
 
-    def told(self, call: Call) -> str:
+    def status_in(self, call: Call) -> str:
         return str(call.body["Status"])
 
 
@@ -112,7 +112,7 @@ class ByHalopesa:
     async def status(self, kind: str, reference: str) -> str:
         return SILENT
 
-    def told(self, call: Call) -> str:
+    def status_in(self, call: Call) -> str:
         fields = fields_of(call.raw)
         return f"{fields['response_type']}:{fields['response_code']}"
 
@@ -137,7 +137,7 @@ class ByClickpesa:
     async def status(self, kind: str, reference: str) -> str:
         return await self.wire.status("payment" if kind == "collection" else "payout", reference)
 
-    def told(self, call: Call) -> str:
+    def status_in(self, call: Call) -> str:
         return f"{call.body['event']}:{call.body['data']['status']}"
 
 
@@ -159,5 +159,5 @@ class ByAzampay:
         answer = await self.wire.ask(externalReferenceId=reference)
         return str(answer.body["status"]) if answer.status == 200 else str(answer.status)
 
-    def told(self, call: Call) -> str:
+    def status_in(self, call: Call) -> str:
         return str(call.body["status"])

@@ -25,10 +25,10 @@ async def reply_to(merchant: Merchant, kind: str, digits: str, reference: str = 
         return CUT
 
 
-def told(merchant: Merchant, listener: Listener, reference: str) -> tuple[str, ...]:
+def statuses_reported(merchant: Merchant, listener: Listener, reference: str) -> tuple[str, ...]:
     """What was told of this payment, in the order in which it came."""
     ours = [call for call in listener.calls if reference.encode() in call.raw]
-    return tuple(merchant.told(call) for call in ours)
+    return tuple(merchant.status_in(call) for call in ours)
 
 
 def test_every_row_has_its_cells() -> None:
@@ -59,7 +59,7 @@ async def test_a_phone_does_what_its_digits_say(
         return {
             digits: Expected(
                 reply=reply,
-                callbacks=tuple(sorted(told(merchant, listener, reference))),
+                callbacks=tuple(sorted(statuses_reported(merchant, listener, reference))),
                 status=await merchant.status(kind, reference),
                 moved=_moved(kind, await sim.charged(merchant.start + digits)),
                 seconds=await _seconds_planned(sim, channel, reference),
@@ -112,7 +112,7 @@ async def test_a_reply_that_follows_its_callback_finds_it_delivered(
 ) -> None:
     reference = merchants[channel].reference()
     await reply_to(merchants[channel], "collection", "107", reference)
-    assert told(merchants[channel], listener, reference) == GRIDS[channel, "collection"]["107"].callbacks
+    assert statuses_reported(merchants[channel], listener, reference) == GRIDS[channel, "collection"]["107"].callbacks
 
 
 @pytest.mark.parametrize("channel", PAYERS)

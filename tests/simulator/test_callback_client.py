@@ -17,7 +17,7 @@ class Server:
     def __init__(self, says: list[bytes]) -> None:
         self._says: Iterator[bytes] = iter(says)
         self.lines = 0
-        self.heard: list[bytes] = []
+        self.requests: list[bytes] = []
         self.url = ""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -25,7 +25,7 @@ class Server:
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                self.heard.append(head + await reader.readexactly(4))
+                self.requests.append(head + await reader.readexactly(4))
                 said = next(self._says)
                 writer.write(said.removesuffix(b"<end>"))
                 if said.endswith(b"<end>"):
@@ -55,8 +55,8 @@ async def test_a_line_is_used_again() -> None:
     async with saying(PLAIN, PLAIN, PLAIN) as (server, lines):
         assert [await post(server, lines) for _ in range(3)] == [CallbackResponse(200, b"ok")] * 3
         assert server.lines == 1
-        assert server.heard[0] == server.heard[2]
-        head = server.heard[0].decode()
+        assert server.requests[0] == server.requests[2]
+        head = server.requests[0].decode()
         assert head.startswith("POST /a%20b?c=d HTTP/1.1\r\nHost: 127.0.0.1:")
         assert "\r\nAuthorization: Basic YW5uOnB3\r\n" in head
         assert head.endswith("Content-Type: application/json\r\nContent-Length: 4\r\n\r\nbody")

@@ -24,15 +24,15 @@ def acknowledgement(call: Call) -> dict[str, Any]:
     }
 
 
-async def told(sim: Sim) -> list[dict[str, Any]]:
+async def callbacks(sim: Sim) -> list[dict[str, Any]]:
     """The callbacks as the simulator saw them, oldest first."""
     return [each for each in reversed(await sim("GET", "/api/seen")) if each["direction"] == "out"]
 
 
-async def told_once(sim: Sim) -> list[dict[str, Any]]:
+async def first_callbacks(sim: Sim) -> list[dict[str, Any]]:
     """The same, when it has seen what came of the first."""
     async with asyncio.timeout(240):
-        while not (seen := await told(sim)):  # noqa: ASYNC110
+        while not (seen := await callbacks(sim)):  # noqa: ASYNC110
             await asyncio.sleep(0.02)
     return seen
 
@@ -50,12 +50,12 @@ async def test_a_callback_that_is_refused_is_tried_three_more_times(sim: Sim, mp
     gaps = [after.at - before.at for before, after in zip(listener.calls, listener.calls[1:], strict=False)]
     for gap, seconds in zip(gaps, (2, 4, 8), strict=True):
         assert seconds / SPEED - 0.005 <= gap <= seconds / SPEED + 5
-    seen = await told(sim)
+    seen = await callbacks(sim)
     assert [(each["status"], each["attempt"]) for each in seen] == [(503, 1), (503, 2), (503, 3), (503, 4)]
     assert {each["verdict"] for each in seen} == {"not accepted: HTTP 503"}
 
 
-async def test_a_callback_that_is_accepted_is_told_once(sim: Sim, mpesa: Mpesa, listener: Listener) -> None:
+async def test_a_callback_that_is_accepted_is_sent_once(sim: Sim, mpesa: Mpesa, listener: Listener) -> None:
     async def refuse_once(call: Call) -> tuple[int, Any]:
         return (500, {}) if len(listener.calls) == 1 else (202, acknowledgement(call))
 
@@ -64,7 +64,7 @@ async def test_a_callback_that_is_accepted_is_told_once(sim: Sim, mpesa: Mpesa, 
     await until(lambda: len(listener.calls) == 2)
     await asyncio.sleep(8 / SPEED)
     assert len(listener.calls) == 2
-    assert [each["verdict"] for each in await told(sim)] == ["not accepted: HTTP 500", "acknowledged"]
+    assert [each["verdict"] for each in await callbacks(sim)] == ["not accepted: HTTP 500", "acknowledged"]
 
 
 async def test_nobody_there_is_noted(sim: Sim, mpesa: Mpesa) -> None:
@@ -73,7 +73,7 @@ async def test_nobody_there_is_noted(sim: Sim, mpesa: Mpesa) -> None:
     await asyncio.sleep(16 / SPEED)
     # A busy machine may be late with the last one; a fifth would be seen all the same.
     async with asyncio.timeout(240):
-        while len(seen := await told(sim)) < 4:  # noqa: ASYNC110
+        while len(seen := await callbacks(sim)) < 4:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     assert [each["status"] for each in seen] == [None] * 4
     assert all(each["verdict"].startswith("not delivered: ") for each in seen)
@@ -99,7 +99,7 @@ async def test_an_acknowledgement_is_judged(
     listener.answering = answer
     await mpesa.disburse(PHONE)
     await until(lambda: bool(listener.calls))
-    [seen] = await told_once(sim)
+    [seen] = await first_callbacks(sim)
     assert seen["verdict"] == (f"acknowledged, but wrongly: {wrong}" if wrong else "acknowledged")
     await asyncio.sleep(3 / SPEED)
     assert len(listener.calls) == 1
@@ -112,7 +112,7 @@ async def test_a_page_is_no_acknowledgement(sim: Sim, mpesa: Mpesa, listener: Li
     listener.answering = answer
     await mpesa.disburse(PHONE)
     await until(lambda: bool(listener.calls))
-    assert (await told_once(sim))[0]["verdict"] == "acknowledged, but wrongly: not a JSON object"
+    assert (await first_callbacks(sim))[0]["verdict"] == "acknowledged, but wrongly: not a JSON object"
 
 
 async def test_airtel_wants_no_more_than_a_success(sim: Sim, airtel: Airtel, listener: Listener) -> None:
@@ -122,10 +122,12 @@ async def test_airtel_wants_no_more_than_a_success(sim: Sim, airtel: Airtel, lis
     listener.answering = answer
     await airtel.collect("+255684123456")
     await until(lambda: bool(listener.calls))
-    assert (await told_once(sim))[0]["verdict"] == "acknowledged"
+    assert (await first_callbacks(sim))[0]["verdict"] == "acknowledged"
 
 
-async def test_where_nobody_registered_nobody_is_told(sim: Sim, mpesa: Mpesa, listener: Listener) -> None:
+async def test_a_network_without_a_callback_address_sends_no_callback(
+    sim: Sim, mpesa: Mpesa, listener: Listener
+) -> None:
     assert (await sim("PUT", "/api/callbacks", {"MPESA": None}))["MPESA"] is None
     assert (await sim("GET", "/api/callbacks"))["AIRTEL_MONEY"] == listener.url
     await mpesa.disburse(PHONE)
@@ -163,7 +165,7 @@ async def test_a_callback_does_not_follow_a_stranger_elsewhere(sim: Sim, mpesa: 
     listener.answering = send_away
     await mpesa.disburse(PHONE)
     await until(lambda: bool(listener.calls))
-    assert (await told_once(sim))[0]["verdict"] == "not accepted: HTTP 302"
+    assert (await first_callbacks(sim))[0]["verdict"] == "not accepted: HTTP 302"
 
 
 async def test_secrets_are_covered_in_what_was_seen(sim: Sim, mpesa: Mpesa, airtel: Airtel) -> None:

@@ -44,7 +44,7 @@ async def test_it_stops_at_once_even_while_it_holds_a_line(
     assert process.stop() == (0, "")
 
 
-def test_a_port_that_is_taken_is_told_in_one_sentence() -> None:
+def test_a_port_that_is_taken_is_reported_in_one_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         process = launch("--port", str(port))
@@ -64,7 +64,7 @@ def test_a_wrong_argument_is_two(arguments: list[str]) -> None:
     assert arguments[0] in errors
 
 
-def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
+def test_an_impossible_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     process = launch("--port", "0", "--state", str(tmp_path / "file" / "folder"))
     _, errors = process.communicate(timeout=240)

@@ -192,7 +192,7 @@ async def test_a_payment_needs_more_than_its_preview(clickpesa: Clickpesa, sim: 
     assert (await sim("GET", "/api/prompts"), (await sim("GET", "/api/book"))["movements"]) == ([], [])
 
 
-async def told(clickpesa: Clickpesa, sim: Sim, listener: Listener, digits: str) -> tuple[str, str, str]:
+async def statuses(clickpesa: Clickpesa, sim: Sim, listener: Listener, digits: str) -> tuple[str, str, str]:
     """The first event about a payout, the status in it, and what a query says at that moment."""
     await sim.control(speed=1)
     await clickpesa.disburse(f"+255622123{digits}", 1000, "salary6")
@@ -204,13 +204,13 @@ async def told(clickpesa: Clickpesa, sim: Sim, listener: Listener, digits: str) 
 async def test_a_payout_that_has_only_begun_is_called_a_success(
     clickpesa: Clickpesa, sim: Sim, listener: Listener
 ) -> None:
-    assert await told(clickpesa, sim, listener, "100") == ("PAYOUT INITIATED", "SUCCESS", "AUTHORIZED")
+    assert await statuses(clickpesa, sim, listener, "100") == ("PAYOUT INITIATED", "SUCCESS", "AUTHORIZED")
     assert await sim.charged("+255622123100") == []
 
 
 async def test_what_a_begun_payout_is_called_can_be_chosen(clickpesa: Clickpesa, sim: Sim, listener: Listener) -> None:
     await sim.control(channels={"CLICKPESA": {"initiatedStatus": "ON-HOLD"}})
-    assert await told(clickpesa, sim, listener, "109") == ("PAYOUT INITIATED", "ON-HOLD", "AUTHORIZED")
+    assert await statuses(clickpesa, sim, listener, "109") == ("PAYOUT INITIATED", "ON-HOLD", "AUTHORIZED")
 
 
 async def test_a_query_answers_with_a_list(clickpesa: Clickpesa, listener: Listener) -> None:

@@ -42,7 +42,7 @@ async def test_a_key_that_was_forgotten_moves_money_again(
     assert await merchant.pay(kind, phone, reference) != first
 
 
-async def test_a_query_then_tells_of_the_newer_payment(sim: Sim, merchants: dict[str, Merchant]) -> None:
+async def test_a_query_then_reports_the_newer_payment(sim: Sim, merchants: dict[str, Merchant]) -> None:
     merchant = merchants["MPESA"]
     reference = merchant.reference()
     await merchant.pay("disbursement", merchant.start + "456", reference)

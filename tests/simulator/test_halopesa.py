@@ -158,9 +158,9 @@ async def test_an_acknowledgement_is_judged(
     await halopesa.collect(PHONE, "1000", "order3")
     await until(lambda: len(listener.calls) == 2)
     async with asyncio.timeout(240):
-        while len(told := [each for each in await sim("GET", "/api/seen") if each["direction"] == "out"]) < 2:  # noqa: ASYNC110
+        while len(result := [each for each in await sim("GET", "/api/seen") if each["direction"] == "out"]) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
-    assert told[0]["verdict"].endswith(verdict)
+    assert result[0]["verdict"].endswith(verdict)
 
 
 async def test_an_unknown_path_is_not_found(halopesa: Halopesa, sim: Sim) -> None:

@@ -37,15 +37,15 @@ def begin(state: Path) -> Iterator[Callable[..., Process]]:
 @pytest.fixture
 async def ear() -> AsyncIterator[Listener]:
     """Somebody who listens, whatever becomes of the simulator."""
-    heard = Listener("")
+    received = Listener("")
     app = web.Application()
-    app.router.add_post("/told", heard.take)
+    app.router.add_post("/told", received.take)
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    heard.url = f"http://127.0.0.1:{runner.addresses[0][1]}/told"
-    yield heard
+    received.url = f"http://127.0.0.1:{runner.addresses[0][1]}/told"
+    yield received
     await runner.cleanup()
 
 
@@ -83,7 +83,7 @@ async def test_a_killed_network_remembers(
     assert (book["charged"], book["paid"]) == (1500, 2500)
 
 
-async def test_a_result_that_nobody_heard_is_told_after_a_restart(
+async def test_a_result_whose_callback_was_lost_is_sent_after_a_restart(
     begin: Callable[..., Process], http: aiohttp.ClientSession, ear: Listener, state: Path
 ) -> None:
     process = begin()
@@ -202,7 +202,7 @@ async def test_a_late_callback_is_as_late_after_a_restart(
     assert [call.body["input_ThirdPartyConversationID"] for call in ear.calls] == [soon]
 
 
-async def test_a_payout_that_has_begun_is_told_after_a_restart_if_nobody_heard(
+async def test_a_begun_payout_is_reported_after_a_restart_if_its_report_was_lost(
     begin: Callable[..., Process], http: aiohttp.ClientSession, ear: Listener
 ) -> None:
     process = begin()

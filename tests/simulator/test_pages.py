@@ -97,7 +97,7 @@ async def test_declining_on_the_phone_needs_no_pin(sim: Sim, mpesa: Mpesa) -> No
     assert await sim.charged(PATIENT) == []
 
 
-async def test_a_phone_tells_of_money_that_went_back(sim: Sim, mpesa: Mpesa) -> None:
+async def test_a_phone_shows_money_that_went_back(sim: Sim, mpesa: Mpesa) -> None:
     await sim.control(speed=SPEED)
     await mpesa.collect("+255754123112", 1500)
     await mpesa.disburse("+255765123112", 700)

@@ -160,7 +160,7 @@ MISTAKES: list[tuple[str, str, Any, int]] = [
 ]
 
 
-async def test_a_mistake_is_told_as_an_error(sim: Sim) -> None:
+async def test_a_mistake_is_shown_as_an_error(sim: Sim) -> None:
     for method, path, body, status in MISTAKES:
         answer = await sim(method, path, body, status=status)
         assert list(answer) == ["error"]
@@ -202,7 +202,7 @@ async def test_a_statement_is_downloaded_for_a_day(sim: Sim) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "told"),
+    ("path", "status", "result"),
     [
         ("VISA?day=2026-11-15", 404, "VISA"),
         ("MPESA", 400, "day must be a date"),
@@ -210,7 +210,7 @@ async def test_a_statement_is_downloaded_for_a_day(sim: Sim) -> None:
         ("MPESA?day=2026-11-15&with=magic,gap", 400, "magic"),
     ],
 )
-async def test_a_mistake_in_asking_for_a_statement_is_told(sim: Sim, path: str, status: int, told: str) -> None:
+async def test_a_mistake_in_asking_for_a_statement_is_shown(sim: Sim, path: str, status: int, result: str) -> None:
     async with sim.http.get(f"{sim.url}/api/statements/{path}") as answer:
         assert answer.status == status
-        assert told in (await answer.json())["error"]
+        assert result in (await answer.json())["error"]

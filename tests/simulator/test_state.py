@@ -36,7 +36,7 @@ def transaction(kind: PaymentKind = PaymentKind.COLLECTION) -> Transaction:
     )
 
 
-def test_what_is_decided_anew_is_to_be_told_anew() -> None:
+def test_a_new_decision_has_to_be_reported_again() -> None:
     memory = State()
     memory.apply(PaymentTaken(transaction()))
     memory.apply(PaymentDecided("one", Outcome.FAILED, 3.0, PromptState.APPROVED))
@@ -99,7 +99,7 @@ def test_a_decision_says_when_it_may_be_told() -> None:
     assert memory.by_id["one"].tell_at == 9.0
 
 
-def test_a_secret_is_told_to_nobody() -> None:
+def test_a_secret_is_shown_to_nobody() -> None:
     memory = State()
     memory.apply(PaymentTaken(transaction()))
     memory.apply(PaymentDecided("one", Outcome.FAILED, 3.0))

@@ -182,7 +182,7 @@ async def test_an_acknowledgement_is_judged(
     assert (await sim("GET", "/api/seen?limit=1"))[0]["verdict"] == verdict
 
 
-async def test_a_query_tells_what_was_posted(tigo: Tigo, listener: Listener) -> None:
+async def test_a_query_reports_what_was_posted(tigo: Tigo, listener: Listener) -> None:
     reference = tigo.reference()
     await tigo.collect(PHONE, 1500, reference)
     await until(lambda: bool(listener.calls))

@@ -83,7 +83,7 @@ def test_the_limit_that_was_met_is_named(
     assert readers() == []
 
 
-def test_a_cell_that_is_too_long_is_told(tmp_path: Path) -> None:
+def test_a_cell_that_is_too_long_is_reported(tmp_path: Path) -> None:
     path = written(tmp_path, b"a,b\n" + b"c" * 40_000)
     with pytest.raises(NotATable, match="field larger than field limit"):
         list(rows_of(path))

@@ -74,9 +74,9 @@ async def test_airtelmoney_py_takes_the_hash_of_a_callback_over_the_transaction_
     ask = asking("airtelmoney-py")
     ask("collect", phone=AIRTEL, amount=1500, reference=new_reference())
     await until(lambda: len(listener.calls) == 1)
-    told = listener.calls[0].body
-    assert ask("verify", body=told).word == word
-    assert ask("verify", body={**told, "transaction": {**told["transaction"], "id": "forged"}}).word == "refused"
+    answer = listener.calls[0].body
+    assert ask("verify", body=answer).word == word
+    assert ask("verify", body={**answer, "transaction": {**answer["transaction"], "id": "forged"}}).word == "refused"
 
 
 # What pyairtel cannot collect itself, it can ask about: TE, an expired prompt, is a status that it does not know.
@@ -132,16 +132,16 @@ async def test_clickpesa_cannot_read_its_own_query_because_it_takes_a_list_for_a
     assert understood.shown.startswith("TypeError: list indices")
 
 
-async def test_clickpesa_python_sdk_believes_what_clickpesa_tells_and_nothing_else(
+async def test_clickpesa_python_sdk_believes_callbacks_of_clickpesa_and_no_others(
     sim: Sim, asking: Callable[[str], Asking], listener: Listener
 ) -> None:
     ask = asking("clickpesa-python-sdk")
     await prepare(sim, NAMED["clickpesa-python-sdk"])
     ask("collect", phone=CLICKPESA, amount=1500, reference=new_reference())
     await until(lambda: len(listener.calls) == 1)
-    told = listener.calls[0].body
-    assert ask("verify", body=told).word == "accepted"
-    assert ask("verify", body={**told, "event": "PAYMENT FAILED"}).word == "refused"
+    answer = listener.calls[0].body
+    assert ask("verify", body=answer).word == "accepted"
+    assert ask("verify", body={**answer, "event": "PAYMENT FAILED"}).word == "refused"
 
 
 # Its Status is a bool of Flask-RESTful's, for which every text but the empty one is true.

@@ -1,4 +1,4 @@
-"""malipo without `malipo[otel]`: it runs, and whoever asks for traces is told what is missing."""
+"""malipo without `malipo[otel]`: it runs, and settings that ask for traces are refused with what is missing."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Releases: the upgrade is tried from the last one, and the page about upgrades tells each as it is."""
+"""Releases: the upgrade is tried from the last one, and the page about upgrades has each as it is."""
 
 import re
 from pathlib import Path
@@ -49,5 +49,5 @@ def test_the_page_lists_every_setting_that_an_older_version_refuses(release: str
     assert "database_url" in known & current
     # The newest release's row stands first, and those below it refuse the same.
     above = re.findall(r"^\| \d+\.\d+\.\d+ \| (`MALIPO_.*) \|$", PAGE, re.MULTILINE)
-    told = set(re.findall(r"`(MALIPO_\w+)`", " ".join([row, *above])))
-    assert told == {f"MALIPO_{name.upper()}" for name in current - known}
+    reported = set(re.findall(r"`(MALIPO_\w+)`", " ".join([row, *above])))
+    assert reported == {f"MALIPO_{name.upper()}" for name in current - known}

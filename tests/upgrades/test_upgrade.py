@@ -145,7 +145,7 @@ async def test_versions_are_exchanged_and_changed_back_under_load_without_a_sing
             await asyncio.to_thread(fleet.later.run, "migrate")
             await _go_on(load, _UNSERVED)
             load.retries = False
-        print(Counter((each.phase, each.said) for each in load.heard))
+        print(Counter((each.phase, each.said) for each in load.received))
         assert _statuses_said(load, "the contraction") <= {200, 201, 503}
         assert _statuses_said(load, _UNSERVED) == {503}
         await _assert_old_processes_do_nothing(fleet, merchant, apis, workers)

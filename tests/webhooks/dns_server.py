@@ -1,4 +1,4 @@
-"""A name server that says what a test tells it to, over real UDP, and a trap where nobody may ever arrive."""
+"""A name server over real UDP with the answers of a test, and an address that no connection may ever reach."""
 
 import asyncio
 import struct

@@ -88,7 +88,7 @@ def test_a_failure_of_a_claim_that_has_ended_changes_nothing(status: int | None)
 
 
 @pytest.mark.parametrize("status", [200, 500, 410, None])
-def test_what_is_delivered_stays_so(status: int | None) -> None:
+def test_a_delivered_delivery_stays_delivered(status: int | None) -> None:
     before = _delivery(DeliveryState.DELIVERED, 1, None)
 
     assert before.after(_attempt(status), RETRIES) == before

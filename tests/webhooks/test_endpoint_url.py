@@ -1,4 +1,4 @@
-"""Which URLs can be an endpoint, and what the developer is told about one that cannot."""
+"""Which URLs can be an endpoint, and the reason for which one is refused."""
 
 from ipaddress import ip_address
 from urllib.parse import urlsplit
@@ -90,8 +90,8 @@ NEVER = {
 @pytest.mark.parametrize("url", NEVER)
 def test_some_urls_are_wrong_wherever_malipo_runs(url: str) -> None:
     assert problem_with(url, allow_private=True, ports=()) == NEVER[url]
-    told = problem_with(url, allow_private=False, ports=())
-    assert told == NEVER[url].replace(" or http://", "")
+    delivered = problem_with(url, allow_private=False, ports=())
+    assert delivered == NEVER[url].replace(" or http://", "")
 
 
 HOUSE = [
@@ -192,7 +192,7 @@ def test_no_text_breaks_it(text: str, local: bool) -> None:
 
 
 @given(HOSTS, PORTS, st.text(alphabet=ODD, max_size=9))
-def test_what_passes_is_read_alike_by_another_reader(host: str, port: str, rest: str) -> None:
+def test_an_accepted_url_is_parsed_alike_by_another_parser(host: str, port: str, rest: str) -> None:
     url = f"https://{host}{port}{rest}"
     if problem_with(url, allow_private=True, ports=()) is None:
         ours, theirs = URL(url), urlsplit(url)

@@ -1,4 +1,4 @@
-"""What was told gets its place, and a delivery for everybody who wants to hear it, in one commit."""
+"""The fan-out numbers events in the feed and inserts a delivery for each subscribed endpoint, in one commit."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -32,7 +32,7 @@ def _endpoint(id_: str, merchant_id: str, *events: str) -> Endpoint:
     return Endpoint(id=id_, merchant_id=merchant_id, url=URL, events=events, is_active=True, secret=b"", created_at=NOW)
 
 
-def test_each_fact_goes_to_each_endpoint_of_its_merchant_that_wants_it_in_the_facts_order() -> None:
+def test_each_event_goes_to_each_subscribed_endpoint_of_its_merchant_in_the_order_of_events() -> None:
     events = [
         _event("1", "a", PENDING),
         _event("2", "b", PENDING),
@@ -68,13 +68,13 @@ async def _fan_out(
 async def _deliveries(stack: WebhookStack) -> list[dict[str, Any]]:
     return await stack.rows(
         """
-        SELECT d.*, e.feed_number, e.body AS told, d.leased_until > now() AS is_leased
+        SELECT d.*, e.feed_number, e.body, d.leased_until > now() AS is_leased
         FROM webhook_deliveries d JOIN events e ON e.id = d.event_id ORDER BY e.merchant_id, e.feed_number, d.endpoint_id
         """
     )
 
 
-async def test_only_those_are_told_who_listen_now(stack: WebhookStack) -> None:
+async def test_only_endpoints_that_are_active_and_subscribed_get_a_delivery(stack: WebhookStack) -> None:
     merchant, other = await stack.merchant(), await stack.merchant()
     all_ = await stack.register(merchant, URL)
     ends = await stack.register(merchant, URL, [CANCELLED])
@@ -91,13 +91,13 @@ async def test_only_those_are_told_who_listen_now(stack: WebhookStack) -> None:
     done = await _fan_out(stack)
 
     assert (done.event_count, list(done.claimed), set(done.waiting)) == (2, [], {all_.id, ends.id})
-    told = [(row["feed_number"], row["event"], row["endpoint_id"]) for row in await _deliveries(stack)]
-    assert told == [
+    delivered = [(row["feed_number"], row["event"], row["endpoint_id"]) for row in await _deliveries(stack)]
+    assert delivered == [
         (1, "payment.pending", all_.id),
         (2, "payment.cancelled", all_.id),
         (2, "payment.cancelled", ends.id),
     ]
-    assert stranger.id not in {each for _, _, each in told}
+    assert stranger.id not in {each for _, _, each in delivered}
 
 
 async def test_two_workers_who_claim_at_once_never_share_a_delivery(stack: WebhookStack) -> None:
@@ -116,7 +116,9 @@ async def test_two_workers_who_claim_at_once_never_share_a_delivery(stack: Webho
         assert await delivery_queue.claim(tx, {endpoint.id: 3}, "clm_3", lease_seconds=60, now=now) == []
 
 
-async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(stack: WebhookStack) -> None:
+async def test_a_delivery_that_can_be_sent_is_claimed_as_it_is_inserted_with_the_body_of_its_event(
+    stack: WebhookStack,
+) -> None:
     merchant = await stack.merchant()
     endpoint = await stack.register(merchant, URL, [PENDING])
     await stack.open(merchant, 5)
@@ -130,7 +132,7 @@ async def test_what_is_taken_is_claimed_as_it_is_made_and_carries_what_was_told(
     assert [row["is_leased"] for row in rows] == [True, True, None, None, None]
     assert {(row["state"], row["attempt_count"]) for row in rows} == {("PENDING", 0)}
     assert [(each.endpoint.id, each.event_id, each.body, each.claim_id) for each in done.claimed] == [
-        (endpoint.id, row["event_id"], row["told"], "clm_1") for row in rows[:2]
+        (endpoint.id, row["event_id"], row["body"], "clm_1") for row in rows[:2]
     ]
     assert done.waiting == {endpoint.id}
 
@@ -176,35 +178,35 @@ async def test_a_place_is_given_with_its_deliveries_or_not_at_all(stack: Webhook
     assert [row["feed_number"] for row in await _deliveries(stack)] == [1]
 
 
-# The events that there were before corrections were told.
+# The events that there were before there were events of corrections.
 FORMER = [event for event in Event if not event.endswith(".corrected")]
 
 
-async def test_a_correction_is_told_to_who_wants_everything_and_not_to_who_named_the_others(
+async def test_a_correction_goes_to_endpoints_of_all_events_and_not_to_those_that_named_others(
     stack: WebhookStack,
 ) -> None:
     merchant = await make_merchant(stack.database, wallet=1_000_000)
     every = await stack.register(merchant, URL, ["*"])
     named = await stack.register(merchant, URL, ["payout.corrected"])
     former = await stack.register(merchant, URL, FORMER)
-    story = PaymentSteps(stack.service, merchant.id)
+    steps = PaymentSteps(stack.service, merchant.id)
     for type_ in Type:
-        await story.contradicted(type_, Status.FAILED)
+        await steps.contradicted(type_, Status.FAILED)
 
     await _fan_out(stack)
 
-    told: dict[str, set[str]] = {each.id: set() for each in (every, named, former)}
+    delivered: dict[str, set[str]] = {each.id: set() for each in (every, named, former)}
     for row in await _deliveries(stack):
-        told[row["endpoint_id"]].add(row["event"])
+        delivered[row["endpoint_id"]].add(row["event"])
     ends = {"payment.pending", "payment.failed", "payout.failed"}
-    assert told == {
+    assert delivered == {
         every.id: ends | {"payment.corrected", "payout.corrected"},
         named.id: {"payout.corrected"},
         former.id: ends,
     }
 
 
-async def test_what_was_missed_is_sent_again_to_who_wants_everything(stack: WebhookStack) -> None:
+async def test_missed_events_are_sent_again_to_an_endpoint_of_all_events(stack: WebhookStack) -> None:
     merchant = await make_merchant(stack.database, wallet=1_000_000)
     await PaymentSteps(stack.service, merchant.id).contradicted(Type.DISBURSEMENT, Status.FAILED)
     await _fan_out(stack)
@@ -217,5 +219,5 @@ async def test_what_was_missed_is_sent_again_to_who_wants_everything(stack: Webh
             since = stack.clock() - timedelta(hours=1)
             await recovery.recover(tx, stored, since=since, after=None, most=100, now=stack.clock())
 
-    told = {(row["endpoint_id"], row["event"]) for row in await _deliveries(stack)}
-    assert told == {(every.id, "payout.failed"), (every.id, "payout.corrected"), (former.id, "payout.failed")}
+    delivered = {(row["endpoint_id"], row["event"]) for row in await _deliveries(stack)}
+    assert delivered == {(every.id, "payout.failed"), (every.id, "payout.corrected"), (former.id, "payout.failed")}

@@ -51,13 +51,15 @@ async def test_any_other_status_is_an_answer_and_no_success(
     answer = await send(post, server.port)
     assert isinstance(answer, ReceiverResponse)
     assert (answer.status, answer.is_success) == (500 if final.sent else int(line[:3]), False)
-    assert len(server.heard) == 1
+    assert len(server.requests) == 1
 
 
-async def test_it_is_sent_as_it_was_given_and_with_little_else(post: WebhookClient, server: ScriptedServer) -> None:
+async def test_a_webhook_is_sent_as_it_was_given_and_with_few_other_headers(
+    post: WebhookClient, server: ScriptedServer
+) -> None:
     server.expect(HOOK, http("200 OK"))
     await send(post, server.port)
-    [request] = server.heard
+    [request] = server.requests
     assert request.body == BODY
     assert dict(request.headers) == {
         "Host": f"127.0.0.1:{server.port}",
@@ -124,7 +126,9 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("said", WHOLE.values(), ids=WHOLE.keys())
-async def test_what_can_be_understood_is_an_answer(post: WebhookClient, server: ScriptedServer, said: Reply) -> None:
+async def test_a_response_that_can_be_parsed_is_an_answer(
+    post: WebhookClient, server: ScriptedServer, said: Reply
+) -> None:
     server.expect(HOOK, said)
     assert await status(post, server.port) == 200
     await until_nothing_is_poured(server)
@@ -169,16 +173,16 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("said", "reason"), BROKEN.values(), ids=BROKEN.keys())
-async def test_what_cannot_be_understood_is_none(
+async def test_a_response_that_cannot_be_parsed_is_no_answer(
     post: WebhookClient, server: ScriptedServer, said: Reply, reason: str
 ) -> None:
     server.expect(HOOK, said)
     assert await send(post, server.port) == NoResponse(reason)
-    assert len(server.heard) == 1, "on a fresh line it is sent once"
+    assert len(server.requests) == 1, "on a fresh line it is sent once"
     await until_nothing_is_poured(server)
 
 
-async def test_what_takes_too_long_is_none(names: NameServer, server: ScriptedServer) -> None:
+async def test_a_response_that_takes_too_long_is_no_answer(names: NameServer, server: ScriptedServer) -> None:
     slow = {
         "nothing": (Reply(after=After.HANG), "no answer within 3 s"),
         "half of the head": (Reply(HALF[:25], After.HANG), "no answer within 3 s"),
@@ -222,7 +226,7 @@ async def test_a_redirection_is_not_followed(post: WebhookClient, server: Script
     assert server.lines == [HOOK]
 
 
-async def test_nothing_is_taken_from_the_environment(
+async def test_the_client_takes_nothing_from_the_environment(
     post: WebhookClient, server: ScriptedServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login asha password hunter2\n")
@@ -231,14 +235,14 @@ async def test_nothing_is_taken_from_the_environment(
         monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
     server.expect(HOOK, http("200 OK"))
     assert await status(post, server.port) == 200
-    assert "authorization" not in server.heard[0].header_names
+    assert "authorization" not in server.requests[0].header_names
 
 
 async def test_a_cookie_is_not_kept(post: WebhookClient, server: ScriptedServer) -> None:
     server.always(HOOK, http("200 OK", "", "Set-Cookie: session=1; Path=/"))
     for _ in range(2):
         await send(post, server.port)
-    assert all("cookie" not in each.header_names for each in server.heard)
+    assert all("cookie" not in each.header_names for each in server.requests)
 
 
 async def test_it_runs_on_the_loop_that_it_names(anyio_backend: tuple[str, dict[str, Any]]) -> None:

@@ -38,14 +38,14 @@ async def test_a_line_that_was_being_closed_costs_no_attempt(
     server.expect(HOOK, http("200 OK"), goodbye, http("201 Created"))
     assert [await status(post, server.port) for _ in range(2)] == [200, 201]
     assert connections(server) == [1, 1, 2]
-    assert len({each.raw for each in server.heard}) == 1
+    assert len({each.raw for each in server.requests}) == 1
 
 
 async def test_the_second_try_goes_by_a_fresh_line_and_is_the_last(post: WebhookClient, server: ScriptedServer) -> None:
     let_go = asyncio.Event()
     server.expect(HOOK, *[Reply(http("200 OK").sent, held_by=let_go)] * 3)
     sending = [asyncio.create_task(send(post, server.port)) for _ in range(3)]
-    while len(server.heard) < 3:  # noqa: ASYNC110
+    while len(server.requests) < 3:  # noqa: ASYNC110
         await asyncio.sleep(0.002)
     let_go.set()
     await asyncio.gather(*sending)
@@ -79,7 +79,9 @@ async def test_both_tries_share_one_time_limit(server: ScriptedServer) -> None:
         assert answer.reason.endswith(" within 3 s")
 
 
-async def test_what_was_said_unasked_is_not_taken_for_an_answer(post: WebhookClient, server: ScriptedServer) -> None:
+async def test_bytes_that_follow_a_response_are_not_taken_for_the_next_one(
+    post: WebhookClient, server: ScriptedServer
+) -> None:
     refusal, lie = http("503 Oh no").sent, http("200 It is").sent
     assert len(refusal) == len(lie)
     server.expect(HOOK, Reply(refusal + lie, piece=len(refusal), pause_seconds=0.1), http("500 Oh"))
@@ -98,7 +100,7 @@ async def test_receivers_that_hang_keep_no_other_waiting(post: WebhookClient, se
     let_go = asyncio.Event()
     server.expect(HOOK, *[Reply(http("200 OK").sent, held_by=let_go)] * 120)
     waiting = [asyncio.create_task(send(post, server.port)) for _ in range(120)]
-    while len(server.heard) < 120:  # noqa: ASYNC110
+    while len(server.requests) < 120:  # noqa: ASYNC110
         await asyncio.sleep(0.005)
     async with ScriptedServer.opened() as other:
         for each in (other, server):
@@ -109,7 +111,7 @@ async def test_receivers_that_hang_keep_no_other_waiting(post: WebhookClient, se
     assert all(each.is_success for each in await asyncio.gather(*waiting))
 
 
-async def test_whoever_is_given_up_hangs_up(post: WebhookClient, server: ScriptedServer) -> None:
+async def test_a_request_that_is_cancelled_closes_its_connection(post: WebhookClient, server: ScriptedServer) -> None:
     server.expect(HOOK, Reply(after=After.HANG), http("200 OK"))
     sending = asyncio.create_task(send(post, server.port))
     await server.was_called.wait()
@@ -139,7 +141,7 @@ def _belongings() -> tuple[int, int]:
     return len(os.listdir("/proc/self/task")), len(os.listdir("/proc/self/fd"))
 
 
-async def test_nothing_is_left_behind(names: NameServer, server: ScriptedServer) -> None:
+async def test_a_closed_client_leaves_no_files_threads_or_tasks(names: NameServer, server: ScriptedServer) -> None:
     names.says("shop.example.com", ["127.0.0.1"])
     names.says("silent.example.com", None)
     server.always(HOOK, http("200 OK"))
@@ -162,7 +164,7 @@ async def test_nothing_is_left_behind(names: NameServer, server: ScriptedServer)
     raise AssertionError(f"threads and files: {before} before, {after} after")
 
 
-async def test_one_that_was_never_used_has_nothing_to_close() -> None:
+async def test_a_client_that_was_never_used_has_nothing_to_close() -> None:
     post = WebhookClient(allow_private=False, ports=(443,), timeout_seconds=1)
     await post.close()
     await post.close()

@@ -22,14 +22,14 @@ async def test_at_registration_a_name_is_looked_up(names: NameServer) -> None:
     names.says("outside.example.com", ["41.59.1.20", "2606:4700:4700::1111"])
     names.says("empty.example.com", [])
     async with posting(allow_private=False, nameservers=[names.address]) as post:
-        told = {
+        delivered = {
             name: await post.problem_with(f"https://{name}.example.com/hook")
             for name in ("inside", "partly", "outside", "empty", "missing")
         }
         assert await post.problem_with("http://outside.example.com/") == "url must start with https://."
         assert await post.problem_with("https://41.59.1.20/") is None
     only = "webhooks go to public addresses only."
-    assert told == {
+    assert delivered == {
         "inside": f"url must not lead to 10.0.0.1, as inside.example.com does: it is private, and {only}",
         "partly": f"url must not lead to fd00::1, as partly.example.com does: it is unique local, and {only}",
         "outside": None,

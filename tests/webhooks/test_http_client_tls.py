@@ -57,7 +57,7 @@ async def test_a_wrong_certificate_is_refused_before_a_word_is_said(tls: Callabl
         answer = await send_to_shop()
         assert isinstance(answer, NoResponse)
         assert answer.reason.startswith(f"the certificate is not trusted: {why}")
-        assert server.heard == []
+        assert server.requests == []
 
 
 async def test_a_server_without_tls_is_said_to_have_none(post: WebhookClient) -> None:

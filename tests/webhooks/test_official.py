@@ -1,6 +1,6 @@
 """Other people's code believes a real delivery: official libraries, openssl, and the receivers in examples/.
 
-An endpoint is registered through the API, a payment is taken and approved, and a worker tells it over real HTTP.
+An endpoint is registered through the API, a payment is taken and approved, and a worker sends its events over real HTTP.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ async def owner(full_stack: FullStack) -> Owner:
     return Owner(api, answer.body["token"])
 
 
-async def told(receiver: Receiver, number: int) -> list[Got]:
+async def deliveries(receiver: Receiver, number: int) -> list[Got]:
     """So many deliveries, as they came."""
 
     async def have() -> bool:
@@ -108,20 +108,20 @@ async def test_the_official_libraries_and_openssl_believe_a_real_delivery(owner:
     async with a_receiver() as receiver:
         _, secret = await owner.register(receiver.url("/"))
         await owner.sell(17)
-        for got in await told(receiver, 2):
+        for got in await deliveries(receiver, 2):
             await check(got, standard=[secret], plain=secret)
 
 
-async def test_they_believe_it_with_either_secret_while_it_is_rotated(owner: Owner) -> None:
+async def test_official_libraries_accept_either_secret_while_it_is_rotated(owner: Owner) -> None:
     async with a_receiver() as receiver:
         id_, old = await owner.register(receiver.url("/"), ["payment.pending"])
         new = (await owner("POST", f"/{id_}/rotate-secret"))["endpoint"]["secret"]
         await owner.sell(17)
-        (during,) = await told(receiver, 1)
+        (during,) = await deliveries(receiver, 1)
         await check(during, standard=[old, new], plain=old, next_=new)
         await owner("POST", f"/{id_}/rotate-secret/finish")
         await owner.sell(18)
-        (after,) = await told(receiver, 1)
+        (after,) = await deliveries(receiver, 1)
         await check(after, standard=[new], plain=new)
         with pytest.raises(Wrong):
             verify_with_python(old, after.headers, after.body)

@@ -120,7 +120,7 @@ def test_a_public_host_may_look_a_little_like_one(host: str) -> None:
     assert problem_with(f"https://{host}/webhooks", allow_private=False, ports=()) is None
 
 
-def test_what_is_allowed_here_python_calls_global_too() -> None:
+def test_an_allowed_address_is_global_for_python_too() -> None:
     """The other way round it need not be. Where Python knows of a network that we do not, the table is out of date."""
     chance = random.Random(20261115)
     networks = [ip_network(text) for text in ("0.0.0.0/0", "2000::/3", "2001::/16", "2000::/4", "192.0.0.0/9", "::/0")]

@@ -61,7 +61,7 @@ async def status(post: WebhookClient, port: int) -> int:
 
 
 def connections(server: ScriptedServer) -> list[int]:
-    return [each.connection for each in server.heard]
+    return [each.connection for each in server.requests]
 
 
 def at_home(address: IPv4Address | IPv6Address) -> str | None:

@@ -135,8 +135,10 @@ def test_no_sentence_stands_twice() -> None:
 def test_a_refusal_below_the_doors_that_has_a_sentence_has_an_error_code_of_the_contract() -> None:
     codes()
     api_codes = {each["const"] for each in CONTRACT["components"]["schemas"]["ErrorCode"]["oneOf"]}
-    told = [(name, code) for name, code in sentences_below_the_doors() if code not in api_codes and name not in _TOLD]
-    assert told == []
+    reported = [
+        (name, code) for name, code in sentences_below_the_doors() if code not in api_codes and name not in _TOLD
+    ]
+    assert reported == []
 
 
 def test_every_sentence_is_in_kiswahili() -> None:

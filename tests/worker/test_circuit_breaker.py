@@ -86,7 +86,7 @@ async def test_a_circuit_is_stored_when_it_opens_and_closes_when_its_row_is_gone
         running.cancel()
 
 
-async def test_a_circuit_that_another_worker_has_opened_is_seen_when_somebody_tells_of_it(
+async def test_a_circuit_that_another_worker_has_opened_is_seen_after_its_notification(
     circuit: CircuitBreaker, service: Service
 ) -> None:
     running = asyncio.ensure_future(circuit.run(LoopHealth()))

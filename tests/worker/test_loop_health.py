@@ -107,7 +107,7 @@ async def test_a_loop_that_has_ended_is_stuck(settings: Settings, loops: LoopHea
     assert (await get(settings, "/healthz"))[0] == 503
 
 
-async def test_a_loop_that_was_told_to_end_is_not(settings: Settings, loops: LoopHealth, time: Time) -> None:
+async def test_a_loop_that_was_ended_is_not_stuck(settings: Settings, loops: LoopHealth, time: Time) -> None:
     async def step() -> bool:
         return False
 

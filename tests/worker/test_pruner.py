@@ -77,15 +77,15 @@ async def test_what_is_older_than_is_kept_goes_and_the_rest_stays(
 ) -> None:
     merchant = await stack.merchant()
     endpoint, deleted = await stack.register(merchant, URL), await stack.register(merchant, URL)
-    await stack.tell(merchant, 2)
+    await stack.make_events(merchant, 2)
     manual_clock.move(A_MOMENT)
     began = manual_clock()
-    await stack.tell(merchant, 4)
+    await stack.make_events(merchant, 4)
     async with stack.database.begin() as tx:
         await send_test.send_test(tx, merchant.id, endpoint.id, actor=NOBODY, now=manual_clock())
     await _fan_out(stack)
     manual_clock.move(timedelta(days=1))
-    await stack.tell(merchant, 6)
+    await stack.make_events(merchant, 6)
     await _fan_out(stack)
     await _try_each(stack)
     async with stack.database.begin() as tx:
@@ -114,11 +114,11 @@ async def test_more_than_is_forgotten_at_once_is_forgotten_by_two_at_once(
     merchant, other = await stack.merchant(), await stack.merchant()
     for each in (merchant, merchant, other):
         await stack.register(each, URL)
-    await stack.tell(merchant, 1100)
-    await stack.tell(other, 10)
+    await stack.make_events(merchant, 1100)
+    await stack.make_events(other, 10)
     await _fan_out(stack)
     manual_clock.move(timedelta(days=KEPT_DAYS + 1))
-    await stack.tell(other, 2)
+    await stack.make_events(other, 2)
     await _fan_out(stack)
 
     await asyncio.gather(
@@ -138,7 +138,7 @@ async def test_more_than_is_forgotten_at_once_is_forgotten_by_two_at_once(
 async def test_an_event_is_kept_until_its_payment_is_counted(stack: WebhookStack, manual_clock: ManualClock) -> None:
     """Totals of lists are counted from events: one that is deleted before would be missing for ever."""
     merchant = await stack.merchant()
-    await stack.tell(merchant, 20)
+    await stack.make_events(merchant, 20)
     await _fan_out(stack)
 
     async def deleted() -> int:
@@ -155,7 +155,7 @@ async def test_some_old_events_are_deleted_without_reading_all_old_ones(
     stack: WebhookStack, manual_clock: ManualClock
 ) -> None:
     merchant = await stack.merchant()
-    await stack.tell(merchant, 200)
+    await stack.make_events(merchant, 200)
     await _fan_out(stack)
     while await rollups.count(stack.database, least=1):
         pass
@@ -173,7 +173,7 @@ async def test_some_old_events_are_deleted_without_reading_all_old_ones(
 
 async def test_a_worker_keeps_house_by_itself(stack: WebhookStack, manual_clock: ManualClock) -> None:
     merchant = await stack.merchant()
-    await stack.tell(merchant, 4)
+    await stack.make_events(merchant, 4)
     await _fan_out(stack)
     manual_clock.move(timedelta(days=KEPT_DAYS + 1))
 
@@ -218,7 +218,7 @@ async def test_the_ledger_check_knows_what_was_forgotten_from_what_was_lost(
     stack: WebhookStack, manual_clock: ManualClock, database_url: str
 ) -> None:
     merchant = await stack.merchant()
-    await stack.tell(merchant, 4)
+    await stack.make_events(merchant, 4)
     await _fan_out(stack)
     manual_clock.move(timedelta(days=5))
     await stack.take_back(await stack.open(merchant, 2))

@@ -83,7 +83,7 @@ async def test_a_reply_that_waits_while_the_customer_declines_has_nobody_asked(
     most, sent = calls.free, await steps.send(Type.COLLECTION)
     reply = Reply(calls, sent)
     await until(lambda: calls.free == most)
-    await steps.hear(sent, Verdict.REFUSED, AnswerSource.CALLBACK, failure_code=FailureCode.DECLINED)
+    await steps.report(sent, Verdict.REFUSED, AnswerSource.CALLBACK, failure_code=FailureCode.DECLINED)
 
     await calls.finish(seconds=30)
 

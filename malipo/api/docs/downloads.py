@@ -37,7 +37,7 @@ _EXAMPLES = (
     "php/MalipoController.php",
     "links/shop.html",
 )
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the first time that a zip file can tell
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can hold
 _MODE = 0o644
 
 

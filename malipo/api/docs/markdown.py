@@ -39,7 +39,7 @@ def topics(text: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def address(path: str) -> Markup:
-    """A path with its parameters told apart. It may be broken after each slash."""
+    """A path with its parameters marked. It may be broken after each slash."""
     broken = Markup("/<wbr>").join(path.split("/"))
     return Markup(re.sub(r"(\{\w+\})", r"<var>\1</var>", str(broken)))  # noqa: S704 - escaped by the join.
 
@@ -90,7 +90,7 @@ def _tag(name: str, content: str) -> Markup:
     return Markup("<{0}>{1}</{0}>").format(name, content)
 
 
-# Samples of code with their comments, texts, numbers and words told apart. Pure.
+# Samples of code with their comments, texts, numbers and words marked. Pure.
 #
 # Five languages, each by one regular expression: enough for the short samples of the documentation, and no dependency.
 

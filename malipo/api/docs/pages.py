@@ -29,12 +29,12 @@ IN_REFERENCE = {
 
 # Stands in the texts for where the reader has found the service.
 EXAMPLE_URL = "https://pay.example.com"
-# The same for the simulated phones, at the address that the simulator's page tells operators to use.
+# The same for the simulated phones, at the address that the simulator's page names for operators.
 EXAMPLE_SIMULATOR_URL = "http://127.0.0.1:8081"
 
 
 class DocsInstallation(msgspec.Struct, frozen=True):
-    """The facts of this installation that the pages of the documentation tell."""
+    """The facts of this installation that the pages of the documentation show."""
 
     is_simulated: bool
     may_try: bool

@@ -23,7 +23,7 @@ async def sum_openings(connection: Conn) -> int:
 
 
 async def sum_opening_balances(connection: Conn) -> int:
-    """What the ledger was told that the bank held when malipo began."""
+    """What operators booked as held by the bank when malipo began."""
     return 100 * _whole(
         await connection.fetchval(
             """

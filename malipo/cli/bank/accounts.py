@@ -13,7 +13,7 @@ from malipo.bank.payer_account import FileFormat, PayerAccount
 from malipo.bank.store import payer_accounts as store
 from malipo.cli.bank.words import APPROVE_AT, cents
 from malipo.cli.database import with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.cli.wallet_bookings import amount_of
 from malipo.db import Database, Tx
 from malipo.errors import Missing
@@ -55,7 +55,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
         }
         for each in with_database(settings, act)
     ]
-    return tell_table(arguments, rows, empty="There are none: malipo bank add-account", right=("urgent above",))
+    return print_table(arguments, rows, empty="There are none: malipo bank add-account", right=("urgent above",))
 
 
 def _add(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -75,7 +75,9 @@ def _add(arguments: argparse.Namespace, settings: Settings) -> int:
 
     proposal = write(arguments, settings, act)
     shown = {"id": proposal.id, "number": account.number, "isProposed": True}
-    return tell(arguments, shown, f"Proposed the account {account.number}. {APPROVE_AT.format(name=account.number)}")
+    return print_result(
+        arguments, shown, f"Proposed the account {account.number}. {APPROVE_AT.format(name=account.number)}"
+    )
 
 
 def _text(path: Path | None) -> str:
@@ -112,4 +114,4 @@ def _balance(arguments: argparse.Namespace, settings: Settings) -> int:
         ("- cents that are no shilling yet", found.cents),
         ("- unexplained", found.unexplained),
     ]
-    return tell(arguments, shown, "\n".join(f"{name + ':':<36}{cents(value):>24}" for name, value in lines))
+    return print_result(arguments, shown, "\n".join(f"{name + ':':<36}{cents(value):>24}" for name, value in lines))

@@ -13,7 +13,7 @@ from malipo.cli.authority import require_here
 from malipo.cli.bank import accounts, lines, payout_files, statements
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, write
-from malipo.cli.output import add_subcommand, tell
+from malipo.cli.output import add_subcommand, print_result
 from malipo.db import Tx
 from malipo.settings import Settings
 
@@ -51,18 +51,18 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
             is_single_operator=arguments.alone,
         )
 
-    return _tell(arguments, approve(arguments, settings, find, act), is_approved=True)
+    return _print_done(arguments, approve(arguments, settings, find, act), is_approved=True)
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
     async def act(tx: Tx, actor: Actor, now: datetime) -> Proposal:
         return await bank_approve.reject(tx, arguments.name, actor=actor, now=now)
 
-    return _tell(arguments, write(arguments, settings, act), is_approved=False)
+    return _print_done(arguments, write(arguments, settings, act), is_approved=False)
 
 
-def _tell(arguments: argparse.Namespace, proposal: Proposal, *, is_approved: bool) -> int:
+def _print_done(arguments: argparse.Namespace, proposal: Proposal, *, is_approved: bool) -> int:
     shown = {"id": proposal.id, "act": proposal.action, "about": proposal.subject, "amount": proposal.amount}
     what = f"{proposal.action.replace('_', ' ')}, {proposal.subject}"
     sentence = f"{'Approved' if is_approved else 'Rejected'}: {what}."
-    return tell(arguments, {**shown, "approved": is_approved}, sentence)
+    return print_result(arguments, {**shown, "approved": is_approved}, sentence)

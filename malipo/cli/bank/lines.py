@@ -16,7 +16,7 @@ from malipo.cli.authority import add_alone
 from malipo.cli.bank.statements import found_as_json, found_in_words
 from malipo.cli.bank.words import APPROVE_AT, cents
 from malipo.cli.database import with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.merchants import onboard
 from malipo.settings import Settings
@@ -60,7 +60,7 @@ def _lines(arguments: argparse.Namespace, settings: Settings) -> int:
         }
         for each in with_database(settings, act)
     ]
-    return tell_table(arguments, rows, empty="No statement has a line yet.", right=("amount",))
+    return print_table(arguments, rows, empty="No statement has a line yet.", right=("amount",))
 
 
 def _exceptions(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -80,7 +80,7 @@ def _exceptions(arguments: argparse.Namespace, settings: Settings) -> int:
         }
         for each in with_database(settings, act)
     ]
-    return tell_table(arguments, rows, empty="Every line of the bank has its place.", right=("amount",))
+    return print_table(arguments, rows, empty="Every line of the bank has its place.", right=("amount",))
 
 
 def _match(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -89,7 +89,7 @@ def _match(arguments: argparse.Namespace, settings: Settings) -> int:
         return await match_bank_lines(tx, by=actor.name, now=now)
 
     found = write(arguments, settings, act)
-    return tell(arguments, found_as_json(found), found_in_words(found))
+    return print_result(arguments, found_as_json(found), found_in_words(found))
 
 
 def _decide(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -118,4 +118,4 @@ def _decide(arguments: argparse.Namespace, settings: Settings) -> int:
     done = write(arguments, settings, act)
     shown = {"exception": arguments.exception, "action": arguments.action, "isDone": done.is_done}
     sentence = "Done." if done.is_done else f"Proposed. {APPROVE_AT.format(name=arguments.exception)}"
-    return tell(arguments, shown, sentence)
+    return print_result(arguments, shown, sentence)

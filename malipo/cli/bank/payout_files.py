@@ -16,7 +16,7 @@ from malipo.bank.payout_file import FileLine, FileRefusal, PayoutFile
 from malipo.bank.store import payout_files as store
 from malipo.cli.bank.words import APPROVE_AT
 from malipo.cli.database import with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.errors import Conflict, Invalid
 from malipo.settings import Settings
@@ -85,7 +85,7 @@ def _gather(arguments: argparse.Namespace, settings: Settings) -> int:
     }
     left_out = f" Left out: {len(found.left_out)}." if found.left_out else ""
     sentence = f"Gathered {file.line_count} settlements of {money.display(file.total)} into {file.id}.{left_out}"
-    return tell(arguments, shown, f"{sentence} {APPROVE_AT.format(name=file.id)}")
+    return print_result(arguments, shown, f"{sentence} {APPROVE_AT.format(name=file.id)}")
 
 
 def _row(file: PayoutFile) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _files(arguments: argparse.Namespace, settings: Settings) -> int:
             return await store.find(connection, limit=_MOST)
 
     rows = [_row(each) for each in with_database(settings, act)]
-    return tell_table(arguments, rows, empty="No file was gathered yet.", right=("transfers", "amount"))
+    return print_table(arguments, rows, empty="No file was gathered yet.", right=("transfers", "amount"))
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -142,14 +142,14 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
             "toStoppedAccounts": [each.id for each in stopped],
             "lines": rows,
         }
-        return tell(arguments, shown, "")
+        return print_result(arguments, shown, "")
     for name, value in _row(file).items():
         print(f"{name + ':':<20} {'-' if value is None else value}")
     for each in stopped:
         print(FILES[FileRefusal.ACCOUNT_STOPPED].format(file=file.id, name=each.reference))
     if ended is not None:
         print(FILES[FileRefusal.HANDED_IN].format(file=file.id, name=ended))
-    return tell_table(arguments, rows, empty="Nothing is in it.", right=("amount",))
+    return print_table(arguments, rows, empty="Nothing is in it.", right=("amount",))
 
 
 def _download(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -166,7 +166,7 @@ def _download(arguments: argparse.Namespace, settings: Settings) -> int:
     path.write_bytes(found.content)
     shown = {"file": str(path), "bytes": len(found.content), "sha256": found.sha256.hex()}
     sentence = f"Wrote {path}, {len(found.content):,} bytes, SHA-256 {found.sha256.hex()}. Hand it in once."
-    return tell(arguments, shown, sentence)
+    return print_result(arguments, shown, sentence)
 
 
 def _once_marked(download: Callable[[], Download | None]) -> Download:
@@ -190,7 +190,7 @@ def _void(arguments: argparse.Namespace, settings: Settings) -> int:
             now=now,
         )
 
-    return _tell_proposed(arguments, write(arguments, settings, act), "to void the file")
+    return _print_proposed(arguments, write(arguments, settings, act), "to void the file")
 
 
 def _refuse(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -199,10 +199,10 @@ def _refuse(arguments: argparse.Namespace, settings: Settings) -> int:
             tx, arguments.file, arguments.transfers, reason=arguments.reason, actor=actor, now=now
         )
 
-    return _tell_proposed(arguments, write(arguments, settings, act), "that the bank has refused these")
+    return _print_proposed(arguments, write(arguments, settings, act), "that the bank has refused these")
 
 
-def _tell_proposed(arguments: argparse.Namespace, proposal: Proposal, what: str) -> int:
+def _print_proposed(arguments: argparse.Namespace, proposal: Proposal, what: str) -> int:
     shown = {"id": proposal.id, "file": proposal.subject, "amount": proposal.amount, "isProposed": True}
     sentence = f"Proposed {what}, {money.display(proposal.amount)}. {APPROVE_AT.format(name=proposal.subject)}"
-    return tell(arguments, shown, sentence)
+    return print_result(arguments, shown, sentence)

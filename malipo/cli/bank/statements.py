@@ -23,7 +23,7 @@ from malipo.cli.authority import add_alone
 from malipo.cli.bank.words import APPROVE_AT, cents
 from malipo.cli.database import with_database, write
 from malipo.cli.hints import say_with_hint
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.errors import Missing
 from malipo.settings import Settings
@@ -79,7 +79,7 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
         ]
 
     done = write(arguments, settings, act)
-    return tell(arguments, [_as_json(each) for each in done], "\n".join(_in_words(each) for each in done))
+    return print_result(arguments, [_as_json(each) for each in done], "\n".join(_in_words(each) for each in done))
 
 
 def _as_json(done: BankImport) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
 
     rows = [_row(each) for each in with_database(settings, act)]
     right = ("opening", "closing", "lines", "new")
-    return tell_table(arguments, rows, empty="No statement was imported yet.", right=right)
+    return print_table(arguments, rows, empty="No statement was imported yet.", right=right)
 
 
 def _withdraw(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -163,4 +163,4 @@ def _withdraw(arguments: argparse.Namespace, settings: Settings) -> int:
     proposal = write(arguments, settings, act)
     shown = {"id": proposal.id, "statement": proposal.subject, "isProposed": True}
     sentence = f"Proposed to withdraw {proposal.subject}. {APPROVE_AT.format(name=proposal.subject)}"
-    return tell(arguments, shown, sentence)
+    return print_result(arguments, shown, sentence)

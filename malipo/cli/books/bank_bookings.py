@@ -12,7 +12,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.authority import add_alone
 from malipo.cli.database import with_database, write
 from malipo.cli.floats.transfers import account_of
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.cli.wallet_bookings import Decision, add_decisions, amount_of, reference_of, sentence_of, word_of
 from malipo.db import Database, Tx
 from malipo.ledger.bank_bookings import BankBooking, BankBookingKind
@@ -74,7 +74,7 @@ def _book(arguments: argparse.Namespace, settings: Settings) -> int:
         "isNew": requested.is_new,
         "isProposed": requested.proposal is not None,
     }
-    return tell(arguments, shown, sentence_of(requested, booking.amount, booking.bank_reference))
+    return print_result(arguments, shown, sentence_of(requested, booking.amount, booking.bank_reference))
 
 
 def _is_of_books(proposal: ProposedBooking) -> bool:
@@ -104,7 +104,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                 if _is_of_books(each)
             ]
 
-    return tell_table(
+    return print_table(
         arguments, with_database(settings, act), empty="No such booking waits for an operator.", right=("amount",)
     )
 
@@ -126,4 +126,4 @@ def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decision,
         "isBooked": is_approval,
     }
     what = f"{proposal.kind.replace('_', '-')} {proposal.bank_reference} of {money.display(proposal.amount)}"
-    return tell(arguments, shown, f"{word_of(is_approval)}: {what}.")
+    return print_result(arguments, shown, f"{word_of(is_approval)}: {what}.")

@@ -16,7 +16,7 @@ from malipo.books.write_journal import FORMATS, VOUCHERS, JournalWriter, Voucher
 from malipo.cli.books import bank_bookings, month, suspense
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database
-from malipo.cli.output import add_subcommand, cell, tell, tell_table
+from malipo.cli.output import add_subcommand, cell, print_result, print_table
 from malipo.dashboard.language import Translator
 from malipo.dashboard.operator.books_words import journal_words, part_names
 from malipo.db import Database
@@ -87,7 +87,7 @@ def _trial_balance(arguments: argparse.Namespace, settings: Settings) -> int:
             {"account": name, "books": books, "close": signed} for name, (books, signed) in found.differing.items()
         ],
     }
-    tell(arguments, as_json, "\n".join(_lines(found, rows)))
+    print_result(arguments, as_json, "\n".join(_lines(found, rows)))
     return 1 if found.differing else 0
 
 
@@ -142,7 +142,7 @@ def _journal(arguments: argparse.Namespace, settings: Settings) -> int:
     written, findings = with_database(settings, act)
     if arguments.output is not None:
         sentence = f"{arguments.output}: {written['entries']:,} entries, closed days: {written['closedDays']:,}."
-        tell(arguments, {**written, "file": str(arguments.output), "findings": findings}, sentence)
+        print_result(arguments, {**written, "file": str(arguments.output), "findings": findings}, sentence)
     for each in findings:
         print(f"malipo: {each}", file=sys.stderr)
     return 1 if findings else 0
@@ -190,7 +190,9 @@ def _vouchers(arguments: argparse.Namespace, settings: Settings) -> int:
 
     count = with_database(settings, act)
     if arguments.output is not None:
-        tell(arguments, {"vouchers": count, "file": str(arguments.output)}, f"{arguments.output}: {count:,} vouchers.")
+        print_result(
+            arguments, {"vouchers": count, "file": str(arguments.output)}, f"{arguments.output}: {count:,} vouchers."
+        )
     return 0
 
 
@@ -206,7 +208,7 @@ def _accounts(arguments: argparse.Namespace, settings: Settings) -> int:
         }
         for each in CHART
     ]
-    return tell_table(arguments, rows, empty="")
+    return print_table(arguments, rows, empty="")
 
 
 def _safeguarding(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -216,7 +218,7 @@ def _safeguarding(arguments: argparse.Namespace, settings: Settings) -> int:
             closed = last if arguments.at is None else await closes.find(connection, arguments.at)
             if closed is None:
                 raise Missing("No day is closed yet." if arguments.at is None else f"{arguments.at} is not closed.")
-            # What the bank says now tells nothing of an earlier day.
+            # What the bank says now shows nothing of an earlier day.
             bank = await find_seen(connection) if last is not None and closed.day == last.day else None
         return with_bank(safeguarding_of(closed.close), bank)
 
@@ -232,7 +234,7 @@ def _safeguarding(arguments: argparse.Namespace, settings: Settings) -> int:
         "missing": found.missing,
         "unexplained": found.unexplained,
     }
-    tell(
+    print_result(
         arguments, as_json, "\n".join([f"At the end of {found.day}, in {money.CURRENCY}.", *safeguarding_lines(found)])
     )
     return 0 if found.cover is Cover.COVERED else 1

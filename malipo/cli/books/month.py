@@ -13,7 +13,7 @@ from malipo.books import store
 from malipo.cli.actor import find_actor
 from malipo.cli.authority import AUTHORITY
 from malipo.cli.database import with_database
-from malipo.cli.output import add_subcommand, tell
+from malipo.cli.output import add_subcommand, print_result
 from malipo.dashboard.operator.books_words import archive_words
 from malipo.db import Database
 from malipo.db.database_time import database_now
@@ -61,7 +61,7 @@ def _month(arguments: argparse.Namespace, settings: Settings) -> int:
         "canBeArchived": found.period is not None,
         "file": None if arguments.archive is None else str(arguments.archive),
     }
-    tell(arguments, as_json, "\n".join(_lines(found, arguments.archive)))
+    print_result(arguments, as_json, "\n".join(_lines(found, arguments.archive)))
     return 0 if found.is_complete else 1
 
 

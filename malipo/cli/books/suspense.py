@@ -13,7 +13,7 @@ from malipo.audit_log.actor import Actor
 from malipo.books import suspense
 from malipo.books.suspense import SuspenseList
 from malipo.cli.database import with_database, write
-from malipo.cli.output import add_subcommand, cell, tell
+from malipo.cli.output import add_subcommand, cell, print_result
 from malipo.cli.wallet_bookings import amount_of, reference_of, sentence_of
 from malipo.db import Database, Tx
 from malipo.db.database_time import database_now
@@ -58,7 +58,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
         "items": found.items,
         "byAge": [{"days": name, "amount": amount} for name, amount in found.by_age.items()],
     }
-    tell(arguments, as_json, "\n".join(_lines(found)))
+    print_result(arguments, as_json, "\n".join(_lines(found)))
     return 1 if found.without_cause else 0
 
 
@@ -106,4 +106,4 @@ def _request(arguments: argparse.Namespace, settings: Settings, kind: BookingKin
         "isNew": requested.is_new,
         "isProposed": requested.proposal is not None,
     }
-    return tell(arguments, shown, sentence_of(requested, amount, reference))
+    return print_result(arguments, shown, sentence_of(requested, amount, reference))

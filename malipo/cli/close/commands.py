@@ -13,7 +13,7 @@ from malipo.cli.close.words import as_json, in_words, proposal_as_json, proposal
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.hints import say_with_hint
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.encryption import Encryption
 from malipo.errors import Missing, Refusal
@@ -115,8 +115,8 @@ def _close(arguments: argparse.Namespace, settings: Settings) -> int:
         raise NotClosed(say_with_hint(refusal), details={"day": sentences_of(refusal.close)}) from None
     if isinstance(done, ProposedClose):
         sentence = f"Proposed. {day} does not add up: another operator must approve it, at /operator/close."
-        return tell(arguments, proposal_as_json(done), sentence)
-    return _tell(arguments, settings, done)
+        return print_result(arguments, proposal_as_json(done), sentence)
+    return _print_done(arguments, settings, done)
 
 
 def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -128,7 +128,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
         return await close_day.approve(tx, day, encryption=encryption, actor=actor, now=now, seen=seen)
 
     closed = approve(arguments, settings, lambda tx: close_day.lock_open(tx, day), act)
-    return _tell(arguments, settings, closed)
+    return _print_done(arguments, settings, closed)
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -138,7 +138,7 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
         return await close_day.reject(tx, day, actor=actor, now=now)
 
     rejected = write(arguments, settings, act)
-    return tell(arguments, proposal_as_json(rejected), f"Rejected: {day} stays open.")
+    return print_result(arguments, proposal_as_json(rejected), f"Rejected: {day} stays open.")
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -151,10 +151,10 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
             raise Missing(f"{day} is not closed.")
         return closed
 
-    return _tell(arguments, settings, with_database(settings, act))
+    return _print_done(arguments, settings, with_database(settings, act))
 
 
-def _tell(arguments: argparse.Namespace, settings: Settings, closed: ClosedDay) -> int:
+def _print_done(arguments: argparse.Namespace, settings: Settings, closed: ClosedDay) -> int:
     async def find(database: Database) -> bytes:
         async with database.read() as connection:
             return await files_to_verify.find_public_key(connection, closed.key_id)
@@ -170,7 +170,7 @@ def _tell(arguments: argparse.Namespace, settings: Settings, closed: ClosedDay) 
         for name, content in files_to_verify.files_of(closed, public_key).items():
             (folder / name).write_bytes(content)
         text += f"\nIn {folder}: {files_to_verify.command_of(closed)}"
-    return tell(arguments, as_json(closed, public_key), text)
+    return print_result(arguments, as_json(closed, public_key), text)
 
 
 def _key(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -182,9 +182,9 @@ def _key(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.id is not None:
         if arguments.id not in keys:
             raise Missing(code=files_to_verify.KeyRefusal.NO_SUCH, name=arguments.id)
-        return tell(arguments, {arguments.id: keys[arguments.id]}, keys[arguments.id].rstrip())
+        return print_result(arguments, {arguments.id: keys[arguments.id]}, keys[arguments.id].rstrip())
     text = "\n".join(f"{key_id}\n{pem}".rstrip() for key_id, pem in keys.items())
-    return tell(arguments, keys, text or "No day is closed yet: the key is made with the first close.")
+    return print_result(arguments, keys, text or "No day is closed yet: the key is made with the first close.")
 
 
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -196,7 +196,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
                 *(row(each) for each in await closes.find_latest(connection, limit=_MOST_DAYS)),
             ]
 
-    return tell_table(
+    return print_table(
         arguments, with_database(settings, act), empty="No day is closed yet.", right=("open", "unexplained")
     )
 
@@ -214,5 +214,5 @@ def _verify(arguments: argparse.Namespace, settings: Settings) -> int:
     if not found.days and not findings:
         sentence = "No day is closed yet."
     shown = {"days": found.days, "hash": found.hash, "findings": findings}
-    tell(arguments, shown, "\n".join(findings) or sentence)
+    print_result(arguments, shown, "\n".join(findings) or sentence)
     return 1 if findings else 0

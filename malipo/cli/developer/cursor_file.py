@@ -90,6 +90,6 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _name(access: Access, forward_to: str) -> str:
-    """Told apart by all three, and telling nothing of the key."""
+    """Distinguished by all three, and showing nothing of the key."""
     key = hashlib.sha256(access.api_key.encode()).hexdigest()[:16]
     return hashlib.sha256("\n".join((access.base_url, key, forward_to)).encode()).hexdigest()[:24]

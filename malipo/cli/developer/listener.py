@@ -73,7 +73,7 @@ class FeedListener:
     async def _read(self, after: str | None, *, is_waiting: bool) -> FetchedPage | CursorGone:
         """Read a page, and wait while the service is down. Print the outage and the recovery once each."""
         pauses, is_away = _pauses(1, 2, 5), False
-        while isinstance(read := await self._ask(after, is_waiting=is_waiting), ServiceAway):
+        while isinstance(read := await self._fetch(after, is_waiting=is_waiting), ServiceAway):
             if not is_away:
                 self._say(f"{read.why}. Waiting.")
             is_away = True
@@ -83,7 +83,7 @@ class FeedListener:
             self._say("The service answers again.")
         return read
 
-    async def _ask(self, after: str | None, *, is_waiting: bool) -> FetchedPage | ServiceAway | CursorGone:
+    async def _fetch(self, after: str | None, *, is_waiting: bool) -> FetchedPage | ServiceAway | CursorGone:
         now = clock.loop_time
         await asyncio.sleep(self._asked_at + _PACE_SECONDS - now())
         self._asked_at = now()

@@ -129,7 +129,7 @@ class Sandbox:
         raise Impossible(f"{self._access.base_url} does not answer as malipo does (HTTP {answer.status}).")
 
     async def _phones(self, path: str) -> Any:
-        """The phones, as the simulator tells them."""
+        """The phones, as the simulator lists them."""
         answer, content = await self._call("GET", self._phones_url + path)
         if answer.status != 200:
             raise Impossible(f"{self._phones_url} does not answer as our simulator does (HTTP {answer.status}).")

@@ -1,6 +1,6 @@
 """Decides from gathered facts what is right and what is wrong with an installation. Pure.
 
-CHECKS is the going-live list as far as a machine can tell; docs/going-live.md has the same names.
+CHECKS is the going-live list as far as a machine can check; docs/going-live.md has the same names.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -79,7 +79,7 @@ class DoctorFacts:
     database: DatabaseFacts | str  # or why it cannot be asked
     state_folder: str | None  # None: switched off
     state_folder_trouble: str | None
-    is_state_on_database_disk: bool | None  # None: it cannot be told
+    is_state_on_database_disk: bool | None  # None: unknown
     backups: str | None  # the folder that was named
     last_backup_at: datetime | None
     are_backups_hidden: bool  # from this user

@@ -10,7 +10,7 @@ from malipo import log
 from malipo.cli.command_table import COMMANDS
 from malipo.cli.doctor.checks import DoctorFinding, Level, findings_of
 from malipo.cli.doctor.gather import gather
-from malipo.cli.output import add_subcommand, printable, tell_table
+from malipo.cli.output import add_subcommand, print_table, printable
 from malipo.settings import Settings
 
 _MARKS = {Level.OK: "ok      ", Level.WARNING: "warning ", Level.PROBLEM: "PROBLEM "}
@@ -25,7 +25,7 @@ def _doctor(arguments: argparse.Namespace, settings: Settings) -> int:
     log.configure(level="error", stream=sys.stderr)
     found = findings_of(gather(settings, backups=arguments.backups))
     if arguments.json:
-        tell_table(arguments, [asdict(each) for each in found], empty="")
+        print_table(arguments, [asdict(each) for each in found], empty="")
     else:
         _print(found)
     return 1 if any(each.level is Level.PROBLEM for each in found) else 0

@@ -39,10 +39,10 @@ async def _gather(settings: Settings, url: str | None, trouble: str | None, *, b
     database: DatabaseFacts | str = trouble or ""
     data_folder: str | None = None
     if url is not None:
-        database, data_folder = await _ask_database(url)
+        database, data_folder = await _query_database(url)
     is_remote = isinstance(database, DatabaseFacts) and not database.is_on_this_machine
     folder = state_folder(settings)
-    api, worker = await _ask_processes(settings)
+    api, worker = await _query_processes(settings)
     return DoctorFacts(
         settings=settings,
         now=clock.now(),
@@ -60,7 +60,7 @@ async def _gather(settings: Settings, url: str | None, trouble: str | None, *, b
     )
 
 
-async def _ask_database(url: str) -> tuple[DatabaseFacts | str, str | None]:
+async def _query_database(url: str) -> tuple[DatabaseFacts | str, str | None]:
     try:
         async with asyncio.timeout(2 * _SECONDS), Database.opened(url, size=2) as database:
             await require_served(database)
@@ -153,14 +153,14 @@ async def _why_unreachable(address: str) -> str | None:
     return None
 
 
-async def _ask_processes(settings: Settings) -> tuple[Process | None, Process | None]:
+async def _query_processes(settings: Settings) -> tuple[Process | None, Process | None]:
     headers = {"Authorization": f"Bearer {settings.metrics_token}"} if settings.metrics_token else {}
     timeout = aiohttp.ClientTimeout(total=_SECONDS)
     async with aiohttp.ClientSession(headers=headers, timeout=timeout) as http:
-        api = await _ask_process(http, _address(settings.host, settings.port))
+        api = await _query_process(http, _address(settings.host, settings.port))
         if settings.worker_metrics_port is None:
             return api, None
-        return api, await _ask_process(http, _address(settings.worker_metrics_host, settings.worker_metrics_port))
+        return api, await _query_process(http, _address(settings.worker_metrics_host, settings.worker_metrics_port))
 
 
 def _address(host: str, port: int) -> str:
@@ -169,7 +169,7 @@ def _address(host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-async def _ask_process(http: aiohttp.ClientSession, address: str) -> Process:
+async def _query_process(http: aiohttp.ClientSession, address: str) -> Process:
     try:
         health = await _json(http, f"{address}/healthz")
         ready = await _json(http, f"{address}/readyz")

@@ -14,7 +14,7 @@ from malipo.cli.authority import add_alone, require_here
 from malipo.cli.command_table import add_command
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.exceptions import effects, words
-from malipo.cli.output import add_subcommand, cell, tell, tell_table
+from malipo.cli.output import add_subcommand, cell, print_result, print_table
 from malipo.db import Conn, Database, Tx
 from malipo.errors import Missing
 from malipo.networks.connector import Channel
@@ -103,7 +103,9 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
             found = await exceptions.find(connection, wanted, before=arguments.before, limit=_MOST)
         return [words.row_of(each) for each in found]
 
-    return tell_table(arguments, with_database(settings, act), empty="There are no such exceptions.", right=("amount",))
+    return print_table(
+        arguments, with_database(settings, act), empty="There are no such exceptions.", right=("amount",)
+    )
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -121,14 +123,14 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
     may_be, history = [words.suggested(each) for each in suggestions], [words.proposed(each) for each in proposals]
     if arguments.json:
         whole = {**dict(lines), "suggestions": may_be, "resolutions": history, "changes": changes}
-        return tell(arguments, whole, "")
+        return print_result(arguments, whole, "")
     for name, value in lines:
         print(f"{name + ':':<20} {cell(value)}")
     print()
     if found.line_id is not None:
-        tell_table(arguments, may_be, empty="No payment without a line has this amount.", right=("amount",))
+        print_table(arguments, may_be, empty="No payment without a line has this amount.", right=("amount",))
         print()
-    tell_table(arguments, history, empty="Nothing was proposed about it yet.")
+    print_table(arguments, history, empty="Nothing was proposed about it yet.")
     if changes is not None:
         print(f"\nWhat is proposed changes:\n{effects.in_words(changes)}")
     return 0
@@ -179,7 +181,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
         return await _proposed_changes(connection, found, settings)
 
     if arguments.preview:
-        return _tell(arguments, *_look(arguments, settings, changes))
+        return _print_done(arguments, *_look(arguments, settings, changes))
     require_here(arguments, f"/operator/exceptions/{arguments.exception}")
 
     async def find(tx: Tx) -> Proposal:
@@ -195,7 +197,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
         )
         return approved, shown
 
-    return _tell(arguments, *approve(arguments, settings, find, act))
+    return _print_done(arguments, *approve(arguments, settings, find, act))
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -235,8 +237,8 @@ def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decide, c
         return await decide(resolve, tx, actor, now), shown
 
     if changes is not None and arguments.preview:
-        return _tell(arguments, *_look(arguments, settings, changes))
-    return _tell(arguments, *write(arguments, settings, act))
+        return _print_done(arguments, *_look(arguments, settings, changes))
+    return _print_done(arguments, *write(arguments, settings, act))
 
 
 def _look(
@@ -250,14 +252,14 @@ def _look(
     return with_database(settings, look)
 
 
-def _tell(arguments: argparse.Namespace, found: ReconciliationException, shown: effects.Rows | None) -> int:
+def _print_done(arguments: argparse.Namespace, found: ReconciliationException, shown: effects.Rows | None) -> int:
     is_preview = getattr(arguments, "preview", False)
     if is_preview and shown is None:
         raise Missing("What it is about is not there: nothing is proposed, or there is no such payment or merchant.")
     text = "It would change:" if is_preview else _SENTENCES[found.state].format(found.id)
     if shown is not None:
         text = f"{text}\n{effects.in_words(shown)}"
-    return tell(arguments, words.row_of(found) | {"changes": shown}, text)
+    return print_result(arguments, words.row_of(found) | {"changes": shown}, text)
 
 
 _SENTENCES = {

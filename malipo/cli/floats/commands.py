@@ -9,7 +9,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import COMMANDS
 from malipo.cli.database import with_database, write
 from malipo.cli.floats.transfers import account_of, add_subcommands
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.cli.wallet_bookings import amount_of
 from malipo.db import Database, Tx
 from malipo.floats import store
@@ -47,8 +47,8 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
     now = clock.now()
     positions = with_database(settings, act)
     if arguments.json:
-        return tell(arguments, [_as_json(each, low.get(each.channel), now) for each in positions], "")
-    return tell_table(
+        return print_result(arguments, [_as_json(each, low.get(each.channel), now) for each in positions], "")
+    return print_table(
         arguments,
         [_as_row(each, low.get(each.channel), now) for each in positions],
         empty="",
@@ -114,4 +114,4 @@ def _read(arguments: argparse.Namespace, settings: Settings) -> int:
 
     write(arguments, settings, act)
     shown = {"channel": channel, "account": account, "amount": amount}
-    return tell(arguments, shown, f"Noted: {money.display(amount)} at {channel}. It moves nothing.")
+    return print_result(arguments, shown, f"Noted: {money.display(amount)} at {channel}. It moves nothing.")

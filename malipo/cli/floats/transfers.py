@@ -12,7 +12,7 @@ from malipo.approvals.operator_limits import with_limits
 from malipo.audit_log.actor import Actor
 from malipo.cli.authority import add_alone
 from malipo.cli.database import with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.cli.wallet_bookings import Decision, add_decisions, amount_of, reference_of, sentence_of, word_of
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
@@ -74,7 +74,7 @@ def _transfer(arguments: argparse.Namespace, settings: Settings) -> int:
         "isNew": requested.is_new,
         "isProposed": requested.proposal is not None,
     }
-    return tell(arguments, shown, sentence_of(requested, amount, reference))
+    return print_result(arguments, shown, sentence_of(requested, amount, reference))
 
 
 def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -95,7 +95,7 @@ def _pending(arguments: argparse.Namespace, settings: Settings) -> int:
                 if isinstance(each.booking, Transfer)
             ]
 
-    return tell_table(
+    return print_table(
         arguments, with_database(settings, act), empty="No transfer waits for an operator.", right=("amount",)
     )
 
@@ -118,7 +118,7 @@ def _decide(arguments: argparse.Namespace, settings: Settings, decide: Decision,
         "isBooked": is_approval,
     }
     what = f"{proposal.bank_reference}, {money.display(proposal.amount)} {_WORDS[TransferKind(proposal.kind)]}"
-    return tell(arguments, shown, f"{word_of(is_approval)}: {what}.")
+    return print_result(arguments, shown, f"{word_of(is_approval)}: {what}.")
 
 
 def account_of(text: str) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from malipo.audit_log import store as audit_log
 from malipo.audit_log.actor import Actor
 from malipo.cli.database import with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.db import Database, Tx
 from malipo.errors import Invalid
 from malipo.networks.connector import Channel, Type
@@ -46,7 +46,7 @@ def _set(arguments: argparse.Namespace, settings: Settings) -> int:
         await audit_log.append(tx, actor, "statement.charge_set", now=now, **msgspec.structs.asdict(charge))
 
     write(arguments, settings, act)
-    return tell(arguments, _row(charge), "From the next statement on, charges are compared with this.")
+    return print_result(arguments, _row(charge), "From the next statement on, charges are compared with this.")
 
 
 def _show(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -55,7 +55,7 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
             return [_row(each) for each in await expected_charges.find(connection)]
 
     empty = "Nothing is expected, so no charge is compared."
-    return tell_table(arguments, with_database(settings, act), empty=empty, right=("basis points", "fixed", "minimum"))
+    return print_table(arguments, with_database(settings, act), empty=empty, right=("basis points", "fixed", "minimum"))
 
 
 def _row(charge: Charge) -> dict[str, Any]:

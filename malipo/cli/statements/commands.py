@@ -9,9 +9,9 @@ from typing import Any
 from malipo.audit_log.actor import Actor
 from malipo.cli.command_table import add_command
 from malipo.cli.database import with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
-from malipo.cli.statements import ask_layout, charges, fetch, layout, matching_result, waiting, withdraw
-from malipo.cli.statements.import_result import tell_both
+from malipo.cli.output import add_subcommand, print_result, print_table
+from malipo.cli.statements import charges, fetch, layout, matching_result, prompt_layout, waiting, withdraw
+from malipo.cli.statements.import_result import print_both
 from malipo.cli.statements.matching_result import match_now
 from malipo.cli.statements.progress_bar import ProgressBar
 from malipo.db import Database, Tx
@@ -125,8 +125,8 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> int:
     except UnknownStatuses as unknown:
         if not sys.stdin.isatty():
             raise
-        done, actor = run(layout.ask_for_words(unknown.words))
-    return tell_both(arguments, done, profile.name, match_now(settings, actor))
+        done, actor = run(layout.prompt_words(unknown.words))
+    return print_both(arguments, done, profile.name, match_now(settings, actor))
 
 
 async def _choose(arguments: argparse.Namespace, database: Database, path: Path, channel: Channel) -> StatementProfile:
@@ -138,7 +138,7 @@ async def _choose(arguments: argparse.Namespace, database: Database, path: Path,
         except NoProfileFits:
             if other := await find_same_elsewhere(connection, path, channel, arguments.account):
                 refuse_same_elsewhere(other)
-            return ask_layout.ask_for_profile(path, channel, account=arguments.account)
+            return prompt_layout.prompt_profile(path, channel, account=arguments.account)
 
 
 def _match(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -146,7 +146,7 @@ def _match(arguments: argparse.Namespace, settings: Settings) -> int:
         return actor
 
     found = match_now(settings, write(arguments, settings, act))
-    return tell(arguments, matching_result.as_json(found), matching_result.in_words(found))
+    return print_result(arguments, matching_result.as_json(found), matching_result.in_words(found))
 
 
 def _list(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -174,7 +174,7 @@ def _list(arguments: argparse.Namespace, settings: Settings) -> int:
         ]
 
     numbers = ("opening", "closing", "lines", "new")
-    return tell_table(arguments, with_database(settings, act), empty="No statement was imported yet.", right=numbers)
+    return print_table(arguments, with_database(settings, act), empty="No statement was imported yet.", right=numbers)
 
 
 def _profiles(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -195,4 +195,4 @@ def _profiles(arguments: argparse.Namespace, settings: Settings) -> int:
             for name, each in sorted(profiles.items())
         ]
 
-    return tell_table(arguments, with_database(settings, act), empty="There are none.")
+    return print_table(arguments, with_database(settings, act), empty="There are none.")

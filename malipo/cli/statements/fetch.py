@@ -11,7 +11,7 @@ from malipo import clock
 from malipo.audit_log.actor import Actor
 from malipo.cli.database import prove, write
 from malipo.cli.output import add_subcommand
-from malipo.cli.statements.import_result import tell_both
+from malipo.cli.statements.import_result import print_both
 from malipo.cli.statements.matching_result import match_now
 from malipo.db import Tx
 from malipo.errors import Invalid
@@ -60,7 +60,7 @@ def _fetch(arguments: argparse.Namespace, settings: Settings) -> int:
             return done, actor
 
         done, actor = write(arguments, settings, act)
-    return tell_both(arguments, done, account.profile.name, match_now(settings, actor))
+    return print_both(arguments, done, account.profile.name, match_now(settings, actor))
 
 
 async def _file(settings: Settings, channel: Channel, day: date, folder: Path) -> tuple[FetchableAccount, Path]:

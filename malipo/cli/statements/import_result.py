@@ -3,15 +3,15 @@
 import argparse
 from typing import Any
 
-from malipo.cli.output import printable, tell
+from malipo.cli.output import print_result, printable
 from malipo.cli.statements import matching_result
 from malipo.reconciliation.imports.import_statement import ImportResult
 from malipo.words.say import say
 
 
-def tell_both(arguments: argparse.Namespace, done: ImportResult, profile: str, found: matching_result.Found) -> int:
+def print_both(arguments: argparse.Namespace, done: ImportResult, profile: str, found: matching_result.Found) -> int:
     """The results of the import and of the matching after it."""
-    return tell(
+    return print_result(
         arguments,
         as_json(done) | matching_result.as_json(found),
         f"{in_words(done, profile)}\n{matching_result.in_words(found)}",

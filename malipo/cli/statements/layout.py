@@ -11,7 +11,7 @@ from typing import Any
 from malipo.audit_log.actor import Actor
 from malipo.cli import terminal
 from malipo.cli.database import write
-from malipo.cli.output import add_subcommand, printable, tell
+from malipo.cli.output import add_subcommand, print_result, printable
 from malipo.db import Tx
 from malipo.errors import Invalid
 from malipo.network_statements.mapped_profile import with_status_words
@@ -67,7 +67,7 @@ def _layout(arguments: argparse.Namespace, settings: Settings) -> int:
         "aggregator": profile.carrier or None,
     }
     whose = f"{profile.carrier}'s" if profile.carrier else "a network's own"
-    return tell(
+    return print_result(
         arguments,
         fields,
         f"{profile.name} is {whose}. Money moved: {', '.join(profile.completed) or 'in every row'}. "
@@ -86,14 +86,14 @@ class StatusWordChoices:
         return with_status_words(profile, moved=self.moved, not_moved=self.not_moved, by=by)
 
 
-def ask_for_words(words: Sequence[UnknownWord]) -> StatusWordChoices:
+def prompt_words(words: Sequence[UnknownWord]) -> StatusWordChoices:
     """Ask what words mean that the layout does not know. About an empty cell nothing can be said."""
     choices = StatusWordChoices()
     for unknown in words:
         print(printable(say(unknown.problem)), file=sys.stderr)
         if not unknown.word:
             continue
-        answer = terminal.ask(f"Did the money of rows with {unknown.word!r} move (yes, no)").strip().lower()
+        answer = terminal.prompt(f"Did the money of rows with {unknown.word!r} move (yes, no)").strip().lower()
         if answer in _YES:
             choices = dataclasses.replace(choices, moved=(*choices.moved, unknown.word))
         elif answer in _NO:

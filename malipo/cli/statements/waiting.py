@@ -12,7 +12,7 @@ from malipo.audit_log.actor import Actor
 from malipo.cli.approval_code import add_approval
 from malipo.cli.authority import require_here
 from malipo.cli.database import approve, with_database, write
-from malipo.cli.output import add_subcommand, tell, tell_table
+from malipo.cli.output import add_subcommand, print_result, print_table
 from malipo.cli.statements.matching_result import match_now
 from malipo.db import Database, Tx
 from malipo.payments.apply_network_answers import ApplyNetworkAnswers
@@ -77,7 +77,7 @@ def _waiting(arguments: argparse.Namespace, settings: Settings) -> int:
         for waiting in found
         for each in waiting.sums
     ]
-    tell_table(arguments, rows, empty="Nothing waits for a second operator.", right=("in", "out", "amount"))
+    print_table(arguments, rows, empty="Nothing waits for a second operator.", right=("in", "out", "amount"))
     if rows and not arguments.json:
         print(f"\nTotal: {money.display(sum(waiting.amount for waiting in found))}")
     return 0
@@ -103,7 +103,7 @@ def _approve(arguments: argparse.Namespace, settings: Settings) -> int:
     amount, actor = approve(arguments, settings, find, act)
     match_now(settings, actor)  # Exceptions whose cause has gone are resolved.
     sentence = f"Approved: the file has ended or contradicted payments, or booked fees, of {money.display(amount)}."
-    return tell(arguments, {"id": arguments.file, "approved": True, "amount": amount}, sentence)
+    return print_result(arguments, {"id": arguments.file, "approved": True, "amount": amount}, sentence)
 
 
 def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -112,4 +112,4 @@ def _reject(arguments: argparse.Namespace, settings: Settings) -> int:
 
     waiting = write(arguments, settings, act)
     sentence = "Rejected: no payment has changed. Each line is an exception: malipo exceptions list"
-    return tell(arguments, {"id": arguments.file, "approved": False, "amount": waiting.amount}, sentence)
+    return print_result(arguments, {"id": arguments.file, "approved": False, "amount": waiting.amount}, sentence)

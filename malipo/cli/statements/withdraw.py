@@ -14,7 +14,7 @@ from malipo.cli.approval_code import add_approval
 from malipo.cli.authority import add_alone, require_here
 from malipo.cli.database import approve, with_database, write
 from malipo.cli.exceptions import effects
-from malipo.cli.output import add_subcommand, cell, tell, tell_table
+from malipo.cli.output import add_subcommand, cell, print_result, print_table
 from malipo.cli.statements.matching_result import match_now
 from malipo.db import Conn, Database, Tx
 from malipo.db.database_time import database_now
@@ -72,14 +72,14 @@ def _show(arguments: argparse.Namespace, settings: Settings) -> int:
 
     found = with_database(settings, act)
     if arguments.json:
-        return tell(arguments, found, "")
+        return print_result(arguments, found, "")
     changes = found.pop("changes")
     for name, value in found.items():
         if not isinstance(value, list):
             print(f"{name + ':':<20} {cell(value)}")
         elif value:
             print(f"\n{name}:")
-            tell_table(arguments, value, empty="", right=("amount",))
+            print_table(arguments, value, empty="", right=("amount",))
     if changes is not None:
         print(f"\nWithdrawing it would change:\n{effects.in_words(changes['withdrawal'])}")
         for note in changes["notes"]:
@@ -196,7 +196,7 @@ def _done(arguments: argparse.Namespace, settings: Settings, done: StatementProp
     if done.is_approved:
         match_now(settings, actor)  # Lines that another file has are booked as that file's.
     fields = {"id": done.file_id, "booking": done.booking_id, "approved": done.is_approved}
-    return tell(arguments, fields, _in_words(done))
+    return print_result(arguments, fields, _in_words(done))
 
 
 def _in_words(done: StatementProposal) -> str:

@@ -63,7 +63,7 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-async def ask_for_new(request: MerchantRequest) -> Response:
+async def show_new_form(request: MerchantRequest) -> Response:
     first = {"preset": "web_shop", "permissions": [Permission.PAYMENTS_READ], "environment": Environment.LIVE}
     return _form(request, first, {})
 
@@ -110,7 +110,7 @@ async def create(request: MerchantRequest) -> Response:
     )
 
 
-async def ask_for_changes(request: MerchantRequest) -> Response:
+async def show_change_form(request: MerchantRequest) -> Response:
     return _change_form(request, await _get(request))
 
 
@@ -153,7 +153,7 @@ async def change(request: MerchantRequest) -> Response:
     return request.go(PATH, "key-changed")
 
 
-async def ask_to_revoke(request: MerchantRequest) -> Response:
+async def confirm_revoke(request: MerchantRequest) -> Response:
     return render.page(request, "merchant/api_keys/revoke.html", key=await _get(request))
 
 

@@ -79,7 +79,7 @@ async def allow(request: MerchantRequest) -> Response:
 
 
 class _RulesAndPeople(NamedTuple):
-    standing: CurrentRules
+    current: CurrentRules
     people: list[Person]
     resets: list[CredentialReset]
 
@@ -102,7 +102,7 @@ async def _page(
         )
 
     facts = await request.parts.queries.read_snapshot(find)
-    rules, waiting = facts.standing
+    rules, waiting = facts.current
     may_confirm = waiting is not None and pairs.are_two(facts.resets, waiting.requested_by, request.person.email)
     return render.page(
         request,

@@ -97,7 +97,7 @@ async def redeliver(request: MerchantRequest) -> Response:
     return request.go(f"{PATH}/{endpoint_id}/deliveries/{event_id}", "delivery-again")
 
 
-async def ask_to_recover(request: MerchantRequest) -> Response:
+async def confirm_recover(request: MerchantRequest) -> Response:
     return _recovery(request, await get(request), request.http.query_params.get("since", ""))
 
 

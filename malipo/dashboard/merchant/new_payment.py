@@ -99,7 +99,7 @@ async def _find_failed(
 ) -> tuple[Transaction | None, retry_failed_payment.PaymentRetry | None]:
     """A payment that may be tried again, and the attempt; None for one that may not."""
     failed = await transactions.get(connection, merchant_id, failed_id) if _ID.fullmatch(failed_id) else None
-    if failed is None or failed.type is not type_ or not await retry_failed_payment.may_ask(connection, failed):
+    if failed is None or failed.type is not type_ or not await retry_failed_payment.may_retry(connection, failed):
         return None, None
     return failed, await retry_failed_payment.find_attempt(connection, failed)
 

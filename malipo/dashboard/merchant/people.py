@@ -51,7 +51,7 @@ async def page_of_all(request: MerchantRequest, *, problem: str | None = None, s
     )
 
 
-async def ask_for_new(request: MerchantRequest) -> Response:
+async def show_new_form(request: MerchantRequest) -> Response:
     return _form(request, {"email": "", "name": "", "role": Role.STAFF}, {})
 
 
@@ -150,7 +150,7 @@ async def mail_new_link(request: MerchantRequest) -> Response:
     return request.go(f"{PATH}/{id_in(request)}", "link-sent")
 
 
-async def ask_to_remove(request: MerchantRequest) -> Response:
+async def confirm_remove(request: MerchantRequest) -> Response:
     person = await request.parts.queries.read(lambda connection: get(connection, request))
     return render.page(request, "merchant/settings/person_remove.html", somebody=person)
 

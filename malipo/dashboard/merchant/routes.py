@@ -98,7 +98,7 @@ PAGES = [
     MerchantPage("GET", "/dashboard/transactions.csv", transaction_csv.send, Right.READ),
     MerchantPage("GET", "/dashboard/transactions.xlsx", transaction_xlsx.send, Right.READ),
     MerchantPage("GET", "/dashboard/transactions/{id}", transaction_detail.show, Right.READ),
-    MerchantPage("GET", "/dashboard/transactions/{id}/cancel", transaction_detail.ask_to_cancel, Right.OPERATE),
+    MerchantPage("GET", "/dashboard/transactions/{id}/cancel", transaction_detail.confirm_cancel, Right.OPERATE),
     MerchantPage("POST", "/dashboard/transactions/{id}/cancel", transaction_detail.cancel, Right.OPERATE),
     MerchantPage("GET", "/dashboard/transactions/{id}/refund", refund.show, Right.OPERATE),
     MerchantPage("POST", "/dashboard/transactions/{id}/refund", refund.take, Right.OPERATE),
@@ -118,18 +118,22 @@ PAGES = [
     MerchantPage("GET", "/dashboard/batches/{id}", batch_detail.show, Right.READ),
     MerchantPage("GET", "/dashboard/batches/{id}/result.csv", batch_detail.download, Right.READ),
     MerchantPage(
-        "GET", "/dashboard/batches/{id}/approve", approve_or_cancel.ask_to_approve, Right.APPROVE, SensitiveAct.APPROVAL
+        "GET",
+        "/dashboard/batches/{id}/approve",
+        approve_or_cancel.confirm_approve,
+        Right.APPROVE,
+        SensitiveAct.APPROVAL,
     ),
     MerchantPage(
         "POST", "/dashboard/batches/{id}/approve", approve_or_cancel.approve, Right.APPROVE, SensitiveAct.APPROVAL
     ),
     MerchantPage("POST", "/dashboard/batches/{id}/again", retry_failed_items.pay_again, Right.OPERATE),
-    MerchantPage("GET", "/dashboard/batches/{id}/cancel", approve_or_cancel.ask_to_cancel, Right.OPERATE),
+    MerchantPage("GET", "/dashboard/batches/{id}/cancel", approve_or_cancel.confirm_cancel, Right.OPERATE),
     MerchantPage("POST", "/dashboard/batches/{id}/cancel", approve_or_cancel.cancel, Right.OPERATE),
     MerchantPage("GET", "/dashboard/links", link_list.show, Right.READ),
     MerchantPage("POST", "/dashboard/links", link_list.make, Right.OPERATE),
     MerchantPage("GET", "/dashboard/links/{id}", link_detail.show, Right.READ),
-    MerchantPage("GET", "/dashboard/links/{id}/cancel", link_detail.ask_to_cancel, Right.OPERATE),
+    MerchantPage("GET", "/dashboard/links/{id}/cancel", link_detail.confirm_cancel, Right.OPERATE),
     MerchantPage("POST", "/dashboard/links/{id}/cancel", link_detail.cancel, Right.OPERATE),
     MerchantPage("GET", settlement_list.PATH, settlement_list.show, Right.READ),
     MerchantPage("GET", new_settlement.NEW, new_settlement.show, Right.OPERATE),
@@ -139,14 +143,14 @@ PAGES = [
     MerchantPage("GET", f"{settlement_list.PATH}/{{id}}", settlement_detail.show, Right.READ),
     MerchantPage("GET", f"{settlement_list.PATH}/{{id}}/report.csv", settlement_detail.send_csv, Right.READ),
     MerchantPage("GET", f"{settlement_list.PATH}/{{id}}/report.xlsx", settlement_detail.send_xlsx, Right.READ),
-    MerchantPage("GET", f"{settlement_list.PATH}/{{id}}/cancel", settlement_detail.ask_to_cancel, Right.OPERATE),
+    MerchantPage("GET", f"{settlement_list.PATH}/{{id}}/cancel", settlement_detail.confirm_cancel, Right.OPERATE),
     MerchantPage("POST", f"{settlement_list.PATH}/{{id}}/cancel", settlement_detail.cancel, Right.OPERATE),
     MerchantPage("GET", bank_accounts.PATH, bank_accounts.show, Right.READ),
     MerchantPage(
-        "GET", f"{bank_accounts.PATH}/new", bank_accounts.ask_for_new, Right.ADMINISTER, SensitiveAct.BANK_ACCOUNT
+        "GET", f"{bank_accounts.PATH}/new", bank_accounts.show_new_form, Right.ADMINISTER, SensitiveAct.BANK_ACCOUNT
     ),
     MerchantPage("POST", f"{bank_accounts.PATH}/new", bank_accounts.add, Right.ADMINISTER, SensitiveAct.BANK_ACCOUNT),
-    MerchantPage("GET", f"{bank_accounts.PATH}/{{id}}/stop", bank_accounts.ask_to_stop, Right.ADMINISTER),
+    MerchantPage("GET", f"{bank_accounts.PATH}/{{id}}/stop", bank_accounts.confirm_stop, Right.ADMINISTER),
     MerchantPage("POST", f"{bank_accounts.PATH}/{{id}}/stop", bank_accounts.stop, Right.ADMINISTER),
     MerchantPage(
         "POST",
@@ -158,27 +162,31 @@ PAGES = [
     MerchantPage("POST", "/dashboard/payout/recipient", new_payment.show_recipient, Right.OPERATE),
     MerchantPage("GET", "/dashboard/keys", api_keys.show, Right.READ),
     MerchantPage("POST", "/dashboard/keys", api_keys.create, Right.ADMINISTER, SensitiveAct.API_KEYS),
-    MerchantPage("GET", "/dashboard/keys/new", api_keys.ask_for_new, Right.ADMINISTER, SensitiveAct.API_KEYS),
-    MerchantPage("GET", "/dashboard/keys/{id}/edit", api_keys.ask_for_changes, Right.ADMINISTER, SensitiveAct.API_KEYS),
+    MerchantPage("GET", "/dashboard/keys/new", api_keys.show_new_form, Right.ADMINISTER, SensitiveAct.API_KEYS),
+    MerchantPage(
+        "GET", "/dashboard/keys/{id}/edit", api_keys.show_change_form, Right.ADMINISTER, SensitiveAct.API_KEYS
+    ),
     MerchantPage("POST", "/dashboard/keys/{id}/edit", api_keys.change, Right.ADMINISTER, SensitiveAct.API_KEYS),
-    MerchantPage("GET", "/dashboard/keys/{id}/revoke", api_keys.ask_to_revoke, Right.ADMINISTER, SensitiveAct.API_KEYS),
+    MerchantPage(
+        "GET", "/dashboard/keys/{id}/revoke", api_keys.confirm_revoke, Right.ADMINISTER, SensitiveAct.API_KEYS
+    ),
     MerchantPage("POST", "/dashboard/keys/{id}/revoke", api_keys.revoke, Right.ADMINISTER, SensitiveAct.API_KEYS),
     MerchantPage("GET", "/dashboard/webhooks", webhooks.show, Right.READ),
     MerchantPage("POST", "/dashboard/webhooks", webhooks.create, Right.OPERATE),
-    MerchantPage("GET", "/dashboard/webhooks/new", webhooks.ask_for_new, Right.OPERATE),
+    MerchantPage("GET", "/dashboard/webhooks/new", webhooks.show_new_form, Right.OPERATE),
     MerchantPage("GET", "/dashboard/webhooks/{id}", deliveries.show, Right.READ),
-    MerchantPage("GET", "/dashboard/webhooks/{id}/edit", webhooks.ask_for_changes, Right.OPERATE),
+    MerchantPage("GET", "/dashboard/webhooks/{id}/edit", webhooks.show_change_form, Right.OPERATE),
     MerchantPage("POST", "/dashboard/webhooks/{id}/edit", webhooks.change, Right.OPERATE),
     MerchantPage("POST", "/dashboard/webhooks/{id}/pause", webhooks.pause, Right.OPERATE),
     MerchantPage("POST", "/dashboard/webhooks/{id}/resume", webhooks.resume, Right.OPERATE),
-    MerchantPage("GET", "/dashboard/webhooks/{id}/rotate", webhooks.ask_to_rotate, Right.OPERATE),
+    MerchantPage("GET", "/dashboard/webhooks/{id}/rotate", webhooks.confirm_rotate, Right.OPERATE),
     MerchantPage("POST", "/dashboard/webhooks/{id}/rotate", webhooks.rotate, Right.OPERATE),
-    MerchantPage("GET", "/dashboard/webhooks/{id}/finish", webhooks.ask_to_finish, Right.OPERATE),
+    MerchantPage("GET", "/dashboard/webhooks/{id}/finish", webhooks.confirm_finish, Right.OPERATE),
     MerchantPage("POST", "/dashboard/webhooks/{id}/finish", webhooks.finish, Right.OPERATE),
-    MerchantPage("GET", "/dashboard/webhooks/{id}/delete", webhooks.ask_to_delete, Right.OPERATE),
+    MerchantPage("GET", "/dashboard/webhooks/{id}/delete", webhooks.confirm_delete, Right.OPERATE),
     MerchantPage("POST", "/dashboard/webhooks/{id}/delete", webhooks.delete, Right.OPERATE),
     MerchantPage("POST", "/dashboard/webhooks/{id}/test", deliveries.test, Right.OPERATE),
-    MerchantPage("GET", "/dashboard/webhooks/{id}/recover", deliveries.ask_to_recover, Right.OPERATE),
+    MerchantPage("GET", "/dashboard/webhooks/{id}/recover", deliveries.confirm_recover, Right.OPERATE),
     MerchantPage("POST", "/dashboard/webhooks/{id}/recover", deliveries.recover, Right.OPERATE),
     MerchantPage("GET", "/dashboard/webhooks/{id}/deliveries/{delivery}", deliveries.show_one, Right.READ),
     MerchantPage(
@@ -198,7 +206,7 @@ PAGES = [
     MerchantPage("POST", OWN.path, OWN.enrol, Right.READ, SensitiveAct.SECOND_FACTOR),
     MerchantPage("GET", f"{OWN.path}/codes", OWN.show, Right.READ),
     MerchantPage("POST", f"{OWN.path}/codes", OWN.make_codes, Right.READ, SensitiveAct.SECOND_FACTOR),
-    MerchantPage("GET", f"{OWN.path}/remove", OWN.ask_to_remove, Right.READ),
+    MerchantPage("GET", f"{OWN.path}/remove", OWN.confirm_remove, Right.READ),
     MerchantPage("POST", f"{OWN.path}/remove", OWN.remove, Right.READ),
     MerchantPage("GET", "/dashboard/settings/activity", audit_log.show, Right.ADMINISTER),
     MerchantPage("GET", approval_settings.PATH, approval_settings.show, Right.ADMINISTER),
@@ -221,7 +229,7 @@ PAGES = [
     MerchantPage("POST", f"{profile.LOGO}/remove", profile.delete_logo, Right.ADMINISTER),
     MerchantPage("GET", "/dashboard/settings/people", people.show, Right.ADMINISTER),
     MerchantPage("POST", "/dashboard/settings/people", people.add, Right.ADMINISTER, SensitiveAct.PEOPLE),
-    MerchantPage("GET", "/dashboard/settings/people/new", people.ask_for_new, Right.ADMINISTER, SensitiveAct.PEOPLE),
+    MerchantPage("GET", "/dashboard/settings/people/new", people.show_new_form, Right.ADMINISTER, SensitiveAct.PEOPLE),
     MerchantPage("POST", "/dashboard/settings/people/second-factor", require, Right.ADMINISTER, SensitiveAct.PEOPLE),
     MerchantPage("POST", "/dashboard/settings/people/{id}/second-factor", reset, Right.ADMINISTER, SensitiveAct.PEOPLE),
     MerchantPage("GET", "/dashboard/settings/people/{id}", people.show_one, Right.ADMINISTER),
@@ -246,7 +254,7 @@ PAGES = [
         SensitiveAct.PASSWORD_LINK,
     ),
     MerchantPage(
-        "GET", "/dashboard/settings/people/{id}/remove", people.ask_to_remove, Right.ADMINISTER, SensitiveAct.PEOPLE
+        "GET", "/dashboard/settings/people/{id}/remove", people.confirm_remove, Right.ADMINISTER, SensitiveAct.PEOPLE
     ),
     MerchantPage(
         "POST", "/dashboard/settings/people/{id}/remove", people.remove, Right.ADMINISTER, SensitiveAct.PEOPLE

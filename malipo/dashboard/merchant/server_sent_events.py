@@ -1,4 +1,4 @@
-"""Server-sent events: tell a page that something has changed, so that it fetches itself anew."""
+"""Server-sent events: notify a page that something has changed, so that it fetches itself anew."""
 
 from collections.abc import AsyncIterator, Mapping
 

@@ -1,4 +1,4 @@
-"""The page of a link that stops a bank account: for those who were told of the account by e-mail, also if they can no
+"""The page of a link that stops a bank account: for those who got an e-mail about the account, also if they can no
 longer log in. Looking at it changes nothing: programs look at e-mails before people do."""
 
 from http import HTTPStatus

@@ -76,7 +76,7 @@ REFUND_STATUSES: dict[Status, tuple[Tone, str]] = {
     Status.FAILED: (Tone.BAD, "Failed. The customer did not get the money back."),
     Status.CANCELLED: (Tone.CALM, "Cancelled. Nothing was sent to {network}."),
 }
-# The words for a refund on its collection's timeline. While one is under way, its beginning is told.
+# The words for a refund on its collection's timeline. While one is under way, its beginning is shown.
 REFUNDS: dict[Status, tuple[Tone, str]] = {
     Status.PENDING: (Tone.WAIT, "A refund of {amount} was made. It goes to the customer's number."),
     Status.COMPLETED: (Tone.CALM, "{amount} refunded. The customer has it back."),
@@ -193,13 +193,13 @@ _NOT_DELIVERED = (
 )
 
 # Of events in the same moment the cause comes first: we send, the network answers, the payment ends, money moves,
-# and the merchant's servers are told.
+# and its event is sent to the merchant's servers.
 _RANKS = {TimelineKind.NETWORK: 1, TimelineKind.STATUS: 2, TimelineKind.MONEY: 3, TimelineKind.WEBHOOK: 4}
 
 
 def timeline(
     transaction: Transaction,
-    heard: Sequence[StoredAnswer],
+    answers: Sequence[StoredAnswer],
     booked: Sequence[BookedMove],
     attempts: Sequence[DeliveryAttempt],
     refunds: Sequence[Transaction] = (),
@@ -209,7 +209,7 @@ def timeline(
     entries = chain(
         _statuses(transaction, network),
         _refunds(refunds),
-        _heard(heard, network),
+        _answers(answers, network),
         _booked(transaction, booked, network),
         _tries(attempts),
         _ends(attempts),
@@ -255,8 +255,8 @@ def _refunds(refunds: Sequence[Transaction]) -> Iterator[TimelineEntry]:
             yield TimelineEntry(refund.ended_at, TimelineKind.MONEY, *REFUNDS[refund.status], values)
 
 
-def _heard(heard: Sequence[StoredAnswer], network: str) -> Iterator[TimelineEntry]:
-    for each in heard:
+def _answers(answers: Sequence[StoredAnswer], network: str) -> Iterator[TimelineEntry]:
+    for each in answers:
         tone, words = HEARD[each.source, Verdict(each.verdict)]
         small_print = " · ".join(part for part in (each.connector, each.code, each.detail) if part)
         yield TimelineEntry(
@@ -266,38 +266,38 @@ def _heard(heard: Sequence[StoredAnswer], network: str) -> Iterator[TimelineEntr
 
 def _booked(transaction: Transaction, booked: Sequence[BookedMove], network: str) -> Iterator[TimelineEntry]:
     """Compute the debt after a step from all moves up to it; moves are kept for ever."""
-    standing = correction_moves.begin(transaction)
+    state = correction_moves.begin(transaction)
     for _, step in groupby(booked, key=lambda each: (each.created_at, each.step)):
         moves = list(step)
         for each in moves:
-            standing = _after(transaction, standing, each.move)
-        due = correction_moves.due(transaction, standing)
+            state = _after(transaction, state, each.move)
+        due = correction_moves.due(transaction, state)
         for each in moves:
-            yield _moved(transaction, each, network, standing, due)
+            yield _moved(transaction, each, network, state, due)
         if moves[0].step is Step.RESOLUTION and due < 0:
             owed = {"amount": money.display(-due), "network": network}
             yield TimelineEntry(moves[0].created_at, TimelineKind.MONEY, Tone.BAD, _STILL_OWED, owed)
 
 
-def _after(transaction: Transaction, standing: Correction, move: Move) -> Correction:
+def _after(transaction: Transaction, state: Correction, move: Move) -> Correction:
     """The correction after one more move. What happened before the end is not a correction."""
     if Account.SUSPENSE not in (move.source, move.target):
-        return standing
+        return state
     gets = -move.change_of(Account.SUSPENSE)
     match move.target if move.source is Account.SUSPENSE else move.source:
         case Account.FLOAT:
-            return replace(standing, is_paid=(gets < 0) == (transaction.type is Type.COLLECTION))
+            return replace(state, is_paid=(gets < 0) == (transaction.type is Type.COLLECTION))
         case Account.WALLET:
-            return replace(standing, credited=standing.credited + gets)
+            return replace(state, credited=state.credited + gets)
         case Account.LOSSES:
-            return replace(standing, borne=standing.borne + gets)
-    return standing
+            return replace(state, borne=state.borne + gets)
+    return state
 
 
-def _moved(transaction: Transaction, each: BookedMove, network: str, standing: Correction, due: int) -> TimelineEntry:
+def _moved(transaction: Transaction, each: BookedMove, network: str, state: Correction, due: int) -> TimelineEntry:
     amount = each.move.amount
     if each.step is Step.CONTRADICTION and Account.FLOAT in (each.move.source, each.move.target):
-        tone, words = LATER[transaction.type, standing.is_paid, due != 0]
+        tone, words = LATER[transaction.type, state.is_paid, due != 0]
         amount = abs(due)
     else:
         tone, words = BOOKED[each.step, each.move.source, each.move.target]

@@ -54,7 +54,7 @@ async def show(request: MerchantRequest) -> Response:
     return await _page(request)
 
 
-async def ask_to_cancel(request: MerchantRequest) -> Response:
+async def confirm_cancel(request: MerchantRequest) -> Response:
     """The confirmation page; nothing is cancelled yet."""
     name = name_in(request)
     transaction = await request.parts.queries.read(lambda connection: _get(connection, request.merchant_id, name))
@@ -124,8 +124,8 @@ async def _everything(
         await transactions.find_by_ids(connection, merchant_id, [each.id for each in refunded.refunds]),
     )
     creator = await creators.find(connection, merchant_id, transaction.id)
-    may_ask = await retry_failed_payment.may_ask(connection, transaction)
-    attempt = await retry_failed_payment.find_attempt(connection, transaction) if may_ask else None
+    may_retry = await retry_failed_payment.may_retry(connection, transaction)
+    attempt = await retry_failed_payment.find_attempt(connection, transaction) if may_retry else None
     token = await find_token(connection, transaction)
     return refunded._replace(payment=transaction), entries, creator, attempt, token
 

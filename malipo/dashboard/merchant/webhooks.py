@@ -41,7 +41,7 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-async def ask_for_new(request: MerchantRequest) -> Response:
+async def show_new_form(request: MerchantRequest) -> Response:
     return _form(request, None, "", [])
 
 
@@ -68,7 +68,7 @@ async def create(request: MerchantRequest) -> Response:
     return _secret(request, endpoint, secret, status=201)
 
 
-async def ask_for_changes(request: MerchantRequest) -> Response:
+async def show_change_form(request: MerchantRequest) -> Response:
     endpoint = await get(request)
     return _form(request, endpoint, endpoint.url, endpoint.events)
 
@@ -101,7 +101,7 @@ async def resume(request: MerchantRequest) -> Response:
     return request.go(f"{PATH}/{before.id}/recover?since={since}", "webhook-resumed")
 
 
-async def ask_to_delete(request: MerchantRequest) -> Response:
+async def confirm_delete(request: MerchantRequest) -> Response:
     return render.page(request, "merchant/webhooks/delete.html", endpoint=await get(request))
 
 
@@ -110,7 +110,7 @@ async def delete(request: MerchantRequest) -> Response:
     return request.go(PATH, "webhook-deleted")
 
 
-async def ask_to_rotate(request: MerchantRequest) -> Response:
+async def confirm_rotate(request: MerchantRequest) -> Response:
     endpoint = await get(request)
     if endpoint.is_rotating(request.parts.clock()):
         return request.go(f"{PATH}/{endpoint.id}")
@@ -132,7 +132,7 @@ async def rotate(request: MerchantRequest) -> Response:
     return _secret(request, endpoint, secret)
 
 
-async def ask_to_finish(request: MerchantRequest) -> Response:
+async def confirm_finish(request: MerchantRequest) -> Response:
     endpoint = await get(request)
     if endpoint.next_secret is None:
         return request.go(f"{PATH}/{endpoint.id}")

@@ -35,7 +35,7 @@ class OperatorDashboard(Site[OperatorPage, OperatorRequest]):
                 session_id, now=self._parts.clock()
             )
         if browser_request.session is not None:
-            browser_request.standing = await self._parts.queries.read(installation.get)
+            browser_request.installation = await self._parts.queries.read(installation.get)
             now = self._parts.clock()
             if browser_request.may(Right.READ):
                 browser_request.resets = await self._parts.queries.read(

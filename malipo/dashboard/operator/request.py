@@ -37,7 +37,7 @@ class OperatorRequest(BrowserRequest):
     browser_cookie: ClassVar[SessionCookie] = cookies.OPERATOR_BROWSER
 
     session: OperatorSession | None = None
-    standing: Installation | None = None  # said on every page while nothing is sent
+    installation: Installation | None = None  # said on every page while nothing is sent
     resets: list[CredentialReset] = field(default_factory=list)  # that nobody has vouched for: said on every page
 
     @property
@@ -103,7 +103,9 @@ class OperatorRequest(BrowserRequest):
             "account": "/operator/account",
             "may": lambda right: operator is not None and self.may(right),
             "resets": self._shown_resets(),
-            "closed": self.standing if self.standing is not None and self.standing.takes_no_payments else None,
+            "closed": self.installation
+            if self.installation is not None and self.installation.takes_no_payments
+            else None,
         }
 
     def _shown_resets(self) -> list[tuple[CredentialReset, datetime, bool]]:

@@ -93,10 +93,10 @@ async def reject(request: OperatorRequest) -> Response:
 
 
 async def _require_as_seen(tx: Tx, form: Form, scope: Scope) -> None:
-    standing = await installation.lock(tx)
-    proposed = await release.find_release(tx, standing.epoch, *(scope or (None, None)))
+    state = await installation.lock(tx)
+    proposed = await release.find_release(tx, state.epoch, *(scope or (None, None)))
     seen = (form.text("epoch"), form.text("proposal"))
-    if (str(standing.epoch), proposed.id if proposed is not None else "") != seen:
+    if (str(state.epoch), proposed.id if proposed is not None else "") != seen:
         raise Conflict(form_errors.CHANGED)
 
 

@@ -265,6 +265,6 @@ PAGES = [
     OperatorPage("POST", OWN.path, OWN.enrol, own=SensitiveAct.SECOND_FACTOR, needs=Right.OWN),
     OperatorPage("GET", f"{OWN.path}/codes", OWN.show, needs=Right.OWN),
     OperatorPage("POST", f"{OWN.path}/codes", OWN.make_codes, own=SensitiveAct.SECOND_FACTOR, needs=Right.OWN),
-    OperatorPage("GET", f"{OWN.path}/remove", OWN.ask_to_remove, needs=Right.OWN),
+    OperatorPage("GET", f"{OWN.path}/remove", OWN.confirm_remove, needs=Right.OWN),
     OperatorPage("POST", f"{OWN.path}/remove", OWN.remove, needs=Right.OWN),
 ]

@@ -159,9 +159,9 @@ class _Share:
                     raise EmbeddedError(f"{supervisor.FAILED}; {_end_of(self._log(), log_size)}")
                 self._start_supervisor()  # The first, or another if somebody has killed it.
             status = self._status()
-            answer = self._ask("malipo") if status == "ready" else _SILENT
+            answer = self._request("malipo") if status == "ready" else _SILENT
             if answer == _NO_SUCH_DATABASE:
-                answer = self._ask("postgres", "CREATE DATABASE malipo")
+                answer = self._request("postgres", "CREATE DATABASE malipo")
             if answer in (_SUCCESS, _FULL):
                 return
             if answer not in (*_NOT_NOW, _SILENT):
@@ -214,7 +214,7 @@ class _Share:
         if done.returncode > 0:
             raise EmbeddedError(f"The supervisor of {self.folder} does not start; {_end_of(self._log(), log_size)}")
 
-    def _ask(self, database: str, statement: str = "") -> str:
+    def _request(self, database: str, statement: str = "") -> str:
         """Connect by PostgreSQL's protocol, without a driver; the server's answer as an SQLSTATE."""
         hello = b"user\0malipo\0database\0%b\0application_name\0malipo start\0\0" % database.encode()
         message = struct.pack("!ii", len(hello) + 8, 3 << 16) + hello

@@ -107,7 +107,7 @@ class Supervisor:
             if self._alone:
                 return None
             if not is_asked_to_stop and _is_listening():
-                # An earlier supervisor was killed. Linux has told its server to stop; elsewhere we must.
+                # An earlier supervisor was killed. Linux has signalled its server to stop; elsewhere we must.
                 _stop_orphan()
                 is_asked_to_stop = True
             time.sleep(0.01)

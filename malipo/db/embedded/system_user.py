@@ -39,7 +39,7 @@ def run(folder: str, parent: str, death: str, program: str, *arguments: str) -> 
                 "choose a data folder below one that everybody may enter, or run malipo as an ordinary user."
             )
         if sys.platform == "linux":
-            # After the namespace, which forgets it. A parent that died before this line cannot tell us.
+            # After the namespace, which forgets it. A parent that died before this line sends no signal.
             _libc().prctl(1, int(death))  # PR_SET_PDEATHSIG
             if os.getppid() != int(parent):
                 sys.exit(1)

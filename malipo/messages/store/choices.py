@@ -23,7 +23,7 @@ async def find(connection: Conn, account_id: str) -> dict[MessageKind, Choice]:
 
 
 async def write(tx: Tx, account_id: str, choices: Mapping[MessageKind, Choice]) -> None:
-    """Store choices. Another amount for a low wallet is told anew."""
+    """Store choices. After a change of its amount a low wallet is reported again."""
     await tx.execute(
         """
         INSERT INTO message_choices AS c (account_id, kind, is_wanted, amount)

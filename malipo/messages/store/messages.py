@@ -20,8 +20,8 @@ _decode = msgspec.json.Decoder(Facts).decode
 # what others report may never have happened.
 MAY_BE_SENT = f"(epoch = {EPOCH} OR NOT {IS_FENCED})"
 
-# What tells the number of a document waits for the mark of a worker, as the document does: after a restore the number
-# would be given again. (It reads the table of `invoices`, a room above.)
+# A message with the number of a document waits for the mark of a worker, as the document does: after a restore the
+# number would be given again. (It reads the table of `invoices`, a room above.)
 _IS_NOTICED = f"""
     NOT (kind = '{MessageKind.INVOICE_ISSUED}' AND EXISTS (
         SELECT FROM invoices i WHERE i.number = cause AND i.looks IS NOT NULL
@@ -59,7 +59,7 @@ async def insert(
     count: int = 1,
     amount: int = 0,
 ) -> None:
-    """Write a message to each recipient. What was told already of this cause is not told again."""
+    """Write a message to each recipient. Each gets one message of a cause."""
     if not recipients:
         return
     rule = KINDS[kind]

@@ -1,4 +1,4 @@
-"""The SQL of what a worker tells by the clock: wallets below an amount, and who reads summaries."""
+"""The SQL of messages that a worker writes by the clock: wallets below an amount, and who reads summaries."""
 
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ async def note_below(tx: Tx) -> list[LowWallet]:
 
 
 async def find_summary_readers(connection: Conn, *, cause: str) -> list[SummaryReader]:
-    """Those who want summaries and were not told this one."""
+    """Those who want summaries and did not get this one."""
     rows = await connection.fetch(
         """
         SELECT p.id, p.merchant_id, m.name

@@ -1,6 +1,6 @@
 """Airtel's summary of transactions: page by page, to the end.
 
-It does not say which way money went; that is told by which party is our own number. Only `TS` moved any. Whether its
+It does not say which way money went; that follows from which party is our own number. Only `TS` moved any. Whether its
 `id` is ours is not certain, so `airtel_money_id` is the receipt, and `id` only the key. What it calls a charge is not a
 line: it does not say whom it was taken from.
 """

@@ -53,8 +53,8 @@ def _answer(event: str, data: Mapping[str, Any]) -> Answer:
     """The answer of a callback by its event, and not by the status beside it; where the two contradict each other,
     unknown.
 
-    Whether the payment is a collection or a payout only its key tells, which the connector cannot look up. Data of the
-    other type than the event are not believed.
+    Whether the payment is a collection or a payout follows only from its key, which the connector cannot look up. Data
+    of the other type than the event are not believed.
     """
     status = data.get("status")
     answer = answer_of(NETWORK, EVENTS, event, text_of(data.get("message")))

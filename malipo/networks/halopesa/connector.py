@@ -10,7 +10,7 @@ from datetime import datetime
 
 from malipo import clock as clocks
 from malipo.networks.answers import misconfigured, nothing_sent
-from malipo.networks.authorized_calls import heard
+from malipo.networks.authorized_calls import reply_or_answer
 from malipo.networks.connector import (
     Acknowledgement,
     Answer,
@@ -60,7 +60,7 @@ class Halopesa:
     async def send(self, instruction: PaymentInstruction) -> Answer:
         if instruction.type is not Type.COLLECTION:
             return misconfigured(replies.NETWORK, "no payouts", "it pays out through an aggregator")
-        reply = heard(
+        reply = reply_or_answer(
             await self._http_client.call(
                 "POST",
                 self._settings.halopesa_url or "",

@@ -1,7 +1,7 @@
 """M-Pesa (Vodacom Tanzania, OpenAPI): an RSA-encrypted session, C2B, B2C, and a status query for both.
 
 An application of theirs is synchronous (the reply to a payment is its result) or asynchronous (the reply says that it
-was taken in, the result comes by callback and by query). The reply itself tells which: only a result has a receipt.
+was taken in, the result comes by callback and by query). The reply itself shows which: only a result has a receipt.
 Callbacks are unsigned, so they are hints.
 """
 

@@ -11,7 +11,7 @@ import msgspec
 
 from malipo import randomness
 from malipo.networks.answers import lost
-from malipo.networks.authorized_calls import TokenCalls, TokenWire, heard, refused_by_401
+from malipo.networks.authorized_calls import TokenCalls, TokenWire, refused_by_401, reply_or_answer
 from malipo.networks.connector import (
     Acknowledgement,
     Answer,
@@ -124,7 +124,7 @@ class TigoPesa:
         fields["LANGUAGE1"] = self._settings.tigo_pesa_language
         if self._settings.tigo_pesa_brand_id is not None:
             fields["BRAND_ID"] = self._settings.tigo_pesa_brand_id
-        reply = heard(await self._command(self._settings.tigo_pesa_disbursement_url, fields))
+        reply = reply_or_answer(await self._command(self._settings.tigo_pesa_disbursement_url, fields))
         return reply if isinstance(reply, Answer) else replies.of_payout(reply, self._reference(instruction))
 
     def _command(self, url: str | None, fields: dict[str, str]) -> Awaitable[Reply | RequestUnsent | ReplyLost]:

@@ -20,13 +20,13 @@ async def fence(tx: Tx, reason: str, *, actor: Actor, now: datetime, epoch: int,
     """Fence the installation, and return its new epoch. A second caller finds another epoch than `epoch`, and changes
     nothing. A fenced installation that is restored again is fenced again, because the checks of its operators may be
     lost."""
-    standing = await installation.lock(tx)
-    if standing.epoch != epoch:
-        return standing.epoch
+    state = await installation.lock(tx)
+    if state.epoch != epoch:
+        return state.epoch
     epoch = await installation.begin_epoch(tx, reason, beyond=beyond)
     payments = await asked_first.ask_all_first(tx)
     # The backup makes these valid again: sessions that were ended since, links and recovery codes that were used, and
-    # keys that were revoked. Everybody must log in again; revoked keys cannot be told from valid ones.
+    # keys that were revoked. Everybody must log in again; revoked keys cannot be distinguished from valid ones.
     await sessions.end_everybodys(tx, now=now)
     await password_links.end_everybodys(tx, now=now)
     await operators.end_everybodys(tx, now=now)

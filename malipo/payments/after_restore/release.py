@@ -76,17 +76,17 @@ async def release(
     """Propose it, or approve what another operator has proposed; `seen` is the code of what they were shown."""
     if not typed_reason.is_within(evidence, typed_reason.EVIDENCE):
         raise Invalid(code=ReleaseRefusal.EVIDENCE)
-    standing = await installation.lock(tx)
-    _require_something(standing, scope)
+    state = await installation.lock(tx)
+    _require_something(state, scope)
     if is_single_operator:
         await moved_alone.require_single_operator(tx, Act.RELEASE)
     channel, type_ = scope or (None, None)
-    proposed = await find_release(tx, standing.epoch, channel, type_)
+    proposed = await find_release(tx, state.epoch, channel, type_)
     if proposed is None:
-        terms = ReleaseTerms(epoch=standing.epoch, channel=channel, type=type_)
+        terms = ReleaseTerms(epoch=state.epoch, channel=channel, type=type_)
         proposed = await _propose(tx, terms, evidence, actor=actor, now=now)
         if not is_single_operator:
-            return ReleaseResult(False, standing.epoch)
+            return ReleaseResult(False, state.epoch)
         seen = None  # They have just proposed it.
     decided = await decide.approve(
         tx,
@@ -102,22 +102,22 @@ async def release(
     if channel is None or type_ is None:
         await asked_first.ask_first_what_came_late(tx)
         await installation.end_fence(tx)
-        return ReleaseResult(True, standing.epoch)
-    await installation.release_channel(tx, standing.epoch, channel, type_)
-    return ReleaseResult(True, standing.epoch, await asked_first.release_asked_first(tx, channel, type_))
+        return ReleaseResult(True, state.epoch)
+    await installation.release_channel(tx, state.epoch, channel, type_)
+    return ReleaseResult(True, state.epoch, await asked_first.release_asked_first(tx, channel, type_))
 
 
 def code_of(proposal: Proposal, found: RestoreStatus) -> str:
     """The code of what an approver is shown: the proposal, and the payments that are released. Of a channel, those
     that wait; of the installation, those that need a person, because the networks are asked about the others and end
     some. Pure."""
-    terms, standing = proposal.terms_as(ReleaseTerms), found.installation
+    terms, state = proposal.terms_as(ReleaseTerms), found.installation
     if terms.channel is not None and terms.type is not None:
         return decide.code_of(proposal, sums_of(found, (terms.channel, terms.type)))
     under_review = [each for each in found.open if each.review_reason]
     doubted = [(each.channel, each.type, each.review_reason, each.payments, each.amount) for each in under_review]
     held = [(each.channel, each.type) for each in found.holds]
-    return decide.code_of(proposal, standing.is_fenced, standing.fence_reason, sorted(doubted), sorted(held))
+    return decide.code_of(proposal, state.is_fenced, state.fence_reason, sorted(doubted), sorted(held))
 
 
 async def _find_code(tx: Tx, proposal: Proposal) -> str:
@@ -132,19 +132,19 @@ def sums_of(found: RestoreStatus, pair: tuple[str, str]) -> tuple[int, int]:
 
 async def reject(tx: Tx, scope: Scope = None, *, actor: Actor, now: datetime) -> ReleaseResult:
     """Reject a proposal, or withdraw one's own. Nothing is sent; it can be proposed again."""
-    standing = await installation.lock(tx)
-    proposed = await find_release(tx, standing.epoch, *(scope or (None, None)))
+    state = await installation.lock(tx)
+    proposed = await find_release(tx, state.epoch, *(scope or (None, None)))
     if proposed is None:
         raise NothingProposed(code=ReleaseRefusal.NOTHING_PROPOSED)
     details = _details(proposed, proposed.reason)
     await decide.reject(tx, proposed, "installation.release_rejected", details, actor=actor, now=now)
-    return ReleaseResult(False, standing.epoch)
+    return ReleaseResult(False, state.epoch)
 
 
-def _require_something(standing: Installation, scope: Scope) -> None:
-    if scope is None and not standing.is_fenced:
+def _require_something(state: Installation, scope: Scope) -> None:
+    if scope is None and not state.is_fenced:
         raise Conflict(code=ReleaseRefusal.NOT_FENCED)
-    if scope is not None and standing.epoch == 1:
+    if scope is not None and state.epoch == 1:
         raise Conflict(code=ReleaseRefusal.NEVER_RESTORED)
 
 

@@ -31,7 +31,7 @@ from malipo.payments.initiate import InsufficientBalance
 from malipo.payments.limits import batch_key_limits
 from malipo.payments.payment_request import PaymentTerms
 from malipo.payments.refunds.reserve import Reservations
-from malipo.payments.retry_standing import Standing
+from malipo.payments.retried_outcome import RetriedOutcome
 from malipo.payments.store import retries
 from malipo.payments.transaction import Status, Transaction, Type
 from malipo.restore.installation import IntakeClosed
@@ -142,9 +142,9 @@ class ApproveBatch:
         return [await self._approve(tx, approval) for approval in approvals]
 
     async def _approve(self, tx: Tx, approval: Approval) -> ApprovedBatch | Refusal | IntakeClosed:
-        standing = await installation.get(tx)
-        if standing.takes_no_payments:
-            return standing.refusal
+        state = await installation.get(tx)
+        if state.takes_no_payments:
+            return state.refusal
         batch = await batches.lock(tx, approval.merchant_id, approval.batch_id)
         if batch is None:
             return NoSuchBatch()
@@ -276,13 +276,13 @@ def _naming(item: BatchItem, retried: Collection[str]) -> BatchItem:
 async def _why_not_again(tx: Tx, batch: Batch, retried: Mapping[int, Collection[str]]) -> Refusal | None:
     """Why lines that pay again what has failed are not approved. A report that one was paid is seen here, or is written
     after the commit: then the worker finds it before it sends (`payments/withhold_duplicate_payouts.py`)."""
-    standings = await retries.lock(tx, {(batch.merchant_id, each) for ids_ in retried.values() for each in ids_})
-    for standing, why in ((Standing.PAID, PaidAfterAll), (Standing.IN_DOUBT, PaidPerhaps)):
+    outcomes = await retries.lock(tx, {(batch.merchant_id, each) for ids_ in retried.values() for each in ids_})
+    for state, why in ((RetriedOutcome.PAID, PaidAfterAll), (RetriedOutcome.IN_DOUBT, PaidPerhaps)):
         wrong = {
             index: id_
             for index, ids_ in retried.items()
             for id_ in sorted(ids_)
-            if standings[batch.merchant_id, id_] is standing
+            if outcomes[batch.merchant_id, id_] is state
         }
         if wrong:
             return why(wrong)

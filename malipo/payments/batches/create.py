@@ -61,10 +61,10 @@ class CreateBatch:
         return [await self._make(tx, request, again=again) for request in requests]
 
     async def _make(self, tx: Tx, request: BatchRequest, *, again: bool) -> MadeBatch | Refusal | IntakeClosed:
-        standing = await installation.get(tx)
-        if standing.takes_no_payments:
+        state = await installation.get(tx)
+        if state.takes_no_payments:
             earlier = await _find_made(tx, request) if again else None
-            return earlier if earlier is not None else standing.refusal
+            return earlier if earlier is not None else state.refusal
         if (found := await _find_made(tx, request)) is not None:
             return found
         if request.draft is None:
@@ -72,7 +72,7 @@ class CreateBatch:
             return request.problem
         if (refusal := batch_key_limits.refusal_at_creation(request.requester, request.draft.items)) is not None:
             return refusal
-        batch, lines = await _completed(tx, request, request.draft, standing)
+        batch, lines = await _completed(tx, request, request.draft, state)
         if not await batches.insert(tx, batch, key=request.key, request_hash=request.request_hash):
             # Another commit has used the key since we looked, or an earlier try of ours was still committing.
             if (found := await _find_made(tx, request)) is not None:
@@ -114,12 +114,12 @@ async def _find_made(tx: Tx, request: BatchRequest) -> MadeBatch | Refusal | Non
 
 
 async def _completed(
-    tx: Tx, request: BatchRequest, draft: BatchDraft, standing: Installation
+    tx: Tx, request: BatchRequest, draft: BatchDraft, state: Installation
 ) -> tuple[Batch, list[BatchItem]]:
     """The batch and its items, with fees and network keys."""
     places = {(request.merchant_id, Type.DISBURSEMENT, str(item.channel)) for item in draft.items}
     bands = await tariffs.find_for(tx, places)
-    keys = _network_keys(standing.key_secret, request, draft)
+    keys = _network_keys(state.key_secret, request, draft)
     lines = [
         replace(
             item,

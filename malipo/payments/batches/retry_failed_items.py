@@ -12,8 +12,8 @@ from malipo.payments.batches import progress
 from malipo.payments.batches.batch import Batch, BatchItem, BatchStatus
 from malipo.payments.batches.spreadsheet.draft import Again, failed_batch_in
 from malipo.payments.batches.store import batches
+from malipo.payments.retried_outcome import RetriedOutcome
 from malipo.payments.retry_failed_payment import failed_in
-from malipo.payments.retry_standing import Standing
 from malipo.payments.store import corrections, retries
 from malipo.payments.transaction import Status
 
@@ -41,8 +41,8 @@ async def find_failed(connection: Conn, merchant_id: str, batch_id: str) -> list
         return []
     failed = {(merchant_id, each.payout_id): each for each in await _find_failed(connection, progressed.batch)}
     corrected = await corrections.find(connection, list(failed))
-    standings = await retries.find(connection, list(failed))
-    return [each for key, each in failed.items() if key not in corrected and standings[key] is not Standing.PAID]
+    outcomes = await retries.find(connection, list(failed))
+    return [each for key, each in failed.items() if key not in corrected and outcomes[key] is not RetriedOutcome.PAID]
 
 
 async def _find_failed(connection: Conn, batch: Batch) -> list[FailedPayout]:

@@ -194,12 +194,12 @@ def effect_of(case: Case, outcome: ResolvedOutcome, *, is_waived: bool, availabl
     return ResolutionEffect(decided.credited - before.credited, decided.borne - before.borne, decided.owed)
 
 
-def shown_of(case: Case, proposal: ProposedResolution, heard: Iterable[StoredAnswer], *, available: int) -> object:
+def shown_of(case: Case, proposal: ProposedResolution, answers: Iterable[StoredAnswer], *, available: int) -> object:
     """The facts about a payment that an approver is shown and that matter to the decision: its status, the reports of
     its network, its correction, and the effect of the resolution. Another query with the same answer, or with none,
     does not change them."""
     outcome, dispatch, correction = ResolvedOutcome(proposal.outcome), case.dispatch, case.correction
-    reports = {(each.connector, each.source, each.verdict) for each in heard if each.verdict != Verdict.UNKNOWN}
+    reports = {(each.connector, each.source, each.verdict) for each in answers if each.verdict != Verdict.UNKNOWN}
     state = (
         None
         if dispatch is None

@@ -166,9 +166,9 @@ async def find_code(connection: Conn, proposal: Proposal) -> str:
 async def find_shown(connection: Conn, resolution: ProposedResolution, payment_id: str) -> object:
     """The facts about the payment that an approver is shown. It only reads."""
     case = await cases.get(connection, resolution.merchant_id, payment_id)
-    heard = await network_answers.find(connection, resolution.merchant_id, payment_id)
+    answers = await network_answers.find(connection, resolution.merchant_id, payment_id)
     wallet, _ = await wallets.get(connection, resolution.merchant_id)
-    return shown_of(case, resolution, heard, available=wallet.available)
+    return shown_of(case, resolution, answers, available=wallet.available)
 
 
 def fingerprint_of(requested_by: str, finding: OperatorFinding) -> str:

@@ -139,13 +139,13 @@ async def _wrong_events(connection: Conn, within: KeyRange) -> list[LedgerFindin
     """Every correction that merchants are notified of has one event. Events that were pruned cannot be counted."""
     rows = await connection.fetch(
         f"""
-        WITH told AS (
+        WITH corrected AS (
             SELECT merchant_id, transaction_id, count(*) AS events, max(ordinal) AS last
             FROM events WHERE event LIKE '%.corrected' AND {within.holds("merchant_id", "transaction_id")} GROUP BY 1, 2
         )
         SELECT coalesce(c.transaction_id, e.transaction_id) AS id, coalesce(e.events, 0) AS stored, c.told AS computed
         FROM (SELECT * FROM corrections WHERE {within.holds("merchant_id", "transaction_id")}) c
-        FULL JOIN told e USING (merchant_id, transaction_id) LEFT JOIN feeds f USING (merchant_id)
+        FULL JOIN corrected e USING (merchant_id, transaction_id) LEFT JOIN feeds f USING (merchant_id)
         WHERE c.told IS NULL OR coalesce(e.last, 0) > c.told OR coalesce(e.events, 0) > c.told
            OR (f.pruned_before IS NULL AND coalesce(e.events, 0) < c.told)
            OR (c.told > 0) <> (c.latest IS NOT NULL)

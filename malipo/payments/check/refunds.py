@@ -151,9 +151,9 @@ async def _wrong_events(connection: Conn, within: KeyRange) -> list[LedgerFindin
         CROSS JOIN LATERAL (
             SELECT p.status = 'COMPLETED' OR EXISTS (
                 SELECT FROM corrections k WHERE k.merchant_id = r.merchant_id AND k.transaction_id = r.refund_id) AS due
-        ) AS told
+        ) AS expected
         WHERE {within.holds("r.merchant_id", "r.refund_id")}
-          AND (e.id IS NOT NULL AND NOT told.due OR e.id IS NULL AND told.due AND f.pruned_before IS NULL)
+          AND (e.id IS NOT NULL AND NOT expected.due OR e.id IS NULL AND expected.due AND f.pruned_before IS NULL)
         ORDER BY 1 LIMIT 100
         """,
         *within.values,

@@ -143,7 +143,7 @@ async def _wrong_feeds(connection: Conn, within: KeyRange) -> list[LedgerFinding
             FROM (SELECT merchant_id, feed_number FROM events UNION ALL
                   SELECT merchant_id, feed_number FROM batch_events UNION ALL
                   SELECT merchant_id, feed_number FROM link_events UNION ALL
-                  SELECT merchant_id, feed_number FROM settlement_events) AS told
+                  SELECT merchant_id, feed_number FROM settlement_events) AS numbered
             WHERE feed_number IS NOT NULL AND {within.holds("merchant_id")} GROUP BY merchant_id
         ) e USING (merchant_id)
         WHERE coalesce(e.size, 0) <> coalesce(f.last_number - f.pruned_to, 0)

@@ -31,7 +31,7 @@ class TransactionFilter:
     amount: int | None = None
     idempotency_key: str | None = None  # that it was made with
     link: str | None = None  # the payment link that its customer paid by
-    is_refund: bool | None = None  # only by keyset pages: no rollup tells refunds from other payouts
+    is_refund: bool | None = None  # only by keyset pages: no rollup separates refunds from other payouts
     before: str | None = None  # an id: the page has only older payments; the total counts all
 
     @property

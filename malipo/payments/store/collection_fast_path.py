@@ -101,7 +101,7 @@ _CREATE = f"""
              FROM new WHERE (id IN (SELECT transaction_id FROM claimed)) IS TRUE
              RETURNING merchant_id, id, channel, type, batch_id, phone, amount, refund_of, network_key),
          queued AS ({dispatches.insert_dispatches_sql("created", "true")}),
-         told AS (
+         inserted_events AS (
              INSERT INTO events (id, merchant_id, transaction_id, event, body, created_at, ordinal)
              SELECT event_id, merchant_id, id, 'payment.pending', body, created_at, 1
              FROM new WHERE (id IN (SELECT id FROM created)) IS TRUE)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 import msgspec
 
 from malipo.db import Conn, Tx
-from malipo.payments.retry_standing import RetriedPayout, Standing, worst
+from malipo.payments.retried_outcome import RetriedOutcome, RetriedPayout, worst
 from malipo.payments.store import transactions
 from malipo.payments.store.transactions import Key
 from malipo.payments.transaction import Status, Transaction
@@ -33,22 +33,22 @@ async def get(connection: Conn, payout: Transaction) -> str:
     return found
 
 
-async def find(connection: Conn, retried: Collection[Key]) -> dict[Key, Standing]:
+async def find(connection: Conn, retried: Collection[Key]) -> dict[Key, RetriedOutcome]:
     """How each of these payouts stands, with what it retried itself."""
     chains = await _chains(connection, retried)
-    return await _standings(connection, chains)
+    return await _outcomes(connection, chains)
 
 
-async def lock(tx: Tx, retried: Collection[Key]) -> dict[Key, Standing]:
+async def lock(tx: Tx, retried: Collection[Key]) -> dict[Key, RetriedOutcome]:
     """Find as `find` does, with the payouts locked until the commit, so that a report that one was paid waits. Locked
     before wallets."""
     chains = await _chains(tx, retried)
     await transactions.lock(tx, _all_of(chains))
     # Read by a second statement: the first one sees the rows as they were before the locks were granted.
-    return await _standings(tx, chains)
+    return await _outcomes(tx, chains)
 
 
-async def lock_if_free(tx: Tx, payouts: Collection[Key]) -> dict[Key, Standing | None]:
+async def lock_if_free(tx: Tx, payouts: Collection[Key]) -> dict[Key, RetriedOutcome | None]:
     """Find, for each of these payouts that is a retry, how the payout that it retries stands, locked until the commit.
     It never waits: None while another transaction has locked one of the chain."""
     earlier = await _find_earlier(tx, payouts)
@@ -56,8 +56,8 @@ async def lock_if_free(tx: Tx, payouts: Collection[Key]) -> dict[Key, Standing |
         return {}
     locked = await transactions.lock_free(tx, _all_of(earlier))
     free = {key: chain for key, chain in earlier.items() if chain <= locked}
-    standings = await _standings(tx, free)
-    return {key: standings.get(key) for key in earlier}
+    outcomes = await _outcomes(tx, free)
+    return {key: outcomes.get(key) for key in earlier}
 
 
 async def _chains(connection: Conn, retried: Collection[Key]) -> dict[Key, set[Key]]:
@@ -86,7 +86,7 @@ async def _find_earlier(connection: Conn, payouts: Collection[Key]) -> dict[Key,
     return found
 
 
-async def _standings(connection: Conn, chains: dict[Key, set[Key]]) -> dict[Key, Standing]:
+async def _outcomes(connection: Conn, chains: dict[Key, set[Key]]) -> dict[Key, RetriedOutcome]:
     rows = await connection.fetch(
         """
         SELECT t.merchant_id, t.id, t.status, c.is_paid,

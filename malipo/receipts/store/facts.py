@@ -55,7 +55,7 @@ async def append(tx: Tx, log: int, facts: Sequence[NewFact]) -> int:
     """Append the facts that no log has yet, in their order. Returns their number."""
     appended: int = await tx.fetchval(
         """
-        WITH told AS (
+        WITH new_facts AS (
             SELECT new.*, row_number() OVER (ORDER BY place) AS place_of_new
             FROM (SELECT t.*, row_number() OVER () AS place FROM json_to_recordset($2) AS t (
                       merchant_id text, transaction_id text, subject_id text, kind text, ordinal smallint, entry text,
@@ -65,14 +65,14 @@ async def append(tx: Tx, log: int, facts: Sequence[NewFact]) -> int:
                 WHERE f.merchant_id = new.merchant_id AND f.transaction_id = new.transaction_id
                   AND f.subject_id = new.subject_id AND f.kind = new.kind AND f.ordinal = new.ordinal)),
         grown AS (
-            UPDATE receipt_logs SET size = size + (SELECT count(*) FROM told) WHERE number = $1
-            RETURNING size - (SELECT count(*) FROM told) AS size_before),
+            UPDATE receipt_logs SET size = size + (SELECT count(*) FROM new_facts) WHERE number = $1
+            RETURNING size - (SELECT count(*) FROM new_facts) AS size_before),
         written AS (
             INSERT INTO receipt_facts (merchant_id, transaction_id, subject_id, kind, ordinal, log_number, leaf_index,
                                        entry, salt, fact)
             SELECT t.merchant_id, t.transaction_id, t.subject_id, t.kind, t.ordinal, $1,
                    g.size_before + t.place_of_new - 1, decode(t.entry, 'hex'), decode(t.salt, 'hex'), t.fact
-            FROM told t, grown g RETURNING 1)
+            FROM new_facts t, grown g RETURNING 1)
         SELECT count(*) FROM written
         """,
         log,

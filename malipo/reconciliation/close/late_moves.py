@@ -35,7 +35,7 @@ class LateMoves(msgspec.Struct, frozen=True, kw_only=True):
     since: date  # they are of this day or of later ones
     is_late: str = "false"  # the books count them on the day after
     is_later: str = "false"  # on the day after, or on a later one
-    routes: Mapping[str, int] = {}  # sums of late moves that cannot be told apart
+    routes: Mapping[str, int] = {}  # sums of late moves that cannot be separated
 
 
 class Pending(msgspec.Struct, frozen=True):
@@ -79,7 +79,7 @@ async def find_pending(connection: Conn, last: ClosedDay) -> Pending:
     if not any(more[each.day] for each in days[:-1]):
         return Pending(last.day, {})
     if more[last.day] and await store.sum_unseen(connection, last.day) != more[last.day]:
-        return Pending(last.day, {})  # Not even those of the last day can be told apart.
+        return Pending(last.day, {})  # Not even those of the last day can be separated.
     found = {}
     for closed, following in pairwise(days):
         if not more[closed.day] or await store.sum_recorded(connection, closed.day) != following.close.late:

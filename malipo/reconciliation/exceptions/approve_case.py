@@ -1,4 +1,4 @@
-"""Approves another operator's proposal about a payment, if the approver is not a teller of one of its lines."""
+"""Approves another operator's proposal about a payment, if the approver is not a source of one of its lines."""
 
 from datetime import datetime
 
@@ -29,7 +29,7 @@ async def approve_case(
     proposal = await cases.lock_proposal(tx, transaction)
     if proposal is not None and not is_single_operator:
         for line_id in await single_matches.find_lines_of_payment(tx, transaction.merchant_id, transaction.id):
-            await import_approval.require_not_teller(tx, line_id, proposal, actor=actor, now=now)
+            await import_approval.require_not_source(tx, line_id, proposal, actor=actor, now=now)
     return await resolve.approve(
         tx,
         id_or_reference,

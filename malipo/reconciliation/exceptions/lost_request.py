@@ -134,18 +134,15 @@ async def _find_in_batch(
 async def _with_key(
     tx: Tx, lost: LostRequest, refund_of: str | None, *, has_line_key: bool, exception: ReconciliationException
 ) -> LostRequest:
-    standing = await installation.get(tx)
-    if (refund := await _as_refund(tx, lost, refund_of, RefundKeys.of(standing), exception)) is not None:
+    state = await installation.get(tx)
+    if (refund := await _as_refund(tx, lost, refund_of, RefundKeys.of(state), exception)) is not None:
         return refund
-    if (
-        lost.idempotency_key is None
-        and (attempt := await _attempt(tx, lost, standing.key_secret, exception)) is not None
-    ):
+    if lost.idempotency_key is None and (attempt := await _attempt(tx, lost, state.key_secret, exception)) is not None:
         return replace(lost, attempt=attempt, order_reference=attempt.order_reference, is_repeat_recognized=True)
     if lost.idempotency_key is None:
         # Without a key on the line, one is generated with the payment. The key on the line may be a random one.
         return lost
-    derived = network_keys.derive(standing.key_secret, lost.merchant_id, lost.type, lost.idempotency_key)
+    derived = network_keys.derive(state.key_secret, lost.merchant_id, lost.type, lost.idempotency_key)
     if has_line_key and derived != lost.network_key:
         raise Invalid(code=AdoptRefusal.OTHER_KEY, header=idempotency.HEADER, key=lost.network_key)
     return replace(lost, network_key=derived, is_repeat_recognized=True)

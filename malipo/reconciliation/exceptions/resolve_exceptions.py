@@ -167,7 +167,7 @@ class ResolveExceptions:
             is_payment = resolution.action in (Action.MATCH, Action.ADOPT)
             reversals = await matching.find_open_reversals(tx, exception.line_id) if is_payment else []
             for line_id in (exception.line_id, *reversals):
-                await import_approval.require_not_teller(tx, line_id, proposal, actor=actor, now=now)
+                await import_approval.require_not_source(tx, line_id, proposal, actor=actor, now=now)
         approved = await decide.approve(
             tx,
             proposal,

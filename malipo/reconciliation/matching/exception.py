@@ -21,7 +21,7 @@ class ExceptionKind(StrEnum):
     OURS_ONLY = "ours_only"  # a payment that no line of complete statements shows
     THEIRS_ONLY = "theirs_only"  # a line that fits no payment and no booking of ours
     AMOUNT_DIFFERS = "amount_differs"  # a line with a payment's receipt or key, and another amount or direction
-    STATE_DIFFERS = "state_differs"  # a payment was paid or taken back, and the merchant was told otherwise
+    STATE_DIFFERS = "state_differs"  # a payment was paid or taken back, and the merchant got another report
     TWICE = "twice"  # a second line of one payment, or a line that fits two payments
     FEE_DIFFERS = "fee_differs"  # the network charged another amount than operators expect
     UNKNOWN_LINE = "unknown_line"  # a line of an unknown kind, or a reversal of no known payment

@@ -29,12 +29,12 @@ from malipo.db import Conn, Tx
 from malipo.errors import Code, Forbidden
 from malipo.operators import four_eyes
 from malipo.reconciliation.matching.exception import ExceptionKind
-from malipo.reconciliation.matching.line_tellers import tellers_of
+from malipo.reconciliation.matching.line_sources import sources_of
 from malipo.reconciliation.matching.store import (
     evidence,
     exceptions,
     line_queue,
-    line_tellers,
+    line_sources,
     matching,
     single_matches,
     summed_lines,
@@ -51,7 +51,7 @@ _ID_PREFIX = "prp_"
 
 class ImportApprovalRefusal(Code):
     AUTHOR = "import_by_author"
-    TELLER = "import_by_teller"
+    SOURCE = "import_by_teller"
     NOTHING_WAITS = "import_nothing_waits"
 
 
@@ -301,10 +301,10 @@ async def approve_list(
     return proposal, await evidence.find_unreported(tx, limit=len(line_ids), line_ids=line_ids)
 
 
-async def require_not_teller(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
-    """Refuse an approver who is a teller of the line: the proposer relied on a fact that this operator told."""
-    tellers = tellers_of(await line_tellers.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)
-    await _require_other(tx, tellers, proposal, ImportApprovalRefusal.TELLER, actor=actor, now=now)
+async def require_not_source(tx: Tx, line_id: int, proposal: Proposal, *, actor: Actor, now: datetime) -> None:
+    """Refuse an approver who is a source of the line: the proposer relied on a fact of this operator's file."""
+    sources = sources_of(await line_sources.find_shown_facts(tx, line_id), proposed_by=proposal.requested_by)
+    await _require_other(tx, sources, proposal, ImportApprovalRefusal.SOURCE, actor=actor, now=now)
 
 
 async def _require_other(

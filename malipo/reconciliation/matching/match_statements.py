@@ -95,7 +95,7 @@ async def match_statements(
         await matching.lock(tx)
         result = await match_queued_lines(tx, await all_profiles(tx), approval_amount=approval_amount, now=now)
     result.files = files
-    await take_told_keys(database)
+    await take_reported_keys(database)
     reported = await report_evidence(database, apply_answers, approval_amount=approval_amount, now=now)
     result.completed, result.contradicted = reported.completed, reported.contradicted
     result.awaiting_approval += reported.awaiting_approval
@@ -213,8 +213,8 @@ async def _report_possible_payments(
 
 
 async def _find_named_otherwise(tx: Tx, aggregators: Aggregators, *, now: datetime) -> list[int]:
-    """Lines of the network's own statements that were matched by a key or a receipt which only operators told, and
-    whose receipt the network has since told of another payment."""
+    """Lines of the network's own statements that were matched by a key or a receipt which only operators reported, and
+    whose receipt the network has since reported of another payment."""
     named = await displaced_matches.find_named_by_people(tx, since=now - BEFORE)
     if not named:
         return []
@@ -283,8 +283,8 @@ def exception_of(line: UnmatchedLine, now: datetime) -> FoundException:
     )
 
 
-async def take_told_keys(database: Database) -> None:
-    """Give adopted payments the network keys that fetched files tell of their lines later.
+async def take_reported_keys(database: Database) -> None:
+    """Give adopted payments the network keys that fetched files add to their lines later.
 
     A line without a key is adopted with a random key, so a repeat of the lost request does not find the payment. With
     the network's key it does, unless the repeat came first: then the repeat has that key.

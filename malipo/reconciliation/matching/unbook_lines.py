@@ -1,7 +1,7 @@
 """Takes lines out of bookings again when their payments become known.
 
 A line without a key is booked as a fee or a sweep by its words. Its payment may become known later: its network reports
-the receipt, or another file tells the key. Then the booking is reversed, its other lines are booked again, and the line
+the receipt, or another file has the key. Then the booking is reversed, its other lines are booked again, and the line
 is matched, or becomes an exception if the match is not certain.
 
 An operator could invent a file, so lines that a file takes out of bookings count as moved by its importer and the
@@ -25,7 +25,7 @@ from malipo.ledger import house_bookings
 from malipo.reconciliation.matching.book_lines import KINDS, write_sums
 from malipo.reconciliation.matching.possible_payment import names_key
 from malipo.reconciliation.matching.store import line_queue, lines_to_unbook
-from malipo.reconciliation.matching.store.lines_to_unbook import BookedLine, ToldLine
+from malipo.reconciliation.matching.store.lines_to_unbook import BookedLine, LaterKeyLine
 
 _WHY = "A payment of ours has this line"
 
@@ -42,12 +42,12 @@ async def unbook_lines(
     """Take lines out of bookings. Returns the lines, which are in the queue again. The caller has taken the lock of
     matching, and matches them next."""
     found = await lines_to_unbook.find_booked_of_payments(tx, layouts=layouts, accounts=accounts)
-    told_lines = await lines_to_unbook.find_booked_with_told_keys(tx, layouts=layouts, accounts=accounts)
-    told_lines = [each for each in told_lines if names_key(each.key)]
+    later_lines = await lines_to_unbook.find_booked_with_later_keys(tx, layouts=layouts, accounts=accounts)
+    later_lines = [each for each in later_lines if names_key(each.key)]
     lines: dict[int, BookedLine] = {
-        each.line_id: each for each in [*(each for each in told_lines if each.is_fetched), *found]
+        each.line_id: each for each in [*(each for each in later_lines if each.is_fetched), *found]
     }
-    brought = [each for each in told_lines if each.line_id not in lines]
+    brought = [each for each in later_lines if each.line_id not in lines]
     for each in await _count(tx, brought, approval_amount=approval_amount, now=now):
         lines.setdefault(each.line_id, each)
     for _, group in groupby(sorted(lines.values(), key=_sum_of), key=_sum_of):
@@ -55,20 +55,22 @@ async def unbook_lines(
     return list(lines.values())
 
 
-async def _count(tx: Tx, told_lines: Sequence[ToldLine], *, approval_amount: int, now: datetime) -> list[ToldLine]:
+async def _count(
+    tx: Tx, later_lines: Sequence[LaterKeyLine], *, approval_amount: int, now: datetime
+) -> list[LaterKeyLine]:
     """Count the lines as moved by their operators, file by file, and return those that an operator may move alone."""
 
-    def file_of(line: ToldLine) -> str:
-        return line.told_in
+    def file_of(line: LaterKeyLine) -> str:
+        return line.key_file_id
 
     counted = []
-    for file_id, group in groupby(sorted(told_lines, key=file_of), key=file_of):
+    for file_id, group in groupby(sorted(later_lines, key=file_of), key=file_of):
         lines = list(group)
         deciders = await moved_alone.count_unless_two(
             tx,
             Act.IMPORT,
             sum(abs(each.amount) for each in lines),
-            operator=lines[0].told_by,
+            operator=lines[0].key_imported_by,
             authors=lines[0].authors,
             subject=file_id,
             approval_amount=approval_amount,

@@ -43,8 +43,8 @@ async def all_profiles(connection: Conn) -> dict[str, StatementProfile]:
 
 
 def _saved(layout: SavedLayout) -> StatementProfile:
-    """A profile that operators saved. Facts without a stored author, as older versions store them, count as told by the
-    operator who changed it last."""
+    """A profile that operators saved. Facts without a stored author, as older versions store them, count as stated by
+    the operator who changed it last."""
     profile = saved_by(with_current_words(decode(layout.name, layout.text)), layout.saved_by)
     columns = layout.said_by.columns or layout.saved_by
     carrier = (layout.said_by.carrier or layout.saved_by) if profile.carrier else layout.said_by.carrier

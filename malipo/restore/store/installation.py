@@ -53,8 +53,8 @@ async def get_with_schema(connection: Conn) -> tuple[Installation, str | None]:
     """The installation, with the fingerprint of the schema."""
     row = await connection.fetchrow(f"SELECT {FINGERPRINT}, {_COLUMNS} FROM installation")
     assert row is not None
-    fingerprint, *standing = row.values()
-    return Installation(*standing), fingerprint
+    fingerprint, *state = row.values()
+    return Installation(*state), fingerprint
 
 
 async def lock(tx: Tx) -> Installation:
@@ -73,9 +73,9 @@ async def hold(tx: Tx) -> Installation:
 async def why_not_cancel(connection: Conn) -> IntakeClosed | None:
     """Why nothing can be done now that relies on a payment or settlement being unsent, such as to cancel it; None if it
     can. After a restore, what seems unsent may have been sent before it."""
-    standing = await get(connection)
-    if standing.is_fenced:
-        return standing.refusal
+    state = await get(connection)
+    if state.is_fenced:
+        return state.refusal
     return None if await is_compared(connection) else NotComparedYet()
 
 

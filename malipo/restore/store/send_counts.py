@@ -156,10 +156,10 @@ def counting(worker_id: str) -> str:
 
 async def find_counted(connection: Conn, worker_id: str) -> CountedBatch | None:
     """The counts of a batch that an earlier try has stored."""
-    standing = await find_database_state(connection)
-    counted = SendCount(standing.epoch, standing.total, standing.batches_of(worker_id))
+    state = await find_database_state(connection)
+    counted = SendCount(state.epoch, state.total, state.batches_of(worker_id))
     serves: int = await connection.fetchval(f"SELECT {SERVES}")
-    return CountedBatch(counted, standing.server_id, serves) if worker_id in standing.workers else None
+    return CountedBatch(counted, state.server_id, serves) if worker_id in state.workers else None
 
 
 async def hold_looks(tx: Tx) -> str:

@@ -33,7 +33,9 @@ async def test_without_a_good_key_nobody_gets_in(
 
 
 @pytest.mark.parametrize("sent_as", ["Bearer {}", "bearer {}", "{}", "Basic {}", "Bearer mlp_live_unknown"])
-async def test_a_key_in_authorization_is_told_where_it_belongs(api: Client, merchant: Merchant, sent_as: str) -> None:
+async def test_a_key_in_authorization_is_refused_with_the_header_where_it_belongs(
+    api: Client, merchant: Merchant, sent_as: str
+) -> None:
     headers = {"Authorization": sent_as.format(merchant.key)}
 
     refused = await api.as_(None)("GET", "/v1/wallet", headers=headers)

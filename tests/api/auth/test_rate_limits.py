@@ -1,4 +1,4 @@
-"""Rate limits of a key: exact, shared by a fleet, and told in the headers."""
+"""Rate limits of a key: exact, shared by a fleet, and reported in the headers."""
 
 import asyncio
 from collections.abc import Callable

@@ -30,14 +30,14 @@ class Sample:
 def samples_of(file: Path) -> Iterator[Sample]:
     text = file.read_text()
     for found in _SAMPLE.finditer(text):
-        told = re.search(r"<!-- answers (\d+) -->", found["marks"])
+        reported = re.search(r"<!-- answers (\d+) -->", found["marks"])
         answer = re.search(r"<!-- answer of (.+) -->", found["marks"])
         yield Sample(
             file.relative_to(DOCS).as_posix(),
             text.count("\n", 0, found.start("code")),
             found["language"],
             found["code"],
-            int(told[1]) if told else None,
+            int(reported[1]) if reported else None,
             answer[1] if answer else None,
         )
 

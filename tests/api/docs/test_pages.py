@@ -152,8 +152,8 @@ def test_what_changes_for_merchants_is_served_for_each_release_and_not_the_chang
     assert re.findall(r"<h2 id=[^>]*>([^<]+)", page) == ["Unreleased", *releases]
     assert "Money and safety" not in page
     # What programs of merchants must know: everything that the contract has got since its last release.
-    told = (DOCS.parent / "CHANGELOG-MERCHANTS.md").read_text().split("\n## ")[1]
-    assert [each for each in grown() if each not in told] == []
+    reported = (DOCS.parent / "CHANGELOG-MERCHANTS.md").read_text().split("\n## ")[1]
+    assert [each for each in grown() if each not in reported] == []
 
 
 def grown() -> list[str]:

@@ -17,7 +17,7 @@ from tests.api.docs.curl_commands import of_command
 from tests.api.published_contract import PUBLISHED, SENT, operations, resolved
 
 
-def test_the_contract_tells_the_largest_amount_of_this_installation() -> None:
+def test_the_contract_has_the_largest_amount_of_this_installation() -> None:
     contract = contracts.load(max_amount=3_000_000)
     assert contract["components"]["schemas"]["Amount"]["maximum"] == 3_000_000
 
@@ -36,8 +36,8 @@ def test_every_route_has_a_page_with_its_fields_and_the_errors_that_it_can_give(
         assert operation["summary"] in shown
         parameters = [resolved(each)["name"] for each in operation.get("parameters", [])]
         answers = [resolved(answer) for answer in operation["responses"].values()]
-        told = [each["headers"].get("X-Error-Code", {}).get("schema", {}).get("enum", []) for each in answers]
-        codes = [code for each in told for code in each]
+        reported = [each["headers"].get("X-Error-Code", {}).get("schema", {}).get("enum", []) for each in answers]
+        codes = [code for each in reported for code in each]
         assert [each for each in (path.split(" ")[0], *parameters, *codes) if each not in shown] == [], name
 
 

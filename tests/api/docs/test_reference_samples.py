@@ -154,10 +154,10 @@ def test_the_answer_beside_a_request_is_one_to_it(shown: Shown) -> None:
     for name in {"status", "kind"} & set(shown.curl.query):
         assert {each[name] for each in things} == set(shown.curl.query[name].split(",")), name
     if "pagination" in answer:
-        told = answer["pagination"]
-        assert told["limit"] == int(shown.curl.query["limit"])
-        assert told["total"] == len(things), "all there are"
-        assert told["pages"] == 1
+        reported = answer["pagination"]
+        assert reported["limit"] == int(shown.curl.query["limit"])
+        assert reported["total"] == len(things), "all there are"
+        assert reported["pages"] == 1
     elif "limit" in shown.curl.query and shown.operation.id != "listEvents":
         assert "next" not in answer, "there are no more than fit into the page"
     if "phone" in shown.curl.query:

@@ -169,8 +169,8 @@ def _command(reader: Reader, sample: Sample) -> str:
     code = reader.paste(sample)
     if sample.status is None:
         return code
-    told = f"CURL_HOME={reader.folder / 'telling'} bash -c {shlex.quote(code)}"
-    return f'test "$({told} | tail -n 1)" = {sample.status}'
+    reported = f"CURL_HOME={reader.folder / 'telling'} bash -c {shlex.quote(code)}"
+    return f'test "$({reported} | tail -n 1)" = {sample.status}'
 
 
 async def test_every_sample_in_python_runs(reader: Reader) -> None:

@@ -36,10 +36,10 @@ async def answer(send: Send, body: bytes, *headers: tuple[bytes, bytes], status:
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     """Says what it was asked."""
     whole = scope.get(WHOLE_BODY)
-    heard = await body_of(receive)
+    answers = await body_of(receive)
     said = {
         "asked": f"{scope['method']} {scope['path']}",
-        "body": heard.decode(),
+        "body": answers.decode(),
         "whole": None if whole is None else whole.decode(),
     }
     await answer(send, msgspec.json.encode(said))

@@ -18,7 +18,7 @@ LONG = 5.0
 class Watched(Protocol):
     """Counts what it hears, and what it writes."""
 
-    heard = 0
+    received_bytes = 0
     parsed = 0  # heads of requests
     went_off = 0  # its timers
 
@@ -33,7 +33,7 @@ class Watched(Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self.heard += len(data)
+        self.received_bytes += len(data)
 
     def on_headers_complete(self) -> None:
         self.parsed += 1
@@ -84,20 +84,20 @@ class Line:
         """Send each when the one before it has been read."""
         for packet in packets:
             self.throw(packet)
-            await until(lambda: self.other_end.heard == self._said)
+            await until(lambda: self.other_end.received_bytes == self._said)
 
-    async def hear(self, *, is_head: bool = False) -> RawAnswer:
-        status, headers = await self.hear_head()
+    async def read_answer(self, *, is_head: bool = False) -> RawAnswer:
+        status, headers = await self.read_head()
         if is_head or status in (100, 204, 304):
             return RawAnswer(status, headers, b"")
         if headers.get("transfer-encoding") == "chunked":
             body = b""
-            while chunk := await self.hear_chunk():
+            while chunk := await self.read_chunk():
                 body += chunk
             return RawAnswer(status, headers, body)
-        return RawAnswer(status, headers, await self.hear_bytes(int(headers["content-length"])))
+        return RawAnswer(status, headers, await self.read_bytes(int(headers["content-length"])))
 
-    async def hear_head(self) -> tuple[int, dict[str, str]]:
+    async def read_head(self) -> tuple[int, dict[str, str]]:
         async with asyncio.timeout(LONG):
             head = await self._reader.readuntil(b"\r\n\r\n")
         first, *lines = head[:-4].decode("latin-1").split("\r\n")
@@ -106,16 +106,16 @@ class Line:
         assert len(dict(headers)) == len(headers), f"a header that is there twice: {head!r}"  # type: ignore[arg-type]
         return int(first.split(" ")[1]), dict(headers)  # type: ignore[arg-type]
 
-    async def hear_chunk(self) -> bytes:
+    async def read_chunk(self) -> bytes:
         async with asyncio.timeout(LONG):
             size = int(await self._reader.readuntil(b"\r\n"), 16)
             return (await self._reader.readexactly(size + 2))[:-2]
 
-    async def hear_bytes(self, number: int) -> bytes:
+    async def read_bytes(self, number: int) -> bytes:
         async with asyncio.timeout(LONG):
             return await self._reader.readexactly(number)
 
-    async def hear_the_rest(self) -> bytes:
+    async def read_rest(self) -> bytes:
         """Everything until the other side hangs up."""
         async with asyncio.timeout(LONG):
             return await self._reader.read()
@@ -124,10 +124,10 @@ class Line:
         """Whether nothing comes for so long, not even the end."""
         try:
             async with asyncio.timeout(seconds):
-                heard = await self._reader.read(1)
+                received_bytes = await self._reader.read(1)
         except TimeoutError:
             return True
-        assert not heard, heard
+        assert not received_bytes, received_bytes
         return False
 
     async def hang_up(self) -> None:

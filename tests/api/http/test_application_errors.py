@@ -39,10 +39,10 @@ async def test_an_application_that_fails_before_its_answer_is_there_is_a_500_and
         line, other = await place.call(), await place.call()
         for each in (line, other):
             await each.say(sent)
-            heard = await each.hear()
-            assert (heard.status, heard.body) == (500, b"Internal Server Error")
-            assert "x-mine" not in heard.headers
-            assert await each.hear_the_rest() == b""
+            answers = await each.read_answer()
+            assert (answers.status, answers.body) == (500, b"Internal Server Error")
+            assert "x-mine" not in answers.headers
+            assert await each.read_rest() == b""
 
 
 @pytest.mark.parametrize("length", [None, 12])
@@ -59,9 +59,9 @@ async def test_an_application_that_fails_in_the_middle_of_its_answer_is_cut_off(
     async with serving(app) as place:
         line = await place.call()
         await line.say(get())
-        status, _ = await line.hear_head()
+        status, _ = await line.read_head()
         assert status == 200
-        assert await line.hear_the_rest() == (b"first" if length else b"5\r\nfirst\r\n")
+        assert await line.read_rest() == (b"first" if length else b"5\r\nfirst\r\n")
 
 
 async def test_an_application_that_fails_after_its_answer_has_answered() -> None:
@@ -72,5 +72,5 @@ async def test_an_application_that_fails_after_its_answer_has_answered() -> None
     async with serving(app) as place:
         line = await place.call()
         await line.say(get())
-        assert (await line.hear()).body == b"hello"
-        assert await line.hear_the_rest() == b""
+        assert (await line.read_answer()).body == b"hello"
+        assert await line.read_rest() == b""

@@ -37,10 +37,10 @@ async def test_the_line_is_closed_after_the_answer_if_the_client_wants_it(sent: 
         line = await place.call()
         await line.say(sent)
         is_head = sent.startswith(b"HEAD")
-        heard = await line.hear(is_head=is_head)
-        assert heard.headers["connection"] == "close"
-        assert heard.body == (b"" if is_head else b"hello")
-        assert await line.hear_the_rest() == b""
+        answers = await line.read_answer(is_head=is_head)
+        assert answers.headers["connection"] == "close"
+        assert answers.body == (b"" if is_head else b"hello")
+        assert await line.read_rest() == b""
 
 
 async def test_a_server_that_stops_answers_what_is_under_way_and_closes_its_lines() -> None:
@@ -60,10 +60,10 @@ async def test_a_server_that_stops_answers_what_is_under_way_and_closes_its_line
     async with asyncio.timeout(LONG):
         assert await idle[0].read() == b""
         app.let("/slow")
-        heard = await busy[0].read()
+        answers = await busy[0].read()
         await serving_
 
-    assert heard.endswith(b"connection: close\r\n\r\n/slow")
+    assert answers.endswith(b"connection: close\r\n\r\n/slow")
     for _, writer in (idle, busy):
         writer.close()
 
@@ -74,13 +74,13 @@ async def test_what_was_sent_before_the_server_stopped_is_answered_as_the_last(b
         line = await place.call()
         for _ in range(before):
             await line.say(get("/x"))
-            await line.hear()
+            await line.read_answer()
         line.throw(get("/x"))  # It is in the socket, and nobody has read it.
         line.other_end.shutdown()
 
-        heard = await line.hear()
-        assert (heard.body, heard.headers["connection"]) == (b"/x", "close")
-        assert await line.hear_the_rest() == b""
+        answers = await line.read_answer()
+        assert (answers.body, answers.headers["connection"]) == (b"/x", "close")
+        assert await line.read_rest() == b""
 
 
 async def test_a_line_that_the_server_gets_while_it_stops_is_answered_once_and_closed() -> None:
@@ -89,8 +89,8 @@ async def test_a_line_that_the_server_gets_while_it_stops_is_answered_once_and_c
         line = await place.call()
         await line.say(get("/x"))
 
-        assert (await line.hear()).headers["connection"] == "close"
-        assert await line.hear_the_rest() == b""
+        assert (await line.read_answer()).headers["connection"] == "close"
+        assert await line.read_rest() == b""
 
 
 async def test_an_idle_line_of_a_trusted_proxy_is_kept_for_its_next_request_which_is_the_last() -> None:
@@ -103,10 +103,10 @@ async def test_an_idle_line_of_a_trusted_proxy_is_kept_for_its_next_request_whic
             line.other_end.shutdown()
         await asyncio.sleep(2 * timeouts.LAST_REQUEST_SECONDS)
         await lines[0].say(get("/x"))
-        assert (await lines[0].hear()).headers["connection"] == "close"
-        assert await lines[0].hear_the_rest() == b""
+        assert (await lines[0].read_answer()).headers["connection"] == "close"
+        assert await lines[0].read_rest() == b""
         began = asyncio.get_running_loop().time()
-        assert await lines[1].hear_the_rest() == b"", "the other one ends too"
+        assert await lines[1].read_rest() == b"", "the other one ends too"
         assert asyncio.get_running_loop().time() - began < timeouts.PROXY_LAST_REQUEST_SECONDS
 
 
@@ -117,7 +117,7 @@ async def test_idle_lines_and_half_heads_do_not_keep_a_server_from_stopping() ->
             await line.say(sent)
             line.other_end.shutdown()
 
-            assert await line.hear_the_rest() == b""
+            assert await line.read_rest() == b""
 
 
 # Those who hang up
@@ -136,20 +136,20 @@ async def test_whoever_hangs_up_before_the_request_is_there_has_asked_for_nothin
 
 @pytest.mark.parametrize("sent", [get(), POST, CHUNKED, request("POST", "/", b"x" * 100_000)[:-99_995]])
 async def test_an_application_is_told_when_the_client_hangs_up(sent: bytes) -> None:
-    told: list[str] = []
+    reported: list[str] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         while (message := await receive())["type"] != "http.disconnect":
-            told.append(message["type"])
-        told.append("the end")
+            reported.append(message["type"])
+        reported.append("the end")
         await answer(send, b"nobody hears this")
 
     async with serving(app) as place:
         line = await place.call()
         await line.say(sent)
-        await until(lambda: told == ["http.request"])
+        await until(lambda: reported == ["http.request"])
         await line.hang_up()
-        await until(lambda: told == ["http.request", "the end"])
+        await until(lambda: reported == ["http.request", "the end"])
 
         assert line.other_end.written == []
 
@@ -166,7 +166,7 @@ async def test_an_answer_to_one_who_has_hung_up_disturbs_nobody() -> None:
         assert app.begun == ["/1"]
 
         await other.say(get("/2"))
-        assert (await other.hear()).body == b"/2"
+        assert (await other.read_answer()).body == b"/2"
 
 
 async def _fail(scope: Scope, receive: Receive, send: Send) -> None:
@@ -178,7 +178,7 @@ async def test_an_answer_that_says_close_is_the_last(asked: tuple[bytes, ...]) -
     async with serving(_fail) as place:
         line = await place.call()
         await line.say(get("/", *asked))
-        heard = await line.hear()
+        answers = await line.read_answer()
 
-        assert (heard.status, heard.headers["connection"]) == (500, "close")
-        assert await line.hear_the_rest() == b""
+        assert (answers.status, answers.headers["connection"]) == (500, "close")
+        assert await line.read_rest() == b""

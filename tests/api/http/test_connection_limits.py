@@ -30,8 +30,8 @@ async def test_whoever_sends_nothing_or_half_a_request_makes_room_for_others() -
             slow = await _call(place, MOST, sent)
             whole = await _call(place, 1, get("/whole"))
 
-            assert (await whole[0].hear()).body == b"/whole"
-            assert await slow[0].hear_the_rest() == b""
+            assert (await whole[0].read_answer()).body == b"/whole"
+            assert await slow[0].read_rest() == b""
             assert await slow[-1].is_silent()
 
 
@@ -40,7 +40,7 @@ async def test_of_many_several_make_room_at_once() -> None:
         ConnectionLimits.of(place.state).most = 32
         slow = await _call(place, 32, b"")
         await _call(place, 1, b"")
-        assert [await each.hear_the_rest() for each in slow[:2]] == [b"", b""]
+        assert [await each.read_rest() for each in slow[:2]] == [b"", b""]
         assert await slow[2].is_silent()
 
 
@@ -49,14 +49,14 @@ async def test_whoever_has_been_idle_longest_makes_room() -> None:
         ConnectionLimits.of(place.state).most = MOST
         idle = await _call(place, MOST, get())
         for each in idle:
-            await each.hear()
+            await each.read_answer()
         for each in [*idle[1:], idle[0]]:
             await each.say(get())
-            await each.hear()
+            await each.read_answer()
         new = (await _call(place, 1, get()))[0]
 
-        assert (await new.hear()).body == b"hello"
-        assert await idle[1].hear_the_rest() == b""
+        assert (await new.read_answer()).body == b"hello"
+        assert await idle[1].read_rest() == b""
         assert await idle[0].is_silent()
 
 
@@ -66,13 +66,13 @@ async def test_nobody_who_is_being_answered_makes_room() -> None:
         ConnectionLimits.of(place.state).most = MOST
         busy = await _call(place, MOST, get("/slow"))
         new = await place.call()
-        refused = await new.hear()
+        refused = await new.read_answer()
         assert (refused.status, refused.headers["x-error-code"]) == (503, "unavailable")
-        assert await new.hear_the_rest() == b""
+        assert await new.read_rest() == b""
 
         app.let("/slow")
         for each in busy:
-            assert (await each.hear()).body == b"/slow"
+            assert (await each.read_answer()).body == b"/slow"
 
 
 async def test_lines_that_have_ended_leave_their_room() -> None:
@@ -82,7 +82,7 @@ async def test_lines_that_have_ended_leave_their_room() -> None:
         for _ in range(3 * MOST):
             line = await place.call()
             await line.say(get())
-            await line.hear()
+            await line.read_answer()
             await line.hang_up()
         assert not limits.connections
         assert not limits.incomplete
@@ -100,14 +100,14 @@ async def test_when_all_hold_too_much_whoever_wants_more_is_refused_and_what_is_
         (first,) = await _call(place, 1, large[:-1])
         second = await place.call()
         second.throw(large[:-1])
-        refused = await second.hear()
+        refused = await second.read_answer()
         assert (refused.status, refused.headers["x-error-code"]) == (503, "unavailable")
-        assert await second.hear_the_rest() == b""
+        assert await second.read_rest() == b""
 
         (other,) = await _call(place, 1, POST)
-        assert (await other.hear()).body == b"10"
+        assert (await other.read_answer()).body == b"10"
         await first.say(large[-1:])
-        assert (await first.hear()).body == b"60000"
+        assert (await first.read_answer()).body == b"60000"
         await until(lambda: limits.held_bytes == 0)
 
 
@@ -117,9 +117,9 @@ async def test_when_all_hold_too_much_whoever_holds_most_goes_though_another_wan
         (large,) = await _call(place, 1, request("POST", "/", b"x" * 60_000)[:-1])
         small = request("POST", "/", b"x" * 45_000)
         (other,) = await _call(place, 1, small[:-1])
-        assert (await large.hear()).status == 503
+        assert (await large.read_answer()).status == 503
         await other.say(small[-1:])
-        assert (await other.hear()).body == b"45000"
+        assert (await other.read_answer()).body == b"45000"
 
 
 async def test_requests_behind_one_that_is_being_answered_are_dropped_when_all_hold_too_much() -> None:
@@ -132,9 +132,9 @@ async def test_requests_behind_one_that_is_being_answered_are_dropped_when_all_h
         await line.say(get("/x") * 100)
         app.let("/slow")
 
-        heard = await line.hear()
-        assert (heard.body, heard.headers["connection"]) == (b"/slow", "close")
-        assert await line.hear_the_rest() == b""
+        answers = await line.read_answer()
+        assert (answers.body, answers.headers["connection"]) == (b"/slow", "close")
+        assert await line.read_rest() == b""
         assert app.begun == ["/slow"]
 
 

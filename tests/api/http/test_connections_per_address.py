@@ -34,11 +34,11 @@ async def _call(place: Place, number: int, sent: bytes, *, address: str = HERE) 
 
 
 async def _is_refused(line: Line) -> bool:
-    heard = await line.hear()
-    assert (heard.status, heard.headers["x-error-code"]) == (503, "unavailable")
-    assert (heard.headers["connection"], heard.headers["retry-after"]) == ("close", "5")
-    assert b"from your address" in heard.body
-    return await line.hear_the_rest() == b""
+    answer = await line.read_answer()
+    assert (answer.status, answer.headers["x-error-code"]) == (503, "unavailable")
+    assert (answer.headers["connection"], answer.headers["retry-after"]) == ("close", "5")
+    assert b"from your address" in answer.body
+    return await line.read_rest() == b""
 
 
 async def test_one_address_has_only_so_many_connections_and_others_have_theirs() -> None:
@@ -48,11 +48,11 @@ async def test_one_address_has_only_so_many_connections_and_others_have_theirs()
         busy = await _call(place, MOST, get("/slow"))
         assert await _is_refused(await place.call())
         (other,) = await _call(place, 1, get("/quick"), address=ELSEWHERE)
-        assert (await other.hear()).body == b"/quick"
+        assert (await other.read_answer()).body == b"/quick"
 
         app.let("/slow")
         for each in busy:
-            assert (await each.hear()).body == b"/slow"
+            assert (await each.read_answer()).body == b"/slow"
 
 
 async def test_connections_that_have_ended_leave_their_room() -> None:
@@ -60,7 +60,7 @@ async def test_connections_that_have_ended_leave_their_room() -> None:
         limits = limits_of(place)
         for _ in range(3 * MOST):
             (line,) = await _call(place, 1, get())
-            assert (await line.hear()).body == b"hello"
+            assert (await line.read_answer()).body == b"hello"
             await line.hang_up()
         assert limits.addresses == 0
 
@@ -73,8 +73,8 @@ async def test_whoever_sends_nothing_for_a_while_makes_room_for_others_of_the_ad
         slow = await _call(place, MOST, sent)
         (whole,) = await _call(place, 1, get("/whole"))
 
-        assert (await whole.hear()).body == b"/whole"
-        assert await slow[0].hear_the_rest() == b""
+        assert (await whole.read_answer()).body == b"/whole"
+        assert await slow[0].read_rest() == b""
         assert await slow[1].is_silent()
         assert await other.is_silent()
 
@@ -84,13 +84,13 @@ async def test_whoever_has_been_idle_longest_makes_room_for_others_of_the_addres
         limits_of(place)
         idle = await _call(place, MOST, get())
         for each in idle:
-            await each.hear()
+            await each.read_answer()
         await idle[0].say(get())
-        await idle[0].hear()
+        await idle[0].read_answer()
         (new,) = await _call(place, 1, get())
 
-        assert (await new.hear()).body == b"hello"
-        assert await idle[1].hear_the_rest() == b""
+        assert (await new.read_answer()).body == b"hello"
+        assert await idle[1].read_rest() == b""
         assert await idle[0].is_silent()
 
 
@@ -100,7 +100,7 @@ async def test_nobody_makes_room_who_has_only_just_begun_or_been_answered(sent: 
         limits_of(place, stalled_seconds=60)
         lines = await _call(place, MOST, sent)
         for each in lines if sent else []:
-            await each.hear()
+            await each.read_answer()
         assert await _is_refused(await place.call())
         for each in lines:
             assert await each.is_silent()
@@ -114,7 +114,7 @@ async def test_the_connections_of_proxies_and_of_this_machine_are_not_counted(un
         busy = await _call(place, 3 * MOST, get("/slow"))
         app.let("/slow")
         for each in busy:
-            assert (await each.hear()).body == b"/slow"
+            assert (await each.read_answer()).body == b"/slow"
 
 
 async def test_without_a_limit_nobody_is_counted() -> None:
@@ -122,7 +122,7 @@ async def test_without_a_limit_nobody_is_counted() -> None:
         limits = limits_of(place)
         limits.most = 0
         for each in await _call(place, 3 * MOST, get()):
-            assert (await each.hear()).body == b"hello"
+            assert (await each.read_answer()).body == b"hello"
         assert limits.addresses == 0
 
 

@@ -17,7 +17,7 @@ async def test_a_usual_head_is_answered(size: int) -> None:
     async with serving(hello) as place:
         line = await place.call()
         await line.say(head(size))
-        assert (await line.hear()).status == 200
+        assert (await line.read_answer()).status == 200
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ async def test_a_head_that_is_too_large_is_refused(sent: bytes) -> None:
             line = await place.call()
             for at in range(0, len(sent), step):
                 line.throw(sent[at : at + step])
-            refused = await line.hear()
+            refused = await line.read_answer()
             assert (refused.status, refused.headers["x-error-code"]) == (400, "bad_request")
             assert refused.headers["connection"] == "close"
 
@@ -45,5 +45,5 @@ async def test_when_all_hold_too_much_who_holds_most_goes_and_not_who_asks() -> 
         await modest.say(head(1, length=2_000)[:-2])
         await until(lambda: limits.held_bytes < 29_000)
         await modest.say(b"\r\n")
-        assert (await modest.hear()).status == 200
-        assert (await greedy.hear()).status == 503
+        assert (await modest.read_answer()).status == 200
+        assert (await greedy.read_answer()).status == 503

@@ -22,10 +22,10 @@ async def test_requests_in_one_packet_are_answered_in_order_though_the_first_is_
 
         app.let("/0")
 
-        assert [(await line.hear()).body.decode() for _ in paths] == paths
+        assert [(await line.read_answer()).body.decode() for _ in paths] == paths
         assert app.begun == paths
         await line.say(get("/1"))  # And the line is as good as before.
-        assert (await line.hear()).body == b"/1"
+        assert (await line.read_answer()).body == b"/1"
 
 
 async def test_a_line_is_read_again_after_requests_in_one_packet_that_nobody_reads() -> None:
@@ -33,9 +33,9 @@ async def test_a_line_is_read_again_after_requests_in_one_packet_that_nobody_rea
         line = await place.call()
         line.throw(get() * 3)
         for _ in range(3):
-            assert (await line.hear()).body == b"hello"
+            assert (await line.read_answer()).body == b"hello"
         await line.say(get())
-        assert (await line.hear()).body == b"hello"
+        assert (await line.read_answer()).body == b"hello"
 
 
 async def test_requests_with_bodies_in_one_packet_get_each_their_own() -> None:
@@ -44,8 +44,8 @@ async def test_requests_with_bodies_in_one_packet_get_each_their_own() -> None:
         line.throw(b"".join(request("POST", f"/{each}", b"%d" % each * 10) for each in range(3)))
 
         for each in range(3):
-            heard = (await line.hear()).json
-            assert (heard["asked"], heard["body"]) == (f"POST /{each}", str(each) * 10)
+            answer = (await line.read_answer()).json
+            assert (answer["asked"], answer["body"]) == (f"POST /{each}", str(each) * 10)
 
 
 @pytest.mark.parametrize("is_answered_first", [False, True])
@@ -57,16 +57,16 @@ async def test_the_body_of_a_request_behind_another_may_come_later(is_answered_f
         await until(lambda: app.begun == ["/slow"])
         if is_answered_first:
             app.let("/slow")
-            assert (await line.hear()).body == b"/slow"
+            assert (await line.read_answer()).body == b"/slow"
             assert await line.is_silent()
             line.throw(POST[-3:])
         else:
             line.throw(POST[-3:])
             assert await line.is_silent()
             app.let("/slow")
-            assert (await line.hear()).body == b"/slow"
+            assert (await line.read_answer()).body == b"/slow"
 
-        assert (await line.hear()).body == b"/thing"
+        assert (await line.read_answer()).body == b"/thing"
         assert app.bodies == [b"", b"some words"]
 
 
@@ -76,8 +76,8 @@ async def test_nothing_behind_a_request_that_closes_the_line_is_begun() -> None:
         line = await place.call()
         line.throw(get("/1", b"connection: close") + get("/2"))
 
-        assert (await line.hear()).body == b"/1"
-        assert await line.hear_the_rest() == b""
+        assert (await line.read_answer()).body == b"/1"
+        assert await line.read_rest() == b""
     assert app.begun == ["/1"]
 
 
@@ -92,8 +92,8 @@ async def test_half_a_head_behind_a_request_does_not_cost_it_its_answer(monkeypa
         await asyncio.sleep(0.15)
         app.let("/1")
 
-        assert (await line.hear()).body == b"/1"
-        assert await line.hear_the_rest() == b""
+        assert (await line.read_answer()).body == b"/1"
+        assert await line.read_rest() == b""
 
 
 async def test_requests_behind_one_that_is_being_answered_are_not_parsed() -> None:
@@ -105,9 +105,9 @@ async def test_requests_behind_one_that_is_being_answered_are_not_parsed() -> No
         assert line.other_end.parsed == 1
 
         app.let("/slow")
-        assert (await line.hear()).body == b"/slow"
+        assert (await line.read_answer()).body == b"/slow"
         for _ in range(1000):
-            assert (await line.hear()).body == b"/x"
+            assert (await line.read_answer()).body == b"/x"
 
 
 async def test_a_line_is_not_read_while_much_waits_behind_an_answer() -> None:
@@ -117,12 +117,12 @@ async def test_a_line_is_not_read_while_much_waits_behind_an_answer() -> None:
         line = await place.call()
         line.throw(get("/slow") + long * 400)
         assert await line.is_silent(seconds=0.1)
-        assert line.other_end.heard < 1_000_000
+        assert line.other_end.received_bytes < 1_000_000
 
         app.let("/slow")
-        assert (await line.hear()).body == b"/slow"
+        assert (await line.read_answer()).body == b"/slow"
         for _ in range(400):
-            assert (await line.hear()).body == b"/x"
+            assert (await line.read_answer()).body == b"/x"
 
 
 ALL_KINDS = get("/1") + POST + CHUNKED + request("POST", "/4", b"\r\n\r\n") + get("/5")
@@ -135,8 +135,8 @@ async def test_requests_may_be_cut_anywhere() -> None:
             line.throw(ALL_KINDS[:cut])
             await asyncio.sleep(0)
             line.throw(ALL_KINDS[cut:])
-            heard = [(await line.hear()).json for _ in range(5)]
-            assert [(each["asked"], each["body"]) for each in heard] == [
+            answer = [(await line.read_answer()).json for _ in range(5)]
+            assert [(each["asked"], each["body"]) for each in answer] == [
                 ("GET /1", ""),
                 ("POST /thing", "some words"),
                 ("POST /thing", "some words"),
@@ -155,4 +155,4 @@ async def test_no_request_is_parsed_before_the_one_before_it_is_answered_whereve
             await until(lambda: app.begun == ["/slow"])  # noqa: B023
             assert line.other_end.parsed == 1
             app.let("/slow")
-            assert [(await line.hear()).body for _ in range(2)] == [b"/slow", b"/x"]
+            assert [(await line.read_answer()).body for _ in range(2)] == [b"/slow", b"/x"]

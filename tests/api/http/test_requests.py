@@ -16,7 +16,7 @@ async def test_a_body_that_comes_with_its_head_is_in_the_scope(sent: bytes) -> N
         line = await place.call()
         await line.say(sent)
 
-        assert (await line.hear()).json == {"asked": "POST /thing", "body": "some words", "whole": "some words"}
+        assert (await line.read_answer()).json == {"asked": "POST /thing", "body": "some words", "whole": "some words"}
 
 
 async def test_a_request_without_a_body_has_an_empty_one_in_the_scope() -> None:
@@ -24,7 +24,7 @@ async def test_a_request_without_a_body_has_an_empty_one_in_the_scope() -> None:
         line = await place.call()
         await line.say(get("/thing"))
 
-        assert (await line.hear()).json == {"asked": "GET /thing", "body": "", "whole": ""}
+        assert (await line.read_answer()).json == {"asked": "GET /thing", "body": "", "whole": ""}
 
 
 @pytest.mark.parametrize("sent", [POST, CHUNKED], ids=["with a length", "in chunks"])
@@ -37,7 +37,7 @@ async def test_a_body_that_comes_later_is_waited_for_and_is_in_the_scope_too(sen
         assert await line.is_silent()
         await line.say(sent[at:])
 
-        assert (await line.hear()).json == {"asked": "POST /thing", "body": "some words", "whole": "some words"}
+        assert (await line.read_answer()).json == {"asked": "POST /thing", "body": "some words", "whole": "some words"}
 
 
 @pytest.mark.parametrize("sent", [POST, CHUNKED], ids=["with a length", "in chunks"])
@@ -51,7 +51,7 @@ async def test_an_application_does_not_begin_before_the_whole_body_is_there(sent
         assert app.begun == []
         await line.say(sent[-1:])
 
-        assert (await line.hear()).body == b"/thing"
+        assert (await line.read_answer()).body == b"/thing"
 
 
 @pytest.mark.parametrize(
@@ -67,16 +67,16 @@ async def test_a_body_that_is_too_large_is_not_waited_for(sent: bytes) -> None:
         line = await place.call()
         await line.say(sent)
 
-        assert (await line.hear()).body == b"hello"
+        assert (await line.read_answer()).body == b"hello"
 
 
-async def test_the_largest_body_is_waited_for_and_heard_whole() -> None:
+async def test_the_largest_body_is_waited_for_and_read_whole() -> None:
     sent = request("POST", "/", b"x" * MOST_BODY_BYTES)
     async with serving(echo) as place:
         line = await place.call()
         await line.say(sent[:-1], sent[-1:])
 
-        assert (await line.hear()).json["whole"] == "x" * MOST_BODY_BYTES
+        assert (await line.read_answer()).json["whole"] == "x" * MOST_BODY_BYTES
 
 
 @pytest.mark.parametrize("sent", [POST, CHUNKED], ids=["with a length", "in chunks"])
@@ -85,7 +85,11 @@ async def test_a_request_may_come_byte_by_byte(sent: bytes) -> None:
         line = await place.call()
         for _ in range(2):
             await line.say(*(sent[at : at + 1] for at in range(len(sent))))
-            assert (await line.hear()).json == {"asked": "POST /thing", "body": "some words", "whole": "some words"}
+            assert (await line.read_answer()).json == {
+                "asked": "POST /thing",
+                "body": "some words",
+                "whole": "some words",
+            }
 
 
 async def test_a_line_carries_one_request_after_the_other() -> None:
@@ -94,10 +98,10 @@ async def test_a_line_carries_one_request_after_the_other() -> None:
         for number in range(20):
             sent = request("POST", f"/{number}", b"%d" % number)
             await line.say(*([sent] if number % 2 else [sent[:-1], sent[-1:]]))
-            heard = (await line.hear()).json
-            assert heard["asked"] == f"POST /{number}"
-            assert heard["body"] == str(number)
-            assert heard["whole"] == str(number)
+            answers = (await line.read_answer()).json
+            assert answers["asked"] == f"POST /{number}"
+            assert answers["body"] == str(number)
+            assert answers["whole"] == str(number)
 
 
 async def test_an_application_is_told_what_was_asked_and_by_whom() -> None:
@@ -110,12 +114,12 @@ async def test_an_application_is_told_what_was_asked_and_by_whom() -> None:
     async with serving(look) as place:
         line = await place.call()
         await line.say(request("PUT", "/caf%C3%A9/a?b=%20c&d", b"", headers=(b"X-Some: Thing", b"x-some:  other")))
-        await line.hear()
+        await line.read_answer()
         ends = line.ends
 
     (scope,) = seen
-    told = {name: scope[name] for name in ("type", "method", "path", "raw_path", "query_string", "http_version")}
-    assert told == {
+    reported = {name: scope[name] for name in ("type", "method", "path", "raw_path", "query_string", "http_version")}
+    assert reported == {
         "type": "http",
         "method": "PUT",
         "path": "/café/a",
@@ -138,10 +142,10 @@ async def test_a_body_that_turns_out_broken_is_not_in_the_scope_and_not_believed
         line = await place.call()
         line.throw(request("POST", "/", headers=(b"transfer-encoding: chunked",)) + b"4\r\nsome\r\nnonsense\r\n")
 
-        heard = await line.hear()
-        assert heard.body == b"None \xff"
-        assert heard.headers["connection"] == "close"
-        assert await line.hear_the_rest() == b""
+        answers = await line.read_answer()
+        assert answers.body == b"None \xff"
+        assert answers.headers["connection"] == "close"
+        assert await line.read_rest() == b""
 
 
 async def echo_bytes(scope: Scope, receive: Receive, send: Send) -> None:

@@ -16,7 +16,7 @@ async def test_a_short_answer_is_one_write() -> None:
         for sent in (POST, CHUNKED, get(), get("/", b"connection: close")):
             line.other_end.written.clear()
             line.throw(sent)
-            assert (await line.hear()).status == 200
+            assert (await line.read_answer()).status == 200
             assert len(line.other_end.written) == 1
 
 
@@ -30,10 +30,10 @@ async def test_an_answer_is_what_the_application_said_and_nothing_else(status: i
     async with serving(app) as place:
         line = await place.call()
         await line.say(get())
-        heard = await line.hear()
+        answers = await line.read_answer()
 
-    assert (heard.status, heard.body) == (status, body)
-    assert heard.headers == {"content-length": str(len(body)), "x-one": "1", "x-two": "é"}
+    assert (answers.status, answers.body) == (status, body)
+    assert answers.headers == {"content-length": str(len(body)), "x-one": "1", "x-two": "é"}
 
 
 @pytest.mark.parametrize("length", [5, None])
@@ -46,8 +46,8 @@ async def test_the_answer_to_head_has_no_body(length: int | None) -> None:
         line = await place.call()
         for _ in range(2):
             await line.say(request("HEAD", "/"))
-            heard = await line.hear(is_head=True)
-            assert heard.headers.get("content-length") == (None if length is None else "5")
+            answers = await line.read_answer(is_head=True)
+            assert answers.headers.get("content-length") == (None if length is None else "5")
             assert await line.is_silent()
 
 
@@ -67,12 +67,12 @@ async def test_an_answer_in_parts_leaves_part_by_part(length: int | None) -> Non
         for _ in range(2):
             go_on.clear()
             await line.say(get())
-            _, headers = await line.hear_head()
+            _, headers = await line.read_head()
             assert headers == ({"transfer-encoding": "chunked"} if length is None else {"content-length": "12"})
-            assert (await line.hear_chunk() if length is None else await line.hear_bytes(5)) == b"first"
+            assert (await line.read_chunk() if length is None else await line.read_bytes(5)) == b"first"
             assert await line.is_silent()
             go_on.set()
-            rest = [await line.hear_chunk(), await line.hear_chunk()] if length is None else [await line.hear_bytes(7)]
+            rest = [await line.read_chunk(), await line.read_chunk()] if length is None else [await line.read_bytes(7)]
             assert b"".join(rest) == b" second"
 
 
@@ -85,8 +85,8 @@ async def test_a_whole_answer_without_a_length_is_chunked() -> None:
         line = await place.call()
         for _ in range(2):
             await line.say(get())
-            heard = await line.hear()
-            assert (heard.headers, heard.body) == ({"transfer-encoding": "chunked"}, b"hello")
+            answers = await line.read_answer()
+            assert (answers.headers, answers.body) == ({"transfer-encoding": "chunked"}, b"hello")
 
 
 async def test_an_answer_is_not_over_before_the_application_says_so() -> None:
@@ -101,28 +101,28 @@ async def test_an_answer_is_not_over_before_the_application_says_so() -> None:
     async with serving(app) as place:
         line = await place.call()
         line.throw(get() + get())
-        assert (await line.hear()).body == b"hello"
+        assert (await line.read_answer()).body == b"hello"
         assert await line.is_silent()
         go_on.set()
-        assert (await line.hear()).body == b"hello"
+        assert (await line.read_answer()).body == b"hello"
         assert await line.is_silent()
 
 
 async def test_an_application_that_listens_while_it_answers_hears_that_it_has_answered() -> None:
-    heard: list[str] = []
+    answers: list[str] = []
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await body_of(receive)
         listening = asyncio.ensure_future(receive())
         await asyncio.sleep(0)
         await answer(send, b"hello")
-        heard.append((await listening)["type"])
+        answers.append((await listening)["type"])
 
     async with serving(app) as place:
         line = await place.call()
         await line.say(get())
-        assert (await line.hear()).body == b"hello"
-        await until(lambda: heard == ["http.disconnect"])
+        assert (await line.read_answer()).body == b"hello"
+        await until(lambda: answers == ["http.disconnect"])
 
 
 @pytest.mark.parametrize("length", [3, 7])
@@ -134,8 +134,8 @@ async def test_an_answer_of_another_length_than_it_says_is_never_taken_for_whole
     async with serving(app) as place:
         line = await place.call()
         await line.say(get())
-        await line.hear_head()
-        assert len(await line.hear_the_rest()) != length
+        await line.read_head()
+        assert len(await line.read_rest()) != length
 
 
 EVIL = [b"x\r\nset-cookie: a=b", b"x\nset-cookie: a=b", b"x\rset-cookie: a=b", b"x\r\n\r\n<html>", b"x\n\r", b"x\r\n"]
@@ -181,7 +181,7 @@ async def test_an_answer_waits_for_a_client_who_does_not_read() -> None:
         assert len(line.other_end.written) == 1
 
         for _ in range(3):
-            assert (await line.hear()).body == much
+            assert (await line.read_answer()).body == much
     assert begun == ["/1", "/2", "/3"]
 
 
@@ -190,11 +190,11 @@ async def test_an_answer_before_the_body_is_there_leaves_the_line_fit_for_the_ne
         line = await place.call()
         large = request("POST", "/thing", b"x" * 100_000)
         await line.say(large[:-99_995])
-        assert (await line.hear()).body == b"hello"
+        assert (await line.read_answer()).body == b"hello"
         await line.say(large[-99_995:])
         assert await line.is_silent()
         await line.say(get())
-        assert (await line.hear()).body == b"hello"
+        assert (await line.read_answer()).body == b"hello"
 
 
 async def test_an_application_that_answers_twice_is_heard_once() -> None:
@@ -206,8 +206,8 @@ async def test_an_application_that_answers_twice_is_heard_once() -> None:
         line = await place.call()
         await line.say(get())
 
-        assert (await line.hear()).body == b"one"
-        assert await line.hear_the_rest() == b""
+        assert (await line.read_answer()).body == b"one"
+        assert await line.read_rest() == b""
 
 
 async def test_an_application_may_leave_the_headers_out() -> None:
@@ -218,9 +218,9 @@ async def test_an_application_may_leave_the_headers_out() -> None:
     async with serving(app) as place:
         line = await place.call()
         await line.say(get())
-        heard = await line.hear()
+        answers = await line.read_answer()
 
-        assert (heard.status, heard.body) == (200, b"hello")
+        assert (answers.status, answers.body) == (200, b"hello")
 
 
 @pytest.mark.parametrize("value", [b"a\0b", b"a\x7fb", b"a\x0bb"])
@@ -232,7 +232,7 @@ async def test_a_header_with_a_control_character_is_never_written(value: bytes) 
         line = await place.call()
         await line.say(get())
 
-        assert value not in await line.hear_the_rest()
+        assert value not in await line.read_rest()
 
 
 async def test_an_answer_that_waits_for_the_end_of_its_turn_leaves_before_a_refusal_and_before_the_end() -> None:
@@ -249,5 +249,5 @@ async def test_an_answer_that_waits_for_the_end_of_its_turn_leaves_before_a_refu
             lines.append(line)
             line.throw(get(path))
 
-            assert (await line.hear()).body == b"one"
-            assert (await line.hear_the_rest()).startswith(b"HTTP/1.1 400 " if path == "/refuse" else b"")
+            assert (await line.read_answer()).body == b"one"
+            assert (await line.read_rest()).startswith(b"HTTP/1.1 400 " if path == "/refuse" else b"")

@@ -38,9 +38,9 @@ async def test_a_body_that_never_comes_is_408_on_every_site(
     line = await sites.call()
     await line.say(request("POST", path, b"email=a&password=b", headers=FORM)[: arrived - 18])
 
-    heard = await line.hear()
-    assert (heard.status, heard.headers["connection"]) == (408, "close")
-    assert await line.hear_the_rest() == b""
+    answer = await line.read_answer()
+    assert (answer.status, answer.headers["connection"]) == (408, "close")
+    assert await line.read_rest() == b""
 
 
 async def test_slow_forms_leave_room_for_pages(sites: Place) -> None:
@@ -48,7 +48,7 @@ async def test_slow_forms_leave_room_for_pages(sites: Place) -> None:
         await (await sites.call()).say(request("POST", "/dashboard/login", b"x" * 100, headers=FORM)[:-1])
     line = await sites.call()
     await line.say(get("/operator/login"))
-    assert (await line.hear()).status == 200
+    assert (await line.read_answer()).status == 200
 
 
 async def test_forms_that_are_too_large_and_slow_leave_room_for_the_api(sites: Place) -> None:
@@ -57,15 +57,15 @@ async def test_forms_that_are_too_large_and_slow_leave_room_for_the_api(sites: P
         await each.say(request("POST", "/dashboard/login", b"x" * 100_000, headers=FORM)[:-99_900])
     line = await sites.call()
     await line.say(get("/operator/login"))
-    refused = await line.hear()
+    refused = await line.read_answer()
     assert (refused.status, refused.headers["retry-after"]) == (503, "5")
 
     await line.say(get("/healthz"))
-    assert (await line.hear()).status == 200
+    assert (await line.read_answer()).status == 200
     for each in slow:
         await each.hang_up()
     await line.say(get("/operator/login"))
-    assert (await line.hear()).status == 200
+    assert (await line.read_answer()).status == 200
 
 
 @pytest.mark.parametrize("behind", [b"", get("/healthz")], ids=["alone", "with a request behind it"])
@@ -107,7 +107,7 @@ async def test_a_live_page_ends_when_its_reader_hangs_up(
     cookie = await logged_in(service, database, merchant)
     line = await sites.call()
     await line.say(get("/dashboard/live", cookie))
-    status, _ = await line.hear_head()
+    status, _ = await line.read_head()
     assert status == 200
     await until(lambda: service.long_polls.lists.waiting == 1)
     await line.hang_up()

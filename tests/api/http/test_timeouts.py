@@ -21,9 +21,9 @@ async def test_an_idle_line_is_closed_after_its_time() -> None:
         line = await place.call()
         since = _now()
         await line.say(get())
-        await line.hear()
+        await line.read_answer()
 
-        assert await _cut_within(line.hear_the_rest(), since, least=0.08)
+        assert await _cut_within(line.read_rest(), since, least=0.08)
 
 
 async def _cut_within(what: Awaitable[bytes], since: float, *, least: float) -> bool:
@@ -41,13 +41,13 @@ async def test_a_line_is_idle_since_its_last_answer() -> None:
         line = await place.call()
         for _ in range(2):
             await line.say(get())
-            await line.hear()
+            await line.read_answer()
             assert await line.is_silent(seconds=0.15)
         since = _now()
         await line.say(get())
-        await line.hear()
+        await line.read_answer()
 
-        assert await _cut_within(line.hear_the_rest(), since, least=0.23)
+        assert await _cut_within(line.read_rest(), since, least=0.23)
 
 
 @pytest.mark.parametrize("before", [0, 2])
@@ -57,14 +57,14 @@ async def test_a_line_that_is_busy_is_not_idle_however_long_it_takes(before: int
         line = await place.call()
         for _ in range(before):
             await line.say(get("/quick"))
-            await line.hear()
+            await line.read_answer()
         await line.say(get("/slow"))
         assert await line.is_silent(seconds=0.25)
         since = _now()
         app.let("/slow")
-        assert (await line.hear()).body == b"/slow"
+        assert (await line.read_answer()).body == b"/slow"
 
-        assert await _cut_within(line.hear_the_rest(), since, least=0.08)
+        assert await _cut_within(line.read_rest(), since, least=0.08)
 
 
 async def test_a_line_whose_request_waits_behind_another_is_not_idle() -> None:
@@ -72,21 +72,21 @@ async def test_a_line_whose_request_waits_behind_another_is_not_idle() -> None:
     async with serving(app, keep_alive=0.05) as place:
         line = await place.call()
         line.throw(get("/1") + get("/2"))
-        assert (await line.hear()).body == b"/1"
+        assert (await line.read_answer()).body == b"/1"
         assert await line.is_silent(seconds=0.12)
         app.let("/2")
-        assert (await line.hear()).body == b"/2"
+        assert (await line.read_answer()).body == b"/2"
 
 
 async def test_a_line_in_the_middle_of_a_head_is_not_idle() -> None:
     async with serving(hello, keep_alive=0.1) as place:
         line = await place.call()
         await line.say(get())
-        await line.hear()
+        await line.read_answer()
         await line.say(get()[:10])
         assert await line.is_silent(seconds=0.15)
         await line.say(get()[10:])
-        assert (await line.hear()).body == b"hello"
+        assert (await line.read_answer()).body == b"hello"
 
 
 @pytest.fixture
@@ -104,12 +104,12 @@ async def test_a_head_that_does_not_come_is_hung_up_on(sent: bytes, before: int)
         for _ in range(before):
             since = _now()
             await line.say(get())
-            await line.hear()
+            await line.read_answer()
         if sent:
             since = _now()
             await line.say(sent)
 
-        assert await _cut_within(line.hear_the_rest(), since, least=0.08)
+        assert await _cut_within(line.read_rest(), since, least=0.08)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -119,7 +119,7 @@ async def test_a_head_that_trickles_gains_no_time(before: int) -> None:
         line = await place.call()
         for _ in range(before):
             await line.say(get())
-            await line.hear()
+            await line.read_answer()
         loop = asyncio.get_running_loop()
         began = loop.time()
         line.throw(b"GET / HTTP/1.1\r\nx-a: ")
@@ -139,11 +139,11 @@ async def test_a_head_that_has_come_is_not_waited_for_any_more(before: int) -> N
         line = await place.call()
         for _ in range(before):
             await line.say(get("/quick"))
-            await line.hear()
+            await line.read_answer()
         await line.say(get("/slow")[:5], get("/slow")[5:])
         assert await line.is_silent(seconds=0.15)
         app.let("/slow")
-        assert (await line.hear()).body == b"/slow"
+        assert (await line.read_answer()).body == b"/slow"
         assert await line.is_silent(seconds=0.15)  # Between two requests only the line's own time counts.
 
 
@@ -155,7 +155,7 @@ async def test_a_line_that_has_ended_leaves_no_timer_behind(sent: bytes, before:
         line = await place.call()
         for _ in range(before):
             await line.say(get())
-            await line.hear()
+            await line.read_answer()
         await line.say(sent)
         await line.hang_up()
         await asyncio.sleep(0.12)
@@ -166,9 +166,9 @@ async def test_a_line_whose_body_never_comes_is_idle_once_it_is_answered() -> No
     async with serving(hello, keep_alive=0.1) as place:
         line = await place.call()
         await line.say(TOO_LARGE)
-        await line.hear()
+        await line.read_answer()
 
-        assert await line.hear_the_rest() == b""
+        assert await line.read_rest() == b""
 
 
 @pytest.fixture
@@ -193,12 +193,12 @@ async def test_a_body_that_does_not_come_is_refused_and_the_line_closed(sent: by
         line = await place.call()
         for _ in range(before):
             await line.say(POST)
-            assert (await line.hear()).body == b"here"
+            assert (await line.read_answer()).body == b"here"
         await line.say(sent)
 
-        heard = await line.hear()
-        assert (heard.status, heard.headers["connection"]) == (408, "close")
-        assert await line.hear_the_rest() == b""
+        answers = await line.read_answer()
+        assert (answers.status, answers.headers["connection"]) == (408, "close")
+        assert await line.read_rest() == b""
 
 
 @pytest.mark.usefixtures("no_patience_for_bodies")
@@ -219,9 +219,9 @@ async def test_a_line_whose_body_nobody_waits_for_is_closed_after_the_body_s_tim
     async with serving(hello) as place:
         line = await place.call()
         await line.say(TOO_LARGE)
-        assert (await line.hear()).body == b"hello"
+        assert (await line.read_answer()).body == b"hello"
 
-        assert await line.hear_the_rest() == b""
+        assert await line.read_rest() == b""
 
 
 @pytest.mark.usefixtures("no_patience_for_bodies")
@@ -232,7 +232,7 @@ async def test_a_body_that_has_come_is_not_waited_for_any_more() -> None:
         await line.say(POST[:-5], POST[-5:])
         assert await line.is_silent(seconds=0.2)
         app.let("/thing")
-        assert (await line.hear()).body == b"/thing"
+        assert (await line.read_answer()).body == b"/thing"
 
 
 # Those who do not read
@@ -275,9 +275,9 @@ async def test_whoever_reads_slowly_but_reads_gets_all_of_it(monkeypatch: pytest
     async with serving(_in_parts) as place:
         line = await place.call()
         await line.say(get())
-        await line.hear_head()
+        await line.read_head()
         for _ in range(10):
-            assert await line.hear_chunk() == MUCH
+            assert await line.read_chunk() == MUCH
             await asyncio.sleep(0.25)
-        assert await line.hear_chunk() == b""
+        assert await line.read_chunk() == b""
         assert await line.is_silent(seconds=0.4)

@@ -33,7 +33,7 @@ async def _ask_around(line: Line, database: Database, sent: bytes, *revocation: 
     async with database.begin() as tx:
         await tx.execute(*revocation)
     await line.say(sent[-1:])
-    return await line.hear()
+    return await line.read_answer()
 
 
 async def test_a_key_that_is_revoked_while_its_body_is_withheld_pays_nothing(

@@ -20,10 +20,10 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def _is_let_go(line: Line) -> bool:
-    heard = await line.hear()
-    assert (heard.status, heard.headers["x-error-code"]) == (503, "unavailable")
-    assert heard.headers["connection"] == "close"
-    return await line.hear_the_rest() == b""
+    answer = await line.read_answer()
+    assert (answer.status, answer.headers["x-error-code"]) == (503, "unavailable")
+    assert answer.headers["connection"] == "close"
+    return await line.read_rest() == b""
 
 
 @pytest.mark.parametrize("sent", [NO_BODY, POST[:-1], CHUNKED[:-1], LARGE[:-1]])
@@ -42,7 +42,7 @@ async def test_nor_does_one_whose_body_was_asked_for() -> None:
     async with serving(Gated("/thing")) as place:
         line = await place.call()
         await line.say(EXPECTING)
-        assert (await line.hear()).status == 100
+        assert (await line.read_answer()).status == 100
         line.other_end.shutdown()
 
         assert await _is_let_go(line)
@@ -83,10 +83,10 @@ async def test_a_body_that_is_coming_gets_its_time_and_is_answered_as_the_last()
             await asyncio.sleep(0.1)
             await line.say(b"x" * 2000)
 
-        heard = await line.hear()
-        assert (heard.body, heard.headers["connection"]) == (b"/thing", "close")
+        answer = await line.read_answer()
+        assert (answer.body, answer.headers["connection"]) == (b"/thing", "close")
         assert app.bodies == [b"x" * 20_000]
-        assert await line.hear_the_rest() == b""
+        assert await line.read_rest() == b""
 
 
 @pytest.mark.parametrize("sent", [POST, CHUNKED])
@@ -100,5 +100,5 @@ async def test_what_was_received_whole_is_answered_however_long_it_takes(sent: b
         assert await line.is_silent(seconds=0.8)
         app.let("/thing")
 
-        heard = await line.hear()
-        assert (heard.body, heard.headers["connection"]) == (b"/thing", "close")
+        answer = await line.read_answer()
+        assert (answer.body, answer.headers["connection"]) == (b"/thing", "close")

@@ -58,7 +58,7 @@ def _fits_the_contract(answer: Answer) -> bool:
     return faults(answer.body, schema) == []
 
 
-async def test_airtel_tells_the_name(names: Client) -> None:
+async def test_airtel_reports_the_name(names: Client) -> None:
     answer = await names("POST", PATH, AIRTEL)
     assert answer.status == 200
     assert _fits_the_contract(answer)
@@ -70,7 +70,9 @@ async def test_airtel_tells_the_name(names: Client) -> None:
 @pytest.mark.parametrize(
     ("channel", "phone"), [("MPESA", "+255754123456"), ("TIGO_PESA", "+255714123456"), ("HALOPESA", "+255621123456")]
 )
-async def test_clickpesa_tells_those_of_networks_that_do_not(names: Client, channel: str, phone: str) -> None:
+async def test_clickpesa_reports_the_names_of_networks_that_report_none(
+    names: Client, channel: str, phone: str
+) -> None:
     answer = await names("POST", PATH, {"channel": channel, "phone": phone})
     assert answer.body["recipient"]["name"] == subscriber_of(phone).name
 
@@ -136,7 +138,9 @@ async def test_above_the_limit_of_a_day_it_is_a_429_and_payments_go_on(
     assert AIRTEL["phone"] not in connected.log.read_text()
 
 
-async def test_where_nobody_can_tell_names_it_is_a_409(api: Client, merchant: Merchant, database: Database) -> None:
+async def test_a_look_up_without_a_source_of_names_is_a_409(
+    api: Client, merchant: Merchant, database: Database
+) -> None:
     answer = await api("POST", PATH, AIRTEL)
     assert (answer.status, answer.code) == (409, "lookup_unavailable")
     async with database.read() as connection:

@@ -76,7 +76,7 @@ async def test_the_collection_shows_its_refunds_once_there_is_one(
     assert "refunds" not in lines[collection["id"]], "the list keeps to its fields"
 
 
-async def test_the_feed_tells_of_the_refund_and_of_its_collection(
+async def test_the_feed_has_the_refund_and_its_collection(
     api: Client, service: Service, merchant: Merchant, collection: dict[str, Any]
 ) -> None:
     made = (await refund(api, collection["id"])).body["transaction"]
@@ -85,12 +85,12 @@ async def test_the_feed_tells_of_the_refund_and_of_its_collection(
     async with service.queries.database.begin() as tx:
         await fan_out(tx, most=500, claim_id="clm_1", lease_seconds=60, may_claim=lambda _: False, now=service.clock())
 
-    told = (await api("GET", "/v1/events")).body["events"][-2:]
+    reported = (await api("GET", "/v1/events")).body["events"][-2:]
 
-    assert {each["event"] for each in told} == {"payout.completed", "payment.refunded"}
-    [refunded] = [each["transaction"] for each in told if each["event"] == "payment.refunded"]
+    assert {each["event"] for each in reported} == {"payout.completed", "payment.refunded"}
+    [refunded] = [each["transaction"] for each in reported if each["event"] == "payment.refunded"]
     assert refunded == {name: value for name, value in after.items() if name != "statusLogs"}
-    [paid] = [each["transaction"] for each in told if each["event"] == "payout.completed"]
+    [paid] = [each["transaction"] for each in reported if each["event"] == "payout.completed"]
     assert paid["refundOf"] == collection["id"]
 
 

@@ -27,7 +27,7 @@ async def test_a_delivery_of_an_event_names_its_transaction(desk: Desk, shop: Re
 
 
 @pytest.mark.usefixtures("worker")
-async def test_an_endpoint_is_told_only_what_it_subscribes_to(desk: Desk, shop: Receiver) -> None:
+async def test_an_endpoint_gets_only_events_that_it_subscribes_to(desk: Desk, shop: Receiver) -> None:
     endpoint = await desk.register(shop.url("/"), "payment.cancelled", "payout.failed")
     opened = await desk.gate.webhook_stack.open(desk.merchant, 2)
     await desk.gate.webhook_stack.take_back(opened[:1])

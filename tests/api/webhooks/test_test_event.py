@@ -53,10 +53,15 @@ async def test_a_test_is_signed_has_the_shape_of_an_event_and_is_none(desk: Desk
     assert (got.event, got.headers["content-type"]) == ("webhook.test", "application/json")
     body = json.loads(got.body)
     assert (set(body), body["event"]) == ({"event", "transaction"}, "webhook.test")
-    told = body["transaction"]
-    assert set(told) == EVERYWHERE | {"type", "buyerPhone", "buyerName", "description", "metadata"}
+    reported = body["transaction"]
+    assert set(reported) == EVERYWHERE | {"type", "buyerPhone", "buyerName", "description", "metadata"}
     # Whoever hands out goods for a completed payment of the right amount hands out nothing for this one.
-    assert (told["status"], told["amount"], told["netAmount"], told["reference"]) == ("PENDING", 0, 0, "TEST")
+    assert (reported["status"], reported["amount"], reported["netAmount"], reported["reference"]) == (
+        "PENDING",
+        0,
+        0,
+        "TEST",
+    )
     feed = await desk.gate.events(desk.merchant)
     assert feed.body["events"] == []
 

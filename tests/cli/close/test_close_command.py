@@ -78,9 +78,9 @@ async def _require_checked_by_openssl(
 ) -> None:
     """The command that the report, the page and the command line name, run as they name it."""
     key = shown["key"]
-    told = (await close("show", "2026-11-02", "--signed", str(folder / "signed"))).out.splitlines()[-1]
+    output = (await close("show", "2026-11-02", "--signed", str(folder / "signed"))).out.splitlines()[-1]
     command = f"openssl pkeyutl -verify -pubin -inkey {key}.pem -rawin -in close-2026-11-02.signed -sigfile close-2026-11-02.sig"
-    assert told == f"In {folder / 'signed'}: {command}"
+    assert output == f"In {folder / 'signed'}: {command}"
     assert escape(command) in (folder / "day.html").read_text()
 
     def run() -> str:
@@ -125,7 +125,7 @@ async def test_who_approves_is_shown_what_differs_before_they_are_asked(books: B
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "output"),
     [
         (["2026-13-01"], "A day is written as 2026-11-15, not '2026-13-01'."),
         (["show", "2026-11-02"], "2026-11-02 is not closed."),
@@ -134,12 +134,12 @@ async def test_who_approves_is_shown_what_differs_before_they_are_asked(books: B
         (["yesterday"], "invalid choice"),
     ],
 )
-async def test_what_is_wrong_is_told_in_a_sentence(
-    books: Books, database_url: str, arguments: list[str], told: str
+async def test_a_mistake_is_refused_in_one_sentence(
+    books: Books, database_url: str, arguments: list[str], output: str
 ) -> None:
     said = await malipo("close", *arguments, database_url=database_url, secret_key=SECRET_KEY, operator="asha")
     assert said.code == 2
-    assert told in said.err
+    assert output in said.err
 
 
 async def test_an_empty_installation_has_no_closed_day(books: Books, database_url: str) -> None:

@@ -145,7 +145,9 @@ def test_an_installation_that_is_ready_for_money_is_ok_in_everything() -> None:
 
 
 @pytest.mark.parametrize(("check", "level", "changed", "words"), OTHERS)
-def test_each_fact_that_is_wrong_is_told(check: str, level: str, changed: dict[str, Any], words: str) -> None:
+def test_each_wrong_fact_is_a_problem_in_the_report(
+    check: str, level: str, changed: dict[str, Any], words: str
+) -> None:
     said = [each for each in findings_of(replace(READY, **changed)) if each.check == check]
     assert [each.level for each in said if words in each.sentence] == [level], said
 

@@ -15,7 +15,7 @@ from tests.journeys.operator_commands import malipo
 
 
 async def levels(**settings: Any) -> tuple[int, dict[str, list[tuple[str, str]]]]:
-    """The exit code, and what was told of each check."""
+    """The exit code, and what was printed of each check."""
     backups = settings.pop("backups", None)
     said = await malipo("doctor", "--json", *(("--backups", str(backups)) if backups else ()), **settings)
     found: dict[str, list[tuple[str, str]]] = {}
@@ -25,7 +25,7 @@ async def levels(**settings: Any) -> tuple[int, dict[str, list[tuple[str, str]]]
     return said.code, found
 
 
-async def test_what_is_right_and_what_is_wrong_is_told_and_nothing_is_changed(
+async def test_doctor_prints_what_is_right_and_what_is_wrong_and_changes_nothing(
     start: Callable[..., Running], database_url: str, tmp_path: Path
 ) -> None:
     reader = await url_of_role(database_url, "reader", read_only=True)

@@ -35,7 +35,7 @@ async def serving(handler: Callable[[web.Request], Awaitable[web.StreamResponse]
 
 @dataclass
 class Feed:
-    """A service that keeps the contract of GET /v1/events, and can be told to misbehave as services do."""
+    """A service that keeps the contract of GET /v1/events, and can be set to misbehave as services do."""
 
     bodies: list[bytes] = field(default_factory=list)
     pruned: int = 0
@@ -43,7 +43,9 @@ class Feed:
     asked_at: list[float] = field(default_factory=list)
     url: str = ""
 
-    def tell(self, count: int = 1, event: str = "payment.completed", about: str = "transaction", **more: Any) -> None:
+    def add_events(
+        self, count: int = 1, event: str = "payment.completed", about: str = "transaction", **more: Any
+    ) -> None:
         for number in range(len(self.bodies) + 1, len(self.bodies) + count + 1):
             # Not as our own encoder writes it: the bytes must be left alone.
             subject = (
@@ -51,12 +53,12 @@ class Feed:
             )
             self.bodies.append(f'{{"event":"{event}","{about}":{subject}}}'.encode())
 
-    def tell_each_kind(self) -> None:
+    def add_one_of_each_kind(self) -> None:
         """An event of each kind of subject. A listener asks for all of them."""
-        self.tell()
-        self.tell(event="batch.completed", about="batch")
-        self.tell(event="link.paid", about="link")
-        self.tell(event="settlement.completed", about="settlement")
+        self.add_events()
+        self.add_events(event="batch.completed", about="batch")
+        self.add_events(event="link.paid", about="link")
+        self.add_events(event="settlement.completed", about="settlement")
 
     async def take(self, request: web.Request) -> web.StreamResponse:
         self.asked_at.append(asyncio.get_running_loop().time())
@@ -96,7 +98,7 @@ class Arrival:
 
 @dataclass
 class Receiver:
-    """A developer's receiver, which answers as it is told to."""
+    """A developer's receiver, which answers as the test says."""
 
     answers: Callable[[Arrival], web.Response | None] = lambda _: web.Response(text="ok")
     arrivals: list[Arrival] = field(default_factory=list)

@@ -28,10 +28,10 @@ async def test_an_event_arrives_as_the_webhook_that_it_will_be_and_again_until_i
 ) -> None:
     answers = iter([web.Response(status=500, text="\n\x1b[2JOut of order\nat line 7"), web.Response(status=204)])
     receiver.answers = lambda _: next(answers)
-    feed.tell(3)
+    feed.add_events(3)
     listening = start(*options(feed, receiver))
     text = await until_said(listening, "from now on")
-    feed.tell(metadata={"orderId": "17"})
+    feed.add_events(metadata={"orderId": "17"})
 
     text = await until_said(listening, "→", times=2)
 
@@ -40,7 +40,7 @@ async def test_an_event_arrives_as_the_webhook_that_it_will_be_and_again_until_i
     for arrival in (failed, taken):
         assert arrival.body == feed.bodies[3]
         assert_signed(arrival, secret)
-    assert failed.id == taken.id == "evt_3", "what happened before the first start is not told"
+    assert failed.id == taken.id == "evt_3", "events before the first start are not forwarded"
     assert failed.headers["x-service-delivery"] != taken.headers["x-service-delivery"]
     first, second = [line for line in text.splitlines() if "→" in line]
     shown = r"\d\d:\d\d:\d\d  payment.completed  MLP-0004      TZS 1,000  → "
@@ -54,7 +54,7 @@ async def test_an_event_arrives_as_the_webhook_that_it_will_be_and_again_until_i
 
 
 async def test_an_event_of_each_kind_arrives_as_its_webhook(feed: Feed, receiver: Receiver, start: Start) -> None:
-    feed.tell_each_kind()
+    feed.add_one_of_each_kind()
     listening = start(*options(feed, receiver, "--from-start", "--once"))
     text = await until_said(listening, "Forwarded")
     assert [each.body for each in receiver.arrivals] == feed.bodies
@@ -100,11 +100,11 @@ async def test_fifty_events_all_arrive_in_order_although_everybody_dies_in_betwe
         full_stack.start("api", port=int(api.url.rpartition(":")[2]))
         await receiver.until(lambda: len(set(receiver.taken)) == 50)
         async with full_stack.database.read() as connection:
-            told = await connection.fetch("SELECT id, body FROM events ORDER BY feed_number")
+            output = await connection.fetch("SELECT id, body FROM events ORDER BY feed_number")
         text = await until_said(listening, "→")
 
-    assert list(dict.fromkeys(receiver.taken)) == [row["id"] for row in told]
-    bodies = {row["id"]: row["body"].encode() for row in told}
+    assert list(dict.fromkeys(receiver.taken)) == [row["id"] for row in output]
+    bodies = {row["id"]: row["body"].encode() for row in output}
     secret = secret_in(text)
     for arrival in receiver.arrivals:
         assert arrival.body == bodies[arrival.id]
@@ -116,7 +116,7 @@ async def test_a_receiver_that_is_down_at_first_misses_nothing_and_one_that_is_s
 ) -> None:
     port = free_port()
     patient, hasty = Receiver(url=f"http://127.0.0.1:{port}/patient"), Receiver(url=f"http://127.0.0.1:{port}/hasty")
-    feed.tell(2)
+    feed.add_events(2)
     listening = start(*options(feed, patient, "--from-start"))
     skipping = start(*options(feed, hasty, "--from-start", "--skip-failed", "--once"))
     text = await until_said(skipping, "Forwarded")
@@ -139,12 +139,12 @@ async def test_a_service_that_is_away_is_waited_for_and_that_is_said_once(receiv
     listening = start(*options(feed, receiver, "--from-start"))
     await until_said(listening, "Waiting.")
     async with serving(feed.take, port):
-        feed.tell(1)
+        feed.add_events(1)
         await receiver.until(1)
     await until_said(listening, "Waiting.", times=2)
     feed.troubles = [web.Response(status=503, headers={"Retry-After": "1"}), web.Response(text="<html>")]
     async with serving(feed.take, port):
-        feed.tell(1)
+        feed.add_events(1)
         await receiver.until(2)
         text = await until_said(listening, "→", times=2)
 
@@ -159,11 +159,11 @@ async def test_a_service_that_is_away_is_waited_for_and_that_is_said_once(receiv
     ]
 
 
-async def test_who_is_told_to_wait_waits_as_long_and_says_it_once(
+async def test_a_listener_that_is_asked_to_wait_waits_as_long_and_says_so_once(
     feed: Feed, receiver: Receiver, tmp_path: Path
 ) -> None:
     feed.troubles = [web.json_response({}, status=429, headers={"Retry-After": "2"}) for _ in range(2)]
-    feed.tell(1)
+    feed.add_events(1)
 
     said = await malipo(*options(feed, receiver, "--from-start", "--once"), data_dir=tmp_path)
 

@@ -21,17 +21,17 @@ from tests.cli.listen.feed_and_receiver import (
 from tests.journeys.operator_commands import malipo
 
 
-async def test_it_goes_on_where_it_stopped_and_two_receivers_do_not_mix(
+async def test_listen_goes_on_where_it_stopped_and_two_receivers_do_not_mix(
     feed: Feed, receiver: Receiver, start: Start, tmp_path: Path
 ) -> None:
     other = Receiver()
     where = {"data_dir": tmp_path / "var"}
     async with serving(other.take) as other.url:
-        feed.tell(150)
+        feed.add_events(150)
         assert (await malipo(*options(feed, receiver, "--from-start", "--once"), **where)).code == 0
         assert (await malipo(*options(feed, other, "--once"), **where)).code == 0
-        feed.tell(2, "payout.failed")
-        feed.tell(1)
+        feed.add_events(2, "payout.failed")
+        feed.add_events(1)
 
         said = await malipo(*options(feed, receiver, "--once"), **where)
         await malipo(*options(feed, other, "--once", "--events", "payment.completed, payment.failed"), **where)
@@ -67,7 +67,7 @@ async def test_a_place_that_is_lost_is_said_and_nothing_is_missed(
     feed: Feed, receiver: Receiver, tmp_path: Path
 ) -> None:
     where = {"data_dir": tmp_path / "var"}
-    feed.tell(3)
+    feed.add_events(3)
     await malipo(*options(feed, receiver, "--from-start", "--once"), **where)
     [place] = (tmp_path / "var/listen").glob("*.json")
 
@@ -81,7 +81,7 @@ async def test_a_place_that_is_lost_is_said_and_nothing_is_missed(
         assert receiver.ids == ["evt_0", "evt_1", "evt_2"]
 
     assert place.read_bytes() == whole
-    feed.tell(3)
+    feed.add_events(3)
     feed.pruned = 4
     receiver.arrivals.clear()
     said = await malipo(*options(feed, receiver, "--once"), **where)
@@ -89,11 +89,11 @@ async def test_a_place_that_is_lost_is_said_and_nothing_is_missed(
     assert receiver.ids == ["evt_4", "evt_5"]
 
 
-async def test_ctrl_c_ends_it_at_once_even_while_a_receiver_hangs_and_the_event_is_told_again(
+async def test_ctrl_c_ends_listen_at_once_even_while_a_receiver_hangs_and_the_event_is_forwarded_again(
     feed: Feed, receiver: Receiver, start: Start
 ) -> None:
     receiver.answers = lambda arrival: None if arrival.id == "evt_1" else web.Response()
-    feed.tell(2)
+    feed.add_events(2)
     listening = start(*options(feed, receiver, "--from-start"))
     await receiver.until(2)
 
@@ -107,11 +107,11 @@ async def test_ctrl_c_ends_it_at_once_even_while_a_receiver_hangs_and_the_event_
     assert receiver.ids == ["evt_0", "evt_1", "evt_1"]
 
 
-async def test_who_is_killed_before_the_first_event_is_taken_begins_with_it_again(
+async def test_a_listener_that_is_killed_before_its_first_event_is_taken_begins_with_it_again(
     feed: Feed, receiver: Receiver, start: Start
 ) -> None:
     receiver.answers = lambda _: None
-    feed.tell(1)
+    feed.add_events(1)
     listening = start(*options(feed, receiver, "--from-start"))
     await receiver.until(1)
     listening.kill()

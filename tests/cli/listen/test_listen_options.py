@@ -29,7 +29,7 @@ async def test_the_key_is_for_the_service_alone_and_nobody_is_followed_elsewhere
     where = {"data_dir": tmp_path / "var"}
     async with serving(elsewhere.take) as elsewhere.url:
         receiver.answers = lambda _: web.Response(status=307, headers={"Location": elsewhere.url})
-        feed.tell(1)
+        feed.add_events(1)
         said = await malipo(*options(feed, receiver, "--from-start", "--once", "--skip-failed"), **where)
         assert "→ 307: a redirect, which is not followed; skipped" in said.out
 
@@ -78,7 +78,7 @@ async def test_in_the_demo_nothing_but_the_receiver_has_to_be_said(
 ) -> None:
     demo = {"baseUrl": feed.url, "phonesUrl": "http://127.0.0.1:1", "apiKey": KEY, "email": "e", "password": "p"}
     (tmp_path / "demo.json").write_text(json.dumps(demo))
-    feed.tell(1)
+    feed.add_events(1)
     to = ("listen", "--forward-to", receiver.url.removeprefix("http://"), "--from-start", "--once")
 
     said = await malipo(*to, data_dir=tmp_path)
@@ -94,7 +94,7 @@ async def test_in_the_demo_nothing_but_the_receiver_has_to_be_said(
 async def test_there_is_colour_on_a_terminal_unless_it_is_not_wanted(
     feed: Feed, receiver: Receiver, tmp_path: Path, environment: dict[str, str], is_coloured: bool
 ) -> None:
-    feed.tell(1)
+    feed.add_events(1)
     outer, inner = pty.openpty()
     variables = {"PATH": os.environ["PATH"], "MALIPO_DATA_DIR": str(tmp_path), **environment}
     command = (sys.executable, "-m", "malipo", *options(feed, receiver, "--from-start", "--once"))

@@ -20,11 +20,11 @@ def lost(details: Any) -> web.Response:
     return web.json_response(body, status=400, headers={"X-Error-Code": "cursor_lost"})
 
 
-async def test_it_says_that_events_are_lost_and_goes_on_from_the_cursor_that_is_named(
+async def test_listen_says_that_events_are_lost_and_goes_on_from_the_cursor_that_is_named(
     feed: Feed, receiver: Receiver, tmp_path: Path
 ) -> None:
     where = {"data_dir": tmp_path / "var"}
-    feed.tell(5)
+    feed.add_events(5)
     await malipo(*options(feed, receiver, "--from-start", "--once"), **where)
     receiver.arrivals.clear()
     feed.troubles = [lost({"after": ["…"], "goOn": ["3"]})]
@@ -34,7 +34,7 @@ async def test_it_says_that_events_are_lost_and_goes_on_from_the_cursor_that_is_
     [line] = [line for line in said.out.splitlines() if "restored" in line]
     assert line[10:] == f"{LOST}: look up the payments of that time. Going on from 3."
     assert (said.code, said.err, receiver.ids) == (0, "", ["evt_3", "evt_4"]), "and not from the oldest"
-    feed.tell(1)
+    feed.add_events(1)
     await malipo(*options(feed, receiver, "--once"), **where)
     assert receiver.ids == ["evt_3", "evt_4", "evt_5"], "the new place is kept"
 
@@ -48,7 +48,7 @@ async def test_where_no_cursor_is_named_it_goes_on_with_the_oldest_event(
     feed: Feed, receiver: Receiver, tmp_path: Path, details: Any
 ) -> None:
     where = {"data_dir": tmp_path / "var"}
-    feed.tell(5)
+    feed.add_events(5)
     await malipo(*options(feed, receiver, "--from-start", "--once"), **where)
     receiver.arrivals.clear()
     feed.troubles = [lost(details)]
@@ -85,7 +85,7 @@ async def test_over_a_real_restore_nothing_that_happens_afterwards_is_missed(tmp
 
 
 async def _told(full_stack: FullStack, phone: str, *, events: int) -> None:
-    """A payout, and that it is told of; so many events there are then."""
+    """A payout with its events; so many events there are then."""
     assert (await pay(full_stack, "AIRTEL_MONEY", phone, f"key-{phone}")).status == 201
 
     async def are_there() -> bool:

@@ -1,4 +1,4 @@
-"""malipo exceptions, and what an import tells of them, as an operator types it."""
+"""malipo exceptions, and what an import prints of them, as an operator types it."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ async def asha(database: Database, database_url: str) -> dict[str, str]:
     return {"database_url": database_url, "operator": "asha"}
 
 
-async def test_an_import_tells_what_it_found_and_an_operator_books_it(asha: dict[str, str]) -> None:
+async def test_an_import_prints_its_exceptions_and_an_operator_books_one(asha: dict[str, str]) -> None:
     path = str(FILES / "mpesa-account.csv")
     done = (await malipo("statements", "import", path, "--channel", "MPESA", "--new-account", "--json", **asha)).json
     assert {name: done[name] for name in ("lines", "new", "matched", "exceptionCount")} == {

@@ -44,7 +44,7 @@ def network() -> Iterator[Network]:
         yield Network(listening)
 
 
-async def test_nobody_who_is_not_logged_in_has_a_network_called(terminal: Terminal, network: Network) -> None:
+async def test_a_fetch_without_a_log_in_calls_no_network(terminal: Terminal, network: Network) -> None:
     refused = await terminal(*FETCH, **network.settings)
     assert (refused.code, "logged in" in refused.err, network.was_called) == (2, True, False)
 

@@ -9,7 +9,7 @@ from malipo.cli.statements.progress_bar import ProgressBar, picture
 
 
 @pytest.mark.parametrize(
-    ("done", "total", "told"),
+    ("done", "total", "output"),
     [
         (0, 1000, "[..............................]   0%  0 of 1,000 lines, 10 a second"),
         (500, 1000, "[###############...............]  50%  500 of 1,000 lines, 10 a second"),
@@ -18,8 +18,8 @@ from malipo.cli.statements.progress_bar import ProgressBar, picture
         (500, None, "500 lines, 10 a second"),
     ],
 )
-def test_it_says_how_far_it_is(done: int, total: int | None, told: str) -> None:
-    assert picture(done, total, "lines", per_second=10) == told
+def test_the_progress_bar_shows_how_far_the_import_is(done: int, total: int | None, output: str) -> None:
+    assert picture(done, total, "lines", per_second=10) == output
 
 
 def shown(*, is_quiet: bool, is_terminal: bool = True) -> str:

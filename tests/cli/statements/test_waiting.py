@@ -60,7 +60,7 @@ async def test_an_invented_file_credits_nobody(steps: PaymentSteps, tmp_path: Pa
     assert run_command("statements", "waiting", **at_desk).stdout == "Nothing waits for a second operator.\n"
 
 
-async def test_what_is_rejected_credits_nobody_and_is_an_exception(
+async def test_a_rejected_line_credits_nobody_and_is_an_exception(
     steps: PaymentSteps, tmp_path: Path, at_desk: dict[str, str]
 ) -> None:
     _, path = await invented(steps, tmp_path)

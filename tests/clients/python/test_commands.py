@@ -63,10 +63,10 @@ def test_the_help_has_the_exit_codes_of_the_readme(
 ) -> None:
     with pytest.raises(SystemExit):
         main([*command, "--help"])
-    told = " ".join(capsys.readouterr().out.partition("exit codes:")[2].split())
+    result = " ".join(capsys.readouterr().out.partition("exit codes:")[2].split())
     readme = (SOURCE.parent / "README.md").read_text().partition("| exit code |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", readme, re.MULTILINE)
-    assert told == " ".join(f"{code} {meaning}" for code, meaning in rows).replace("`", "")
+    assert result == " ".join(f"{code} {meaning}" for code, meaning in rows).replace("`", "")
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ async def listen(folder: Path, *arguments: str) -> tuple[int, str, str]:
 async def test_it_forwards_the_same_bytes_and_prints_the_same_lines_as_the_command_of_the_service(
     feed: Feed, receiver: Receiver, tmp_path: Path
 ) -> None:
-    feed.tell(4, metadata={"orderId": "17"})
-    feed.tell(1, "payout.failed")
+    feed.add_events(4, metadata={"orderId": "17"})
+    feed.add_events(1, "payout.failed")
     ours = options(feed, receiver, "--from-start", "--once")
     code, out, err = await listen(tmp_path, *ours)
     assert (code, err) == (0, "")
@@ -49,7 +49,7 @@ def _without_times(text: str) -> str:
 
 
 async def test_an_event_of_each_kind_arrives_as_its_webhook(tmp_path: Path, feed: Feed, receiver: Receiver) -> None:
-    feed.tell_each_kind()
+    feed.add_one_of_each_kind()
     code, out, err = await listen(tmp_path, *options(feed, receiver, "--from-start", "--once"))
     assert (code, err) == (0, "")
     assert [each.body for each in receiver.arrivals] == feed.bodies
@@ -66,7 +66,7 @@ async def test_an_event_is_tried_until_it_is_taken_and_goes_on_there_after_a_kil
         return None if number == 3 else web.Response()
 
     receiver.answers = answers
-    feed.tell(3)
+    feed.add_events(3)
     with started(tmp_path, *options(feed, receiver, "--from-start")) as (process, said):
         await receiver.until(3)  # The third is evt_1, which hangs: it is killed with that in its hands.
         process.kill()
@@ -75,7 +75,7 @@ async def test_an_event_is_tried_until_it_is_taken_and_goes_on_there_after_a_kil
     assert "\x1b" not in text
     with started(tmp_path, *options(feed, receiver)) as (process, said):
         await receiver.until(5)
-        feed.tell(1)
+        feed.add_events(1)
         await receiver.until(6)
         await until(lambda: _is("evt_3" in said() or said().count("→ 200") >= 3), what="that it has said so")
         process.send_signal(signal.SIGINT)
@@ -90,7 +90,7 @@ async def test_a_service_that_is_away_is_waited_for_and_a_lost_place_is_said(
 ) -> None:
     port = free_port()
     feed = Feed(url=f"http://127.0.0.1:{port}")
-    feed.tell(2)
+    feed.add_events(2)
     with started(tmp_path, *options(feed, receiver, "--from-start", "--once")) as (process, said):
         await until(lambda: _is("Waiting." in said()), what="that it says so")
         lost = {"error": "Lost.", "details": {"after": ["…"], "goOn": ["1"]}}
@@ -102,7 +102,7 @@ async def test_a_service_that_is_away_is_waited_for_and_a_lost_place_is_said(
             ]
             _, out, _ = await listen(tmp_path, *options(feed, receiver, "--once"))
             feed.pruned = 2
-            feed.tell(1)
+            feed.add_events(1)
             feed.troubles = [web.json_response({"error": "…"}, status=400, headers={"X-Error-Code": "cursor_expired"})]
             _, later, _ = await listen(tmp_path, *options(feed, receiver, "--once", "--events", "payment.completed"))
     assert "Going on from 1." in out

@@ -47,6 +47,6 @@ def test_they_cannot_be_changed_and_can_be_compared_copied_and_kept() -> None:
     [("PENDING", False), ("PROCESSING", False), ("COMPLETED", True), ("FAILED", True), ("CANCELLED", True)],
 )
 def test_a_payment_has_ended_in_three_ways(status: str, has_ended: bool) -> None:
-    told = Event({"transaction": {"status": status}}).transaction
-    assert told is not None
-    assert told.has_ended is has_ended
+    answer = Event({"transaction": {"status": status}}).transaction
+    assert answer is not None
+    assert answer.has_ended is has_ended

@@ -82,7 +82,9 @@ def test_a_refund_of_nothing_in_particular_is_not_a_refund_of_all(service: Misbe
     assert b"amount" not in service.received[0].body
 
 
-def test_who_gives_up_is_told_the_key_to_go_on_with(service: MisbehavingService, connect: Callable[..., Both]) -> None:
+def test_a_client_that_gives_up_raises_with_the_key_to_go_on_with(
+    service: MisbehavingService, connect: Callable[..., Both]
+) -> None:
     call = connect(retries=0)
     service.answers = [NOTHING]
     with pytest.raises(ConnectionFailed) as lost:
@@ -233,8 +235,8 @@ def test_pauses_grow_are_drawn_and_obey_the_service() -> None:
         assert 0 <= drawn[0] < longest / 4
         assert longest / 2 < drawn[-1] <= longest
     assert pauses(lost, number=6) == []
-    told = pauses(refusal("rate_limited", 29), number=2)
-    assert 29 <= told[0] < told[-1] <= 31
+    result = pauses(refusal("rate_limited", 29), number=2)
+    assert 29 <= result[0] < result[-1] <= 31
 
 
 @pytest.mark.parametrize(

@@ -32,44 +32,48 @@ def test_a_webhook_that_is_not_ours_is_refused(status: int, change: Change) -> N
 def test_a_webhook_of_ours_is_an_event(change: Change) -> None:
     body = event(17)
     changed, headers = change(body, signed(body, event_id="evt_1"))
-    told = verify_webhook(changed, headers, [OLD, NEW])
-    assert told.transaction is not None
-    assert (told.event, told.transaction.status, told.transaction.amount) == ("payment.completed", "COMPLETED", 1000)
-    assert told.transaction.metadata == {"orderId": 17}
-    assert told.id in headers.values()
-    assert told.created_at is None
+    answer = verify_webhook(changed, headers, [OLD, NEW])
+    assert answer.transaction is not None
+    assert (answer.event, answer.transaction.status, answer.transaction.amount) == (
+        "payment.completed",
+        "COMPLETED",
+        1000,
+    )
+    assert answer.transaction.metadata == {"orderId": 17}
+    assert answer.id in headers.values()
+    assert answer.created_at is None
 
 
 def test_an_event_of_a_settlement_has_a_settlement_and_no_transaction() -> None:
     body = json.dumps({"event": "settlement.completed", "settlement": {"id": "stl_1", "netAmount": 1000}}).encode()
-    told = verify_webhook(body, signed(body), OLD)
-    assert told.settlement is not None
-    assert (told.settlement.id, told.settlement.net_amount, told.transaction) == ("stl_1", 1000, None)
+    answer = verify_webhook(body, signed(body), OLD)
+    assert answer.settlement is not None
+    assert (answer.settlement.id, answer.settlement.net_amount, answer.transaction) == ("stl_1", 1000, None)
 
 
 def test_an_event_of_a_link_has_a_link_and_no_transaction() -> None:
     body = json.dumps({"event": "link.paid", "link": {"id": "lnk_1", "status": "PAID", "payment": "txn_1"}}).encode()
-    told = verify_webhook(body, signed(body), OLD)
-    assert told.link is not None
-    assert (told.event, told.link.id, told.link.payment) == ("link.paid", "lnk_1", "txn_1")
-    assert told.transaction is None
+    answer = verify_webhook(body, signed(body), OLD)
+    assert answer.link is not None
+    assert (answer.event, answer.link.id, answer.link.payment) == ("link.paid", "lnk_1", "txn_1")
+    assert answer.transaction is None
 
 
 def test_the_end_of_a_batch_is_an_event_without_a_transaction() -> None:
     body = json.dumps({"event": "batch.completed", "batch": {"id": "bat_1", "counts": {"FAILED": 1}}}).encode()
-    told = verify_webhook(body, signed(body), OLD)
-    assert told.batch is not None
-    assert told.transaction is None, "look at the event first"
-    assert (told.event, told.batch.id, told.batch.counts) == ("batch.completed", "bat_1", {"FAILED": 1})
-    assert told.to_dict().keys() == {"event", "batch", "id"}
+    answer = verify_webhook(body, signed(body), OLD)
+    assert answer.batch is not None
+    assert answer.transaction is None, "look at the event first"
+    assert (answer.event, answer.batch.id, answer.batch.counts) == ("batch.completed", "bat_1", {"FAILED": 1})
+    assert answer.to_dict().keys() == {"event", "batch", "id"}
 
 
 def test_either_secret_of_a_rotation_is_enough() -> None:
     body = event(17)
     for secret in (OLD, NEW):
-        told = verify_webhook(body, rotating(body), secret).transaction
-        assert told is not None
-        assert told.amount == 1000
+        answer = verify_webhook(body, rotating(body), secret).transaction
+        assert answer is not None
+        assert answer.amount == 1000
 
 
 def test_what_is_signed_here_is_taken_by_the_official_library() -> None:

@@ -23,11 +23,11 @@ DRIVERS = Path(__file__).parent / "drivers"
 class Refused(Exception):  # noqa: N818
     """What the client threw: its class and those above it, and its fields."""
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        super().__init__(f"{told['kinds'][0]}: {told['message']}")
-        self.kind: str = told["kinds"][0]
-        self.kinds: list[str] = told["kinds"]
-        self.told = told
+    def __init__(self, details: dict[str, Any]) -> None:
+        super().__init__(f"{details['kinds'][0]}: {details['message']}")
+        self.kind: str = details["kinds"][0]
+        self.kinds: list[str] = details["kinds"]
+        self.details = details
 
 
 @dataclass

@@ -126,7 +126,7 @@ async def _batches(ask: Calls) -> None:
     assert [each["id"] for each in await ask("batches.list", pageSize=1)] == [second["id"], first["id"]]
     with pytest.raises(Refused, match="PermissionDenied") as refused:
         await ask("batches.approve", first["id"])
-    assert refused.value.told["code"] == "second_person_required"
+    assert refused.value.details["code"] == "second_person_required"
     assert (await ask("batches.approve", first["id"], who="juma"))["status"] == "RUNNING"
     assert (await ask("batches.approve", first["id"], who="juma"))["status"] == "RUNNING", "again is the same again"
     assert (await ask("batches.get", first["id"]))["counts"]["PENDING"] == 3
@@ -174,15 +174,15 @@ async def _wallet_and_networks(ask: Calls) -> None:
     assert suggested == ["MPESA"]
     with pytest.raises(Refused, match="Conflict") as refused:
         await ask("recipients.lookUp", channel="MPESA", phone="+255754000001")
-    assert refused.value.told["code"] == "lookup_unavailable"
+    assert refused.value.details["code"] == "lookup_unavailable"
 
 
 async def _events(ask: Calls) -> None:
     pages = await ask("events.follow", pageSize=1, take=2)
     assert [each["event"] for page in pages for each in page["events"]] == ["payment.pending", "payment.cancelled"]
     assert (await ask("events.read", after=pages[0]["next"], limit=1))["events"] == pages[1]["events"]
-    told = await ask("events.follow", types=["payment.cancelled", "batch.completed"], take=1)
-    assert {each["event"] for each in told[0]["events"]} == {"payment.cancelled"}
+    answer = await ask("events.follow", types=["payment.cancelled", "batch.completed"], take=1)
+    assert {each["event"] for each in answer[0]["events"]} == {"payment.cancelled"}
     with pytest.raises(Refused, match="InvalidRequest"):
         await ask("events.read", after="no cursor")
 

@@ -65,7 +65,7 @@ async def test_a_collection_is_paid_and_refunded(ask: Ask, program: Program) -> 
     await ask("payments.waitUntilEnded", rest["id"])
     with pytest.raises(Refused, match="Conflict") as refused:
         await ask("payments.refund", made["id"])
-    assert refused.value.told["code"] == "already_refunded"
+    assert refused.value.details["code"] == "already_refunded"
 
 
 async def test_a_payment_that_fails_says_why_in_either_language(ask: Ask) -> None:
@@ -81,7 +81,7 @@ async def test_a_payment_that_does_not_end_in_time_is_no_result(ask: Ask, progra
     seconds = "timeoutSeconds" if program.language == "typescript" else "timeout"
     with pytest.raises(Refused, match=r"NotEndedYet: .* is still P") as refused:
         await ask("payments.waitUntilEnded", made["id"], **{seconds: 1})
-    assert refused.value.told["transaction"]["id"] == made["id"]
+    assert refused.value.details["transaction"]["id"] == made["id"]
 
 
 async def test_the_same_key_is_the_same_payment(ask: Ask, full_stack: FullStack, program: Program) -> None:
@@ -96,13 +96,13 @@ async def test_the_same_key_is_the_same_payment(ask: Ask, full_stack: FullStack,
         await ask("payments.disburse", **payout | {"amount": 2500}, idempotencyKey=key)
 
 
-async def test_every_bad_field_is_told_at_once(ask: Ask) -> None:
+async def test_every_bad_field_is_reported_at_once(ask: Ask) -> None:
     with pytest.raises(Refused, match="InvalidRequest") as refused:
         await ask("payments.collect", amount=1, channel="BANK", buyerPhone="0754")
-    told = refused.value.told
-    assert (told["status"], told["code"]) == (400, "validation_failed")
-    assert set(told["details"]) == {"amount", "channel", "buyerPhone"}
-    assert told["requestId"].startswith("req_")
+    answer = refused.value.details
+    assert (answer["status"], answer["code"]) == (400, "validation_failed")
+    assert set(answer["details"]) == {"amount", "channel", "buyerPhone"}
+    assert answer["requestId"].startswith("req_")
 
 
 async def test_what_is_not_there_or_not_allowed(ask: Ask, full_stack: FullStack, program: Program) -> None:
@@ -140,8 +140,8 @@ async def test_the_feed_is_followed_from_a_cursor_on(full_stack: FullStack, type
     cursor = (await ask("events.read", after="latest"))["next"]
     made = await ask("payments.collect", **collection(DECLINES))
     pages = await ask("events.follow", after=cursor, pageSize=1, take=2)
-    told = [(each["event"], each["transaction"]["id"]) for page in pages for each in page["events"]]
-    assert told == [("payment.pending", made["id"]), ("payment.failed", made["id"])]
+    answer = [(each["event"], each["transaction"]["id"]) for page in pages for each in page["events"]]
+    assert answer == [("payment.pending", made["id"]), ("payment.failed", made["id"])]
     assert (await ask("events.read", after=pages[0]["next"]))["events"] == pages[1]["events"]
 
 

@@ -29,10 +29,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built_typescript()
     folder = tmp_path_factory.mktemp("project")
     packed = _run(here("npm"), "pack", "--json", "--ignore-scripts", "--pack-destination", str(folder), cwd=TYPESCRIPT)
-    (told,) = json.loads(packed)
-    (folder / "packed.json").write_text(json.dumps(told))
+    (answer,) = json.loads(packed)
+    (folder / "packed.json").write_text(json.dumps(answer))
     (folder / "package.json").write_text('{"name": "shop", "private": true, "type": "module"}')
-    _run(here("npm"), "install", "--offline", "--no-audit", "--no-fund", f"./{told['filename']}", cwd=folder)
+    _run(here("npm"), "install", "--offline", "--no-audit", "--no-fund", f"./{answer['filename']}", cwd=folder)
     return folder
 
 
@@ -44,11 +44,11 @@ def _run(*command: str, cwd: Path, code: int = 0) -> str:
 
 @pytest.mark.slow
 def test_it_has_what_it_needs_and_nothing_else(project: Path) -> None:
-    told = json.loads((project / "packed.json").read_text())
+    answer = json.loads((project / "packed.json").read_text())
     sources = [each.stem for each in (TYPESCRIPT / "src").glob("*.ts")]
     expected = {f"dist/{name}{ending}" for name in sources for ending in (".js", ".d.ts")}
-    assert {each["path"] for each in told["files"]} == expected | {"package.json", "README.md", "LICENSE"}
-    assert told["size"] < 30_000
+    assert {each["path"] for each in answer["files"]} == expected | {"package.json", "README.md", "LICENSE"}
+    assert answer["size"] < 30_000
     assert [each.name for each in (project / "node_modules").iterdir() if not each.name.startswith(".")] == [
         "malipo-client"
     ]

@@ -88,15 +88,15 @@ def test_what_would_be_answered_the_same_again_is_not_sent_again(program: Progra
     service.behave(says(status, {"error": "No."}, X_Request_Id="req_1", **headers), good)
     with pytest.raises(Refused) as refused:
         ask(program, service, "payments.collect", idempotencyKey="order-1", **COLLECTION)
-    told = refused.value.told
+    answer = refused.value.details
     assert refused.value.kind == kind
     assert {"ApiError", "MalipoError"} <= set(refused.value.kinds)
-    assert (told["message"], told["status"], told["code"]) == ("No.", status, name or f"http_{status}")
-    assert (told["requestId"], told["idempotencyKey"]) == ("req_1", "order-1")
+    assert (answer["message"], answer["status"], answer["code"]) == ("No.", status, name or f"http_{status}")
+    assert (answer["requestId"], answer["idempotencyKey"]) == ("req_1", "order-1")
     assert len(service.got) == 1
 
 
-def test_after_the_last_retry_the_key_is_told_to_go_on_with(program: Program, service: Service) -> None:
+def test_after_the_last_retry_the_error_has_the_key_to_go_on_with(program: Program, service: Service) -> None:
     service.behave(code(503, "outcome_unknown"))
     with pytest.raises(Refused, match="OutcomeUnknown") as refused:
         ask(
@@ -109,11 +109,11 @@ def test_after_the_last_retry_the_key_is_told_to_go_on_with(program: Program, se
             recipientPhone="+255754000001",
         )
     assert len(service.got) == 3
-    assert {each.headers["idempotency-key"] for each in service.got} == {refused.value.told["idempotencyKey"]}
+    assert {each.headers["idempotency-key"] for each in service.got} == {refused.value.details["idempotencyKey"]}
     service.behave(hangs_up)
     with pytest.raises(Refused, match="ConnectionFailed") as refused:
         ask(program, service, "payments.refund", "txn_1", retries=0, idempotencyKey="refund-1")
-    assert refused.value.told["idempotencyKey"] == "refund-1"
+    assert refused.value.details["idempotencyKey"] == "refund-1"
     assert len(service.got) == 1
 
 
@@ -134,9 +134,9 @@ def test_a_refusal_after_a_lost_answer_says_nothing_of_the_payment(
     service.behave(LOST[case], code(401, "invalid_api_key"))
     with pytest.raises(Refused, match="OutcomeUnknown: It may have been done") as refused:
         ask(program, service, "payments.collect", idempotencyKey="order-1", **COLLECTION)
-    told = refused.value.told
-    assert (told["status"], told["code"], told["idempotencyKey"]) == (503, "outcome_unknown", "order-1")
-    assert told["cause"] == "AuthenticationFailed"
+    answer = refused.value.details
+    assert (answer["status"], answer["code"], answer["idempotencyKey"]) == (503, "outcome_unknown", "order-1")
+    assert answer["cause"] == "AuthenticationFailed"
     assert len(service.got) == 2
 
 
@@ -146,7 +146,7 @@ def test_so_it_is_with_every_refusal(program: Program, service: Service, case: s
     service.behave(hangs_up, says(status, {"error": "No."}, **({"X_Error_Code": name} if name else {})))
     with pytest.raises(Refused, match="OutcomeUnknown") as refused:
         ask(program, service, "payments.collect", **COLLECTION)
-    assert refused.value.told["cause"] == kind
+    assert refused.value.details["cause"] == kind
 
 
 def test_but_a_key_of_another_request_a_read_and_what_was_never_lost_are_told_as_they_are(
@@ -178,7 +178,7 @@ def test_retry_after_is_obeyed_and_a_long_one_is_the_callers(program: Program, s
     service.behave(code(503, "on_hold", Retry_After="61"), good)
     with pytest.raises(Refused, match="Unavailable") as refused:
         ask(program, service, "payments.collect", **COLLECTION)
-    assert refused.value.told["retryAfter"] == 61
+    assert refused.value.details["retryAfter"] == 61
     assert len(service.got) == 1
 
 

@@ -32,16 +32,16 @@ def test_what_is_refused_is_refused_with_its_status(program: Program, case: str)
         return
     with pytest.raises(Refused) as refused:
         verify(program, sent, headers)
-    assert (refused.value.kind, refused.value.told["status"]) == ("InvalidWebhook", expected)
+    assert (refused.value.kind, refused.value.details["status"]) == ("InvalidWebhook", expected)
 
 
 @pytest.mark.parametrize("case", ACCEPTED)
 def test_what_is_rightly_signed_is_believed(program: Program, case: str) -> None:
     body = event(17)
     sent, headers = ACCEPTED[case](body, signed(body))
-    told = verify(program, sent, headers)
+    answer = verify(program, sent, headers)
     names = {name.lower(): value for name, value in headers.items()}
-    assert told == {"id": names["webhook-id"], **json.loads(body)}
+    assert answer == {"id": names["webhook-id"], **json.loads(body)}
 
 
 def test_one_of_the_secrets_is_enough_and_a_list_of_them_too(program: Program) -> None:
@@ -88,15 +88,15 @@ def test_a_test_of_the_endpoint_is_an_event(program: Program) -> None:
 def test_an_event_of_a_link_has_a_link_and_no_transaction(program: Program) -> None:
     link = {"id": "lnk_1", "status": "PAID", "paidCount": 1, "paidAmount": 3000, "payment": "txn_1"}
     body = json.dumps({"event": "link.paid", "link": link}).encode()
-    told = verify(program, body, signed(body))
-    assert (told["event"], told["link"], "transaction" in told) == ("link.paid", link, False)
+    answer = verify(program, body, signed(body))
+    assert (answer["event"], answer["link"], "transaction" in answer) == ("link.paid", link, False)
 
 
 def test_the_end_of_a_batch_is_an_event_without_a_transaction(program: Program) -> None:
     batch = {"id": "bat_1", "status": "COMPLETED", "amount": 3000, "counts": {"COMPLETED": 1, "FAILED": 1}}
     body = json.dumps({"event": "batch.completed", "batch": batch}).encode()
-    told = verify(program, body, signed(body))
-    assert (told["event"], told["batch"], "transaction" in told) == ("batch.completed", batch, False)
+    answer = verify(program, body, signed(body))
+    assert (answer["event"], answer["batch"], "transaction" in answer) == ("batch.completed", batch, False)
     without = json.dumps({"event": "batch.completed", "batch": batch | {"id": None}}).encode()
     with pytest.raises(Refused, match="InvalidWebhook"):
         verify(program, without, signed(without))

@@ -71,7 +71,7 @@ async def test_a_right_password_without_a_code_is_written_down_also_where_somebo
     assert [each[0] for each in await deeds(business)] == ["session.begun", "login.code_asked"]
 
 
-async def test_the_page_tells_of_right_passwords_and_of_codes_in_both_languages(business: Business) -> None:
+async def test_the_page_shows_right_passwords_and_codes_in_both_languages(business: Business) -> None:
     app = await enrolled(business.database, business.owner.id)
     for _ in range(12):
         await business.surfer.log_in(business.owner.email)

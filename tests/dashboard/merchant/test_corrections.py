@@ -82,7 +82,7 @@ async def test_what_is_owed_cannot_be_paid_out(shop: Shop) -> None:
     assert "Your wallet afterwards TZS 4,030" in asked.words
 
 
-async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop) -> None:
+async def test_a_payout_that_was_paid_after_all_is_shown_step_by_step(shop: Shop) -> None:
     paid = await shop.steps.contradicted(PAYOUT, Status.FAILED, 4000)
     owed = "M-Pesa now says that it was paid. TZS 4,030 is owed: you cannot spend it until operators have decided."
 
@@ -101,7 +101,7 @@ async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop)
 
 
 @pytest.mark.parametrize(
-    ("type_", "told", "says", "decision", "words"),
+    ("type_", "shown", "says", "decision", "words"),
     [
         (COLLECTION, Status.FAILED, [], None, "it was paid. TZS 970 was added to your wallet."),
         (
@@ -123,11 +123,11 @@ async def test_a_payout_that_was_paid_after_all_is_told_step_by_step(shop: Shop)
     ],
 )
 async def test_the_latest_correction_stands_on_the_page(
-    shop: Shop, type_: Type, told: Status, says: list[Verdict], decision: ResolvedOutcome | None, words: str
+    shop: Shop, type_: Type, shown: Status, says: list[Verdict], decision: ResolvedOutcome | None, words: str
 ) -> None:
-    contradicted = await shop.steps.contradicted(type_, told)
+    contradicted = await shop.steps.contradicted(type_, shown)
     for verdict in says:
-        await shop.steps.hear(contradicted, verdict)
+        await shop.steps.report(contradicted, verdict)
     if decision is not None:
         await shop.resolve(contradicted, decision)
     assert words in (await shop.page(contradicted)).words

@@ -117,7 +117,7 @@ async def test_every_style_script_and_picture_that_a_page_names_is_there(nobody:
 
 
 @pytest.mark.parametrize(("method", "path", "status"), PAGES.values(), ids=PAGES)
-async def test_every_answer_tells_the_browser_to_let_nothing_in(
+async def test_every_answer_has_headers_that_let_nothing_in(
     nobody: Surfer, method: str, path: str, status: int
 ) -> None:
     sent = {"Origin": "https://evil.example"} if method == "POST" else {}

@@ -18,7 +18,7 @@ def a_place() -> str:
     return f"41.{secrets.randbelow(250)}.{secrets.randbelow(250)}"
 
 
-async def told(business: Business) -> list[str]:
+async def attempts_audited(business: Business) -> list[str]:
     async with business.database.read() as connection:
         found = await audit_log.find(connection, merchant_id=business.merchant_id, limit=100)
     return [each.action for each in found if "new_place" in each.action][::-1]
@@ -27,10 +27,10 @@ async def told(business: Business) -> list[str]:
 async def test_the_first_log_in_of_all_is_from_no_new_place(business: Business) -> None:
     await business.surfer.log_in(business.owner.email)
     assert ASKED not in (await business.surfer.get("/dashboard")).words
-    assert await told(business) == []
+    assert await attempts_audited(business) == []
 
 
-async def test_a_log_in_from_a_new_place_is_told_elsewhere_until_it_is_read(
+async def test_a_log_in_from_a_new_place_is_shown_in_other_sessions_until_it_is_read(
     business: Business, running: Running
 ) -> None:
     here, place = business.surfer, a_place()
@@ -50,7 +50,7 @@ async def test_a_log_in_from_a_new_place_is_told_elsewhere_until_it_is_read(
         assert ASKED in (await here.get("/dashboard")).words, "nor can they answer"
         assert (await here.post(read[0])).to == "/dashboard"
         assert ASKED not in (await here.get("/dashboard")).words
-    assert await told(business) == ["session.new_place", "session.new_place_known"]
+    assert await attempts_audited(business) == ["session.new_place", "session.new_place_known"]
 
 
 async def test_a_message_that_nobody_has_read_for_ninety_days_is_not_shown_any_more(
@@ -72,7 +72,7 @@ async def test_another_address_of_a_network_that_was_seen_is_no_new_place(busine
     for number in (3, 200):
         async with surfing(running.url, seen_from=f"{place}.{number}") as surfer:
             await surfer.log_in(business.owner.email)
-    assert await told(business) == []
+    assert await attempts_audited(business) == []
 
 
 async def test_nobody_reads_a_colleagues_message(business: Business, running: Running) -> None:
@@ -106,7 +106,7 @@ async def test_whoever_broke_in_does_not_answer_from_a_second_log_in(business: B
         for thief in (second, first):
             await thief.post(read[0])
     assert ASKED in (await here.get("/dashboard")).words
-    assert await told(business) == ["session.new_place"]
+    assert await attempts_audited(business) == ["session.new_place"]
 
 
 async def test_a_later_log_in_in_a_browser_that_was_known_before_is_asked(business: Business, running: Running) -> None:
@@ -120,4 +120,4 @@ async def test_a_later_log_in_in_a_browser_that_was_known_before_is_asked(busine
     assert read
     await here.post(read[0])
     assert ASKED not in (await here.get("/dashboard")).words
-    assert await told(business) == ["session.new_place", "session.new_place_known"]
+    assert await attempts_audited(business) == ["session.new_place", "session.new_place_known"]

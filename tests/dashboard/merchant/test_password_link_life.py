@@ -157,8 +157,8 @@ async def test_making_and_using_a_link_stand_in_the_audit_log(links: Links) -> N
         assert (await juma.post("/dashboard/password", fields)).status == 303
     async with links.business.database.read() as connection:
         found = await audit_log.find(connection, merchant_id=links.business.merchant_id, limit=20)
-    told = [(each.action, each.actor, each.address) for each in found if each.action.startswith("password_link")]
-    assert told == [
+    shown = [(each.action, each.actor, each.address) for each in found if each.action.startswith("password_link")]
+    assert shown == [
         ("password_link.used", links.staff.email, "10.61.0.3"),
         ("password_link.made", links.business.owner.email, links.business.address),
     ]

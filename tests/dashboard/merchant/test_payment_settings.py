@@ -61,7 +61,7 @@ async def test_deciding_the_same_again_is_no_deed(business: Business) -> None:
     assert [each.action for each in deeds].count("idempotency_key.required") == 1
 
 
-async def test_what_a_key_has_done_is_told_with_its_name_also_when_it_is_revoked(business: Business) -> None:
+async def test_acts_of_a_key_are_shown_with_its_name_also_when_it_is_revoked(business: Business) -> None:
     key_id, text = await a_key(business)
     async with business.database.begin() as tx:
         await audit_log.append(

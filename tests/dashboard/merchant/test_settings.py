@@ -133,7 +133,7 @@ def test_browsers_are_named_as_people_know_them(user_agent: str, words: tuple[st
 # Who did what
 
 
-async def test_what_people_do_is_told_in_words_with_who_and_from_where(surfer: Surfer, owner: Person) -> None:
+async def test_acts_of_people_are_shown_in_words_with_name_and_address(surfer: Surfer, owner: Person) -> None:
     email = an_email()
     await surfer.post(f"{PATH}/people", {"name": "Juma", "email": email, "role": "staff"})
     await surfer.post("/dashboard/keys", [("name", "Web <b>shop"), ("permissions", "payments.read")])
@@ -148,7 +148,7 @@ async def test_what_people_do_is_told_in_words_with_who_and_from_where(surfer: S
     assert "From 10.43.0." in seen.words
 
 
-async def test_operators_are_not_named_and_their_own_affairs_not_told(
+async def test_operators_are_not_named_and_their_own_acts_not_shown(
     surfer: Surfer, database: Database, shop: Merchant
 ) -> None:
     neema = Actor("operator neema", "host-7")

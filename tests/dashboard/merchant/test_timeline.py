@@ -34,7 +34,7 @@ def said(entry: TimelineEntry) -> str:
     return entry.words.format(**entry.values)
 
 
-def heard(
+def an_answer(
     act: AnswerSource = AnswerSource.QUERY, verdict: Verdict = Verdict.WAITING, *, at: datetime = NOW, **how: str
 ) -> StoredAnswer:
     words: dict[str, Any] = {"connector": "mpesa", "code": "", "detail": ""} | how
@@ -73,23 +73,23 @@ def whole(type_: Type = Type.COLLECTION, status: Status = Status.COMPLETED) -> T
 
 
 @pytest.mark.parametrize(("type_", "status", "tone", "words"), rows_of(STATUS_GRID, 3))
-def test_a_status_is_told_in_plain_words(type_: str, status: str, tone: str, words: str) -> None:
+def test_a_status_is_shown_in_plain_words(type_: str, status: str, tone: str, words: str) -> None:
     last = timeline(whole(Type(type_), Status(status)), [], [], [])[-1]
     assert (last.kind, last.tone, said(last)) == ("status", tone, words)
 
 
 @pytest.mark.parametrize(("act", "verdict", "tone", "words"), rows_of(HEARD_GRID, 3))
-def test_an_answer_is_told_in_plain_words(act: str, verdict: str, tone: str, words: str) -> None:
+def test_an_answer_is_shown_in_plain_words(act: str, verdict: str, tone: str, words: str) -> None:
     [entry] = [
         each
-        for each in timeline(whole(), [heard(AnswerSource(act), Verdict(verdict))], [], [])
+        for each in timeline(whole(), [an_answer(AnswerSource(act), Verdict(verdict))], [], [])
         if each.kind == "network"
     ]
     assert (entry.tone, said(entry)) == (tone, words)
 
 
 @pytest.mark.parametrize(("step", "source", "target", "tone", "words"), rows_of(BOOKED_GRID, 4))
-def test_a_move_is_told_in_plain_words(step: str, source: str, target: str, tone: str, words: str) -> None:
+def test_a_move_is_shown_in_plain_words(step: str, source: str, target: str, tone: str, words: str) -> None:
     move = booked(Step(step), Account(source), Account(target))
     entry, *_ = [each for each in timeline(whole(), [], [move], []) if each.kind == "money"]
     assert (entry.tone, said(entry)) == (tone, words)
@@ -108,50 +108,50 @@ class Book:
 
     def __init__(self, transaction: Transaction) -> None:
         self.transaction = transaction
-        self.standing = correction_moves.begin(transaction)
+        self.correction = correction_moves.begin(transaction)
         self.booked: list[BookedMove] = []
 
-    def hear(self, *, is_paid: bool) -> "Book":
+    def report(self, *, is_paid: bool) -> "Book":
         return self._book(
-            correction_moves.contradict(self.transaction, self.standing, is_paid=is_paid, source=AnswerSource.QUERY)
+            correction_moves.contradict(self.transaction, self.correction, is_paid=is_paid, source=AnswerSource.QUERY)
         )
 
     def decide(self, *, is_paid: bool, available: int = 1_000_000, is_waived: bool = False) -> "Book":
         decided = correction_moves.decide(
-            self.transaction, self.standing, is_paid=is_paid, available=available, is_waived=is_waived
+            self.transaction, self.correction, is_paid=is_paid, available=available, is_waived=is_waived
         )
         return self._book(decided)
 
     def _book(self, change: CorrectionChange) -> "Book":
-        self.standing = change.correction
+        self.correction = change.correction
         at = NOW + timedelta(minutes=change.correction.ordinal)
         self.booked += [BookedMove(at, change.step, move, None) for move in change.moves]
         return self
 
-    def told(self) -> list[tuple[str, str]]:
+    def shown_moves(self) -> list[tuple[str, str]]:
         entries = timeline(self.transaction, [], self.booked, [])
         return [(each.tone, said(each)) for each in entries if each.kind == "money"]
 
 
 @pytest.mark.parametrize(("type_", "status", "says", "due", "tone", "words"), rows_of(LATER_GRID, 5))
-def test_a_network_that_says_something_else_is_told_with_what_is_owed(
+def test_a_contradiction_of_the_network_is_shown_with_the_owed_amount(
     type_: str, status: str, says: str, due: str, tone: str, words: str
 ) -> None:
     is_paid = says == "paid"
     book = Book(replace(whole(Type(type_), Status(status)), fee=30))
     if is_paid == (status == "COMPLETED"):
-        book.hear(is_paid=not is_paid)
+        book.report(is_paid=not is_paid)
         if due == "due":
             book.decide(is_paid=not is_paid)
-    before = len(book.told())
-    told = book.hear(is_paid=is_paid).told()
-    assert told[before] == (tone, words)
+    before = len(book.shown_moves())
+    shown = book.report(is_paid=is_paid).shown_moves()
+    assert shown[before] == (tone, words)
 
 
-def test_a_debt_is_told_from_its_beginning_to_its_end() -> None:
+def test_a_debt_is_shown_from_its_beginning_to_its_end() -> None:
     book = Book(replace(whole(Type.DISBURSEMENT, Status.FAILED), fee=30))
-    book.hear(is_paid=True).decide(is_paid=True, available=400).decide(is_paid=True, is_waived=True)
-    assert [words for _, words in book.told()] == [
+    book.report(is_paid=True).decide(is_paid=True, available=400).decide(is_paid=True, is_waived=True)
+    assert [words for _, words in book.shown_moves()] == [
         "M-Pesa now says that it was paid: TZS 1,030 is owed.",
         "Cleared up: TZS 400 taken from the wallet.",
         "TZS 630 is still owed.",
@@ -161,9 +161,9 @@ def test_a_debt_is_told_from_its_beginning_to_its_end() -> None:
 
 
 def test_what_is_credited_in_the_moment_of_the_news_stands_after_it() -> None:
-    book = Book(replace(whole(Type.COLLECTION, Status.FAILED), fee=30)).hear(is_paid=True).decide(is_paid=True)
+    book = Book(replace(whole(Type.COLLECTION, Status.FAILED), fee=30)).report(is_paid=True).decide(is_paid=True)
     book.booked = [dataclasses.replace(each, created_at=NOW) for each in book.booked]
-    assert [words for _, words in book.told()] == [
+    assert [words for _, words in book.shown_moves()] == [
         "M-Pesa now says that the customer has paid: TZS 970 belongs in your wallet.",
         "Cleared up: TZS 970 added to the wallet.",
         "The fee is booked: TZS 30.",
@@ -183,7 +183,7 @@ def test_there_are_words_for_every_move_that_a_payment_can_make(type_: Type, sta
     }
     assert made - floats <= set(BOOKED)
     for path in paths:
-        assert path.told() or not path.booked
+        assert path.shown_moves() or not path.booked
     assert {posting.step for each in Status if (posting := posting_of(a_transaction(type_, each, fee=30)))} <= {
         step for step, _, _ in BOOKED
     }
@@ -192,17 +192,17 @@ def test_there_are_words_for_every_move_that_a_payment_can_make(type_: Type, sta
 def _steps(path: Book) -> Iterator[Book]:
     def onwards() -> Book:
         following = Book(path.transaction)
-        following.standing, following.booked = path.standing, [*path.booked]
+        following.correction, following.booked = path.correction, [*path.booked]
         return following
 
-    yield onwards().hear(is_paid=not path.standing.is_paid)
+    yield onwards().report(is_paid=not path.correction.is_paid)
     for is_paid, available in itertools.product((True, False), (0, 400, 1_000_000)):
         yield onwards().decide(is_paid=is_paid, available=available)
-    if path.standing.owed:
-        yield onwards().decide(is_paid=path.standing.is_paid, is_waived=True)
+    if path.correction.owed:
+        yield onwards().decide(is_paid=path.correction.is_paid, is_waived=True)
 
 
-def test_the_wallet_after_a_move_is_told_with_it() -> None:
+def test_the_wallet_after_a_move_is_shown_with_it() -> None:
     move = booked(Step.END, Account.FLOAT, Account.WALLET, after=88_000)
     [entry] = [each for each in timeline(whole(), [], [move], []) if each.kind == "money"]
     assert entry.detail.format(**entry.detail_values) == "The wallet then held TZS 88,000."
@@ -215,7 +215,7 @@ def test_a_failure_says_why_in_words_and_its_code_in_small_print() -> None:
 
 
 def test_a_networks_own_words_are_small_print() -> None:
-    [_, _, entry, _] = timeline(whole(), [heard(code="TIP", detail="In process")], [], [])
+    [_, _, entry, _] = timeline(whole(), [an_answer(code="TIP", detail="In process")], [], [])
     assert entry.small_print == "mpesa · TIP · In process"
     assert "TIP" not in said(entry)
 
@@ -251,7 +251,7 @@ def test_a_networks_own_words_are_small_print() -> None:
         ),
     ],
 )
-def test_a_try_at_a_server_is_told_with_what_it_answered(
+def test_an_attempt_at_a_server_is_shown_with_its_answer(
     changes: dict[str, Any], tone: str, words: str, small: str
 ) -> None:
     [entry] = [
@@ -268,9 +268,9 @@ def test_a_delivery_that_is_not_done_says_when_it_is_tried_next() -> None:
         )
         for n in (1, 2)
     ]
-    told = [each for each in timeline(whole(), [], [], tries) if each.kind == "webhook"]
-    assert [each.tone for each in told] == ["bad", "bad", "wait"]
-    assert (told[-1].at, said(told[-1])) == (later, "Your server duka.example will be told: payment.completed.")
+    shown = [each for each in timeline(whole(), [], [], tries) if each.kind == "webhook"]
+    assert [each.tone for each in shown] == ["bad", "bad", "wait"]
+    assert (shown[-1].at, said(shown[-1])) == (later, "Your server duka.example will be told: payment.completed.")
 
 
 def test_a_delivery_that_was_never_tried_is_only_announced() -> None:
@@ -280,19 +280,19 @@ def test_a_delivery_that_was_never_tried_is_only_announced() -> None:
 
 
 def test_a_delivery_that_was_given_up_says_so_after_its_last_try() -> None:
-    told = [
+    shown = [
         each
         for each in timeline(whole(), [], [], [dataclasses.replace(TRY, state="EXHAUSTED", http_status=500)])
         if each.kind == "webhook"
     ]
-    assert [said(each) for each in told] == [
+    assert [said(each) for each in shown] == [
         "Your server duka.example could not be told: payment.completed.",
         "payment.completed was not delivered to your server duka.example, and is not tried again by itself. You can send it again.",
     ]
 
 
 def test_what_happens_in_one_moment_stands_in_the_order_of_cause_and_effect() -> None:
-    reply = heard(AnswerSource.SEND, Verdict.CONFIRMED)
+    reply = an_answer(AnswerSource.SEND, Verdict.CONFIRMED)
     money = booked(Step.END, Account.FLOAT, Account.WALLET)
     kinds = [each.kind for each in timeline(whole(), [reply], [money], [TRY])]
     assert kinds == ["status", "status", "network", "status", "money", "webhook"]
@@ -301,12 +301,12 @@ def test_what_happens_in_one_moment_stands_in_the_order_of_cause_and_effect() ->
 def test_a_reply_in_the_millisecond_of_its_sending_stands_after_it() -> None:
     sent = whole(status=Status.PROCESSING)
     assert sent.processing_at is not None
-    entries = timeline(sent, [heard(AnswerSource.SEND, at=sent.processing_at)], [], [])
+    entries = timeline(sent, [an_answer(AnswerSource.SEND, at=sent.processing_at)], [], [])
     assert [each.kind for each in entries] == ["status", "status", "network"]
 
 
 def test_the_oldest_comes_first_whatever_it_is() -> None:
-    early = heard(AnswerSource.QUERY, Verdict.UNKNOWN, at=NOW - timedelta(milliseconds=500))
+    early = an_answer(AnswerSource.QUERY, Verdict.UNKNOWN, at=NOW - timedelta(milliseconds=500))
     late = booked(Step.CONTRADICTION, Account.FLOAT, Account.SUSPENSE, at=NOW + timedelta(hours=1))
     entries = timeline(whole(), [early], [late], [dataclasses.replace(TRY, attempted_at=NOW + timedelta(seconds=3))])
     assert [each.at for each in entries] == sorted(each.at for each in entries)
@@ -314,16 +314,21 @@ def test_the_oldest_comes_first_whatever_it_is() -> None:
 
 
 def test_the_same_answer_again_and_again_is_one_entry_with_its_number() -> None:
-    asked = [heard(at=NOW - timedelta(milliseconds=900 - n)) for n in range(40)]
-    entries = timeline(whole(), [*asked, heard(AnswerSource.QUERY, Verdict.CONFIRMED)], [], [])
+    asked = [an_answer(at=NOW - timedelta(milliseconds=900 - n)) for n in range(40)]
+    entries = timeline(whole(), [*asked, an_answer(AnswerSource.QUERY, Verdict.CONFIRMED)], [], [])
     waited, confirmed = (each for each in entries if each.kind == "network")
     assert (waited.times, waited.at, waited.until) == (40, asked[0].received_at, asked[-1].received_at)
     assert (confirmed.times, confirmed.until) == (1, None)
 
 
 def test_answers_that_differ_in_anything_stay_apart() -> None:
-    told = [heard(code="1"), heard(code="2"), heard(AnswerSource.CALLBACK, code="2"), heard(code="2", detail="x")]
-    assert [each.times for each in timeline(whole(), told, [], []) if each.kind == "network"] == [1, 1, 1, 1]
+    answers = [
+        an_answer(code="1"),
+        an_answer(code="2"),
+        an_answer(AnswerSource.CALLBACK, code="2"),
+        an_answer(code="2", detail="x"),
+    ]
+    assert [each.times for each in timeline(whole(), answers, [], []) if each.kind == "network"] == [1, 1, 1, 1]
 
 
 def test_every_sentence_gets_the_values_that_it_names() -> None:

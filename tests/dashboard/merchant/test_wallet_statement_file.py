@@ -130,7 +130,7 @@ async def _fill(books: Books) -> None:
     await books.ago(30).refunded(collected, 640, status=FAILED)
     over_midnight = await books.ago(29).send(PAYOUT, 600)
     await books.book(BookingKind.SETTLEMENT, 3000, days=28)
-    await books.ago(28).hear(over_midnight, Verdict.REFUSED)
+    await books.ago(28).report(over_midnight, Verdict.REFUSED)
     # Contradictions: a collection that was paid after all; a payout that was, whose debt is taken from the wallet.
     await books.ago(20).contradicted(COLLECTION, FAILED, 1500)
     owed = await books.ago(18).contradicted(PAYOUT, FAILED, 4000)
@@ -252,7 +252,7 @@ async def test_what_is_set_aside_is_called_so_until_its_payout_ends(books: Books
     steps = books.ago(0)
     sent = await steps.send(PAYOUT, 1000)
     assert "Set aside for a payout MLP-" in (await books.surfer.get(PATH)).words
-    await steps.hear(sent, Verdict.CONFIRMED)
+    await steps.report(sent, Verdict.CONFIRMED)
     seen = (await books.surfer.get(PATH)).words
     assert "Set aside for a payout" not in seen
     assert "Paid out MLP-" in seen

@@ -21,7 +21,7 @@ async def test_a_test_shows_what_the_receiver_answered(desk: WebhookPages) -> No
     endpoint = await desk.add()
 
     async def receive() -> None:
-        while not (waiting := await desk.told(endpoint)):  # noqa: ASYNC110 - the other side is another process.
+        while not (waiting := await desk.deliveries(endpoint)):  # noqa: ASYNC110 - the other side is another process.
             await asyncio.sleep(0.02)
         await desk.answer(endpoint, waiting[0].event_id, status=202, body=b"thank you")
 
@@ -108,7 +108,7 @@ async def test_a_delivery_is_sent_again_from_the_first_try(desk: WebhookPages) -
 
     assert (await desk.surfer.post(f"{path}/redeliver")).to == path
 
-    assert [each.state for each in await desk.told(endpoint)] == [DeliveryState.PENDING]
+    assert [each.state for each in await desk.deliveries(endpoint)] == [DeliveryState.PENDING]
 
 
 async def test_what_was_missed_since_a_time_of_dar_es_salaam_is_sent(desk: WebhookPages) -> None:
@@ -121,13 +121,13 @@ async def test_what_was_missed_since_a_time_of_dar_es_salaam_is_sent(desk: Webho
             tx, most=1000, claim_id="clm_1", lease_seconds=60, may_claim=lambda endpoint_id: False, now=clock.now()
         )
     await desk.surfer.post(f"{path}/resume")
-    assert await desk.told(endpoint) == []
+    assert await desk.deliveries(endpoint) == []
     here = clock.now().astimezone(ZoneInfo("Africa/Dar_es_Salaam"))
 
     missed = await desk.surfer.post(f"{path}/recover", {"since": f"{here - timedelta(minutes=2):%Y-%m-%dT%H:%M}"})
 
     assert missed.to == path
-    assert [each.event for each in await desk.told(endpoint)] == ["payment.pending"]
+    assert [each.event for each in await desk.deliveries(endpoint)] == ["payment.pending"]
 
 
 @pytest.mark.parametrize("since", ["", "yesterday", "2999-01-01T00:00", "0001-01-01T00:00", "2026-01-01T00:00Z"])

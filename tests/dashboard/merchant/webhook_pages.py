@@ -42,7 +42,7 @@ class WebhookPages:
     async def endpoints(self) -> list[Endpoint]:
         return await self.service.queries.read(lambda connection: endpoints.find_all(connection, self.merchant.id))
 
-    async def told(self, endpoint: Endpoint) -> list[delivery_history.DeliveryHistory]:
+    async def deliveries(self, endpoint: Endpoint) -> list[delivery_history.DeliveryHistory]:
         return await self.service.queries.read(
             lambda connection: delivery_history.page(connection, endpoint.id, state=None, before=None, limit=100)
         )

@@ -129,7 +129,7 @@ async def test_a_proposal_about_a_payment_that_its_network_has_ended_since_is_wo
     payout = await operator_pages.late()
     await asha.propose(payout, "failed")
     proposal = proposal_on(await juma.look(payout))
-    await PaymentSteps(operator_pages.service, operator_pages.merchant.id).hear(payout, Verdict.CONFIRMED)
+    await PaymentSteps(operator_pages.service, operator_pages.merchant.id).report(payout, Verdict.CONFIRMED)
     refused = await juma.decide("approve", payout, proposal)
     assert refused.status == 409
     assert "It is COMPLETED, and nothing contradicts that." in refused.words
@@ -143,7 +143,7 @@ async def test_a_finding_about_an_open_payment_says_nothing_of_one_that_has_ende
     asha = await operator_pages.operator("asha")
     payout = await operator_pages.late()
     await asha.look(payout)
-    await PaymentSteps(operator_pages.service, operator_pages.merchant.id).hear(payout, Verdict.CONFIRMED)
+    await PaymentSteps(operator_pages.service, operator_pages.merchant.id).report(payout, Verdict.CONFIRMED)
     assert (await asha.propose(payout, "failed")).status == 409
     assert await operator_pages.deeds() == []
 

@@ -63,7 +63,7 @@ async def test_a_page_does_not_approve_a_payment_that_was_reported_as_paid_since
     await asha.propose(payout, "failed", despiteWaiting="yes")
     page = await juma.look(payout)
     fields = {"proposal": proposal_on(page), "seen": seen_on(page)}
-    await steps.hear(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+    await steps.report(payout, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
     path = f"/operator/cases/{payout.reference}/approve"
     for wrong in (fields, fields | {"seen": ""}):
         refused = await juma.surfer.post(path, wrong)

@@ -41,7 +41,7 @@ def _link(operator_pages: OperatorPages, path: str = PATH, **filters: str) -> st
     return f"{path}?" + "&".join(f"{name}={quote(value)}" for name, value in chosen.items())
 
 
-async def test_an_entry_is_told_as_a_sentence_with_its_details(operator_pages: OperatorPages) -> None:
+async def test_an_entry_is_shown_as_a_sentence_with_its_details(operator_pages: OperatorPages) -> None:
     asha = await operator_pages.operator("asha")
     await _note(operator_pages, "operator juma", "wallet.settlement", amount=250_000, reference="NMB-77", problems=[])
     seen = await asha.surfer.get(_link(operator_pages))

@@ -138,7 +138,7 @@ async def test_what_is_shown_is_what_happens_whatever_came_before(room: Room) ->
     steps = room.steps
     paid = await steps.ended(PAYOUT, Status.FAILED, 9000)
     await steps.ended(PAYOUT, Status.COMPLETED, 9500)  # 470 are left.
-    await steps.hear(paid, Verdict.CONFIRMED)
+    await steps.report(paid, Verdict.CONFIRMED)
     seen = await asha.look(paid)
     assert "TZS 9,030 of it is owed, and cannot be spent." in seen.words
     assert choices_on(seen)["completed"][1] == (
@@ -154,7 +154,7 @@ async def test_what_is_shown_is_what_happens_whatever_came_before(room: Room) ->
         (Verdict.REFUSED, "completed"),  # Nothing is due, but the statement says so.
     ):
         if say is not None:
-            await steps.hear(paid, say)
+            await steps.report(paid, say)
         before, available = await steps.correction(paid), await room.available()
         assert before is not None
         assert value in choices_on(await asha.look(paid)), value
@@ -190,8 +190,8 @@ async def test_what_the_network_has_said_since_is_not_decided_by_an_older_page(r
     asha = await room.operator("asha")
     contradicted = await room.steps.contradicted(PAYOUT, Status.FAILED)
     await asha.look(contradicted)
-    await room.steps.hear(contradicted, Verdict.REFUSED)
-    await room.steps.hear(contradicted, Verdict.CONFIRMED)
+    await room.steps.report(contradicted, Verdict.REFUSED)
+    await room.steps.report(contradicted, Verdict.CONFIRMED)
     refused = await asha.propose(contradicted, "completed", status="FAILED", said="1")
     assert refused.status == 409
     assert "It has changed since you looked." in refused.words
@@ -202,7 +202,7 @@ async def test_an_empty_wallet_is_said_and_nothing_changes(room: Room) -> None:
     asha, juma = await room.operator("asha"), await room.operator("juma")
     paid = await room.steps.ended(PAYOUT, Status.FAILED, 9000)
     await room.steps.ended(PAYOUT, Status.COMPLETED, 9970)
-    await room.steps.hear(paid, Verdict.CONFIRMED)
+    await room.steps.report(paid, Verdict.CONFIRMED)
     assert (await room.propose(asha, paid, "completed")).status == 303
     refused = await juma.approve(paid)
     assert refused.status == 400
@@ -228,7 +228,7 @@ async def test_failed_despite_waiting_is_asked_for_and_shown_to_the_second(room:
 async def test_the_box_stands_only_where_the_network_has_it(room: Room) -> None:
     asha = await room.operator("asha")
     unheard = await room.steps.send(PAYOUT)
-    await room.steps.hear(unheard, Verdict.UNKNOWN, AnswerSource.SEND)
+    await room.steps.report(unheard, Verdict.UNKNOWN, AnswerSource.SEND)
     waiting = await room.steps.processing(COLLECTION)
     ended = await room.steps.contradicted(PAYOUT, Status.FAILED)
     for payment in (unheard, waiting, ended):
@@ -239,7 +239,7 @@ async def test_the_box_stands_only_where_the_network_has_it(room: Room) -> None:
 async def test_a_collection_that_was_said_to_be_paid_takes_two_to_fail(room: Room) -> None:
     asha = await room.operator("asha")
     said = await room.steps.processing(COLLECTION)
-    await room.steps.hear(said, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+    await room.steps.report(said, Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
     seen = await asha.look(said)
     assert "another operator must approve it, because somebody said that it was paid" in seen.words
     assert (await asha.propose(said, "failed")).status == 303

@@ -20,7 +20,7 @@ MILLIONS = 8_000_000
 async def declined(pages: OperatorPages) -> Transaction:
     steps = PaymentSteps(pages.service, pages.merchant.id)
     payment = await pages.late(COLLECTION, MILLIONS)
-    return (await steps.hear(payment, Verdict.REFUSED, AnswerSource.QUERY)).transaction
+    return (await steps.report(payment, Verdict.REFUSED, AnswerSource.QUERY)).transaction
 
 
 async def bring(operator: Operator, payment: Transaction) -> str:

@@ -117,7 +117,7 @@ async def test_guesses_are_counted_by_place_and_forgiven_to_who_knows(operator_p
     assert (await elsewhere.log_in(asha.name.upper())).status == 303
 
 
-async def test_who_is_no_operator_or_has_no_password_hears_the_same_as_who_mistypes_it(
+async def test_an_unknown_operator_and_one_without_a_password_get_the_answer_of_a_wrong_password(
     operator_pages: OperatorPages,
 ) -> None:
     known, bare = await operator_pages.hire("asha"), await operator_pages.hire("juma")

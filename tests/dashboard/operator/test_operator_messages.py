@@ -1,4 +1,4 @@
-"""An operator's messages by e-mail: the address, of which the old one is told, and the choices."""
+"""An operator's messages by e-mail: the address, whose change is reported to the old one, and the choices."""
 
 import pytest
 
@@ -17,15 +17,15 @@ async def _id_of(database: Database, name: str) -> str:
         return str(await connection.fetchval("SELECT id FROM operators WHERE name = $1", name))
 
 
-async def test_the_old_address_is_told_of_the_new_one(operator_pages: OperatorPages) -> None:
+async def test_the_old_address_gets_a_message_about_the_new_one(operator_pages: OperatorPages) -> None:
     asha = await operator_pages.operator("asha")
     database = operator_pages.service.queries.database
     for email in ("Asha@Malipo.example.com", "asha@malipo.example.com", "asha2@malipo.example.com", ""):
         assert (await asha.surfer.post(f"{PATH}/address", {"email": email})).to == f"{PATH}#messages"
 
     mine = [row for row in await rows(database) if row["account_id"] == await _id_of(database, asha.name)]
-    told = [row for row in mine if row["kind"] == MessageKind.ADDRESS_CHANGED]
-    assert [row["address"] for row in told] == ["asha@malipo.example.com", "asha2@malipo.example.com"]
+    shown = [row for row in mine if row["kind"] == MessageKind.ADDRESS_CHANGED]
+    assert [row["address"] for row in shown] == ["asha@malipo.example.com", "asha2@malipo.example.com"]
     seen = await asha.surfer.get("/operator/audit")
     assert f"Changed the address of the operator {asha.name}" in seen.words
 

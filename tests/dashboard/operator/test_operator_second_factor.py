@@ -154,7 +154,7 @@ async def test_sessions_are_listed_and_ended(operator_pages: OperatorPages) -> N
     assert (await asha.surfer.get("/operator")).status == 200
 
 
-async def test_a_log_in_from_a_new_place_is_told(operator_pages: OperatorPages) -> None:
+async def test_a_log_in_from_a_new_place_is_reported(operator_pages: OperatorPages) -> None:
     asha = await operator_pages.operator("asha")
     thief = Operator(asha.name, "", (await operator_pages.browser()).surfer)
     await thief.log_in()

@@ -9,7 +9,7 @@ import pytest
 
 from malipo.app.assemble import Service
 from malipo.db import Database
-from malipo.messages import tell_of_bank_accounts
+from malipo.messages import notify_of_bank_accounts
 from malipo.messages.kinds import MessageKind
 from malipo.settlement.bank_account import BankAccount, BankAccountStatus, named_account
 from malipo.settlement.store import bank_accounts, releases
@@ -60,7 +60,7 @@ async def desk(service: Service, running: Running, database: Database) -> AsyncI
         yield SettlementDesk(asha, juma, service, database, merchant.id)
 
 
-async def test_two_operators_verify_an_account_and_its_owners_are_told(desk: SettlementDesk) -> None:
+async def test_two_operators_verify_an_account_and_its_owners_get_a_message(desk: SettlementDesk) -> None:
     id_ = await unverified(desk.database, desk.merchant_id)
     page = f"{ACCOUNTS}/{id_}"
     listed = await desk.asha.surfer.get(ACCOUNTS)
@@ -85,11 +85,11 @@ async def test_two_operators_verify_an_account_and_its_owners_are_told(desk: Set
     assert "Verified, and waits" in (await desk.juma.surfer.get(page)).words
 
 
-async def test_operators_see_whether_any_owner_was_told_of_an_account(desk: SettlementDesk) -> None:
+async def test_operators_see_whether_any_owner_got_a_message_about_an_account(desk: SettlementDesk) -> None:
     id_ = await unverified(desk.database, desk.merchant_id)
     account, page, now = await desk.account(id_), f"{ACCOUNTS}/{id_}", desk.service.clock()
     async with desk.database.begin() as tx:
-        await tell_of_bank_accounts.account_added(
+        await notify_of_bank_accounts.account_added(
             tx, desk.merchant_id, named_account(account), by=account.created_by, path="/", now=now
         )
     seen = await desk.asha.surfer.get(page)

@@ -35,8 +35,8 @@ async def test_a_statement_is_sent_looked_at_and_imported(operator_pages: Operat
     file = await asha.surfer.get(done.to)
     for shown in ("The statement is imported.", account, "TZS 3,900", "1 Nov 2026, 00:00:00", "R1", asha.name):
         assert shown in file.words
-    for told in ("Lines matched with payments: 0.", "Exceptions: 2"):
-        assert told in file.words, "what the command says"
+    for result in ("Lines matched with payments: 0.", "Exceptions: 2"):
+        assert result in file.words, "what the command says"
     assert '2 <a href="/operator/exceptions?kind=theirs_only">' in file.text
     listed = await asha.surfer.get(f"{PATH}?channel=TIGO_PESA")
     assert account in listed.words
@@ -56,11 +56,11 @@ async def test_a_file_of_which_nothing_is_known_is_imported_only_with_the_tick(o
     # The same content in another account, and one that contradicts it.
     for amount, channel in ((5001, "TIGO_PESA"), (5000, "MPESA")):
         content = generic([("R1", amount)], opening=77)
-        told = await import_from(asha, await sent(asha, content, account=account, channel=channel))
-        assert (told.status, "Nothing was imported." in told.words) == (409, True)
-        assert "Go to the other import" in told.words
-        assert "malipo statements" not in told.words, "a page names no command"
-        assert "Import it" not in told.words, "the same button would be refused again"
+        shown = await import_from(asha, await sent(asha, content, account=account, channel=channel))
+        assert (shown.status, "Nothing was imported." in shown.words) == (409, True)
+        assert "Go to the other import" in shown.words
+        assert "malipo statements" not in shown.words, "a page names no command"
+        assert "Import it" not in shown.words, "the same button would be refused again"
 
 
 async def test_an_import_is_withdrawn_by_two_operators(operator_pages: OperatorPages) -> None:
@@ -107,7 +107,7 @@ async def test_the_same_file_again_does_nothing_and_says_so(operator_pages: Oper
     assert "This file was imported before. Nothing was done." in (await asha.surfer.get(again.to)).words
 
 
-async def test_what_does_not_add_up_is_told_in_shillings_and_imported_only_with_the_tick(
+async def test_a_file_that_does_not_add_up_is_refused_in_shillings_and_imported_only_with_the_tick(
     operator_pages: OperatorPages,
 ) -> None:
     asha, account = await operator_pages.operator("asha"), an_account()

@@ -40,7 +40,7 @@ FAULTS = (
     Fault(
         "no restore lies between an approval and the voiding of the file",
         "_is_restored_since",
-        "return standing.epoch > 1 and approved_at <= standing.epoch_began_at",
+        "return state.epoch > 1 and approved_at <= state.epoch_began_at",
         "return False",
         "The restore has lost that it was handed in, and its settlements are paid again.",
         _STOPPED,
@@ -672,7 +672,7 @@ FAULTS = (
     Fault(
         "files are approved and downloaded while everything is held",
         "require_may_leave",
-        "if standing.held_at is not None:",
+        "if state.held_at is not None:",
         "if False:",
         "Operators hold everything because money might be lost, and money leaves for the bank.",
         _STEPS,

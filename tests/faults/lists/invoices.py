@@ -125,8 +125,8 @@ FAULTS = (
     Fault(
         "invoices are issued while the database may have lost fees",
         "issue",
-        "if standing.is_fenced:",
-        "if standing.is_fenced and merchant_id is not None:",
+        "if state.is_fenced:",
+        "if state.is_fenced and merchant_id is not None:",
         "After a restore an invoice lacks the fees of the lost time, and never changes.",
         _ISSUE,
     ),

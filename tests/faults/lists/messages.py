@@ -235,7 +235,7 @@ FAULTS = (
     ),
     Fault(
         "a low wallet is told every hour",
-        "tell_low_wallets",
+        "notify_low_wallets",
         "{at.hour // _HOURS}",
         "{at.hour}",
         "People switch the message off that tells them of an empty wallet.",
@@ -243,7 +243,7 @@ FAULTS = (
     ),
     Fault(
         "the summary of a day comes at midnight",
-        "tell_yesterday",
+        "summarize_yesterday",
         "if at.time() < _FROM:",
         "if False:",
         "Phones ring at night.",
@@ -251,7 +251,7 @@ FAULTS = (
     ),
     Fault(
         "the balance of a summary is what a debt will take",
-        "tell_yesterday",
+        "summarize_yesterday",
         '"available_amount": wallet.spendable,',
         '"available_amount": wallet.available,',
         "A merchant plans with money that is owed.",

@@ -193,7 +193,7 @@ FAULTS = (
     ),
     Fault(
         "a payment whose reply was lost counts as unsent",
-        "heard",
+        "reply_or_answer",
         'return nothing_sent("unsent", reply.reason) if isinstance(reply, RequestUnsent) else lost(reply.reason)',
         'return nothing_sent("unsent", reply.reason)',
         "A payout that was paid is sent again.",

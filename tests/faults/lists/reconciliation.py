@@ -29,11 +29,11 @@ FAULTS = (
     ),
     Fault(
         "who told what a line is approves what is proposed about it",
-        "require_not_teller",
-        "tellers_of(await line_tellers.find_what_is_told(tx, line_id), proposed_by=proposal.requested_by)",
+        "require_not_source",
+        "sources_of(await line_sources.find_shown_facts(tx, line_id), proposed_by=proposal.requested_by)",
         "set()",
         "One operator names a declined payment in a copy of the line, another proposes the match, and the first agrees.",
-        ("reconciliation/test_tellers_of_lines.py",),
+        ("reconciliation/test_sources_of_lines.py",),
     ),
     Fault(
         "an operator's reversal takes a line back before it is counted",
@@ -55,7 +55,7 @@ FAULTS = (
     Fault(
         "whoever says whose a line is does not answer for its reversal",
         "_IS_FETCHED",
-        'AND (x.line_id IS NULL OR x.is_counted OR {is_told_by_worker_sql("x", "y")} OR {is_by_two_sql("x")})',
+        'AND (x.line_id IS NULL OR x.is_counted OR {is_reported_by_worker_sql("x", "y")} OR {is_by_two_sql("x")})',
         "",
         "One operator names a payment on the line of another, and the network's reversal of that line takes it back.",
         _FORGED_LINES,
@@ -371,8 +371,8 @@ FAULTS = (
     Fault(
         "a typed receipt doubts the key of the network's own line",
         "STRONGER_FITS",
-        "key_told_by=(KeyTeller.NETWORK,),\n        stronger=_NAMED,\n        weaker=(Fit.TYPED,),",
-        "key_told_by=(KeyTeller.NETWORK,),\n        stronger=_NAMED,\n        weaker=(Fit.TYPED,),"
+        "key_sources=(KeySource.NETWORK,),\n        stronger=_NAMED,\n        weaker=(Fit.TYPED,),",
+        "key_sources=(KeySource.NETWORK,),\n        stronger=_NAMED,\n        weaker=(Fit.TYPED,),"
         "\n        is_of_another_amount=True,",
         "One operator silences the network's own line: what was paid is not credited.",
         (*_FIT_TWO, "reconciliation/test_stronger_fits.py"),
@@ -500,7 +500,7 @@ FAULTS = (
     ),
     Fault(
         "a file that only has the line vouches for a reversal",
-        "_tells",
+        "_has_fact",
         "k.kind = 'reversal' AND k.linked = {line}.linked",
         "k.linked = {line}.linked",
         "One operator calls a line a reversal, and approves it as another's.",
@@ -549,24 +549,24 @@ FAULTS = (
     Fault(
         "a typed receipt of another amount keeps the line from the payment that it names",
         "STRONGER_FITS",
-        "key_told_by=_EVERYBODY,\n        stronger=_NAMED,",
-        "key_told_by=(KeyTeller.NETWORK, KeyTeller.COPY),\n        stronger=_NAMED,",
+        "key_sources=_EVERYBODY,\n        stronger=_NAMED,",
+        "key_sources=(KeySource.NETWORK, KeySource.COPY),\n        stronger=_NAMED,",
         "A payment that was paid stays open for ever.",
         ("reconciliation/test_stronger_fits.py",),
     ),
     Fault(
         "a key that a copy added is as good as the network's",
         "STRONGER_FITS",
-        "key_told_by=(KeyTeller.NETWORK, KeyTeller.OPERATORS),",
-        "key_told_by=_EVERYBODY,",
+        "key_sources=(KeySource.NETWORK, KeySource.OPERATORS),",
+        "key_sources=_EVERYBODY,",
         "One operator gives the money of one customer to the payment of another.",
         ("reconciliation/test_stronger_fits.py",),
     ),
     Fault(
         "a key that a copy added keeps the line from the payment with its receipt",
         "STRONGER_FITS",
-        "key_told_by=(KeyTeller.COPY,),\n        stronger=_TOLD,",
-        "key_told_by=(KeyTeller.COPY,),\n        stronger=(Fit.KEY_RECEIPT,),",
+        "key_sources=(KeySource.COPY,),\n        stronger=_TOLD,",
+        "key_sources=(KeySource.COPY,),\n        stronger=(Fit.KEY_RECEIPT,),",
         "One operator silences the network's own line: what was paid is not credited.",
         ("reconciliation/test_stronger_fits.py",),
     ),

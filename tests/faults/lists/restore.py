@@ -36,7 +36,7 @@ FAULTS = (
     Fault(
         "a database with fewer batches is not a restored one",
         "why_restored",
-        "if standing.total < counted.total:",
+        "if state.total < counted.total:",
         "if False:",
         "After a restore payouts are paid twice.",
         _MARKS,
@@ -44,7 +44,7 @@ FAULTS = (
     Fault(
         "a database with fewer looks is not a restored one",
         "why_restored",
-        "if standing.looks_of(worker_id) < counted.looks:",
+        "if state.looks_of(worker_id) < counted.looks:",
         "if False:",
         "A restore is not noticed, and numbers of the feed are given to other events.",
         _MARKS,
@@ -116,7 +116,7 @@ FAULTS = (
     Fault(
         "the same restore is fenced twice",
         "fence",
-        "if standing.epoch != epoch:",
+        "if state.epoch != epoch:",
         "if False:",
         "What operators have released is closed again by the next worker.",
         _FENCE,
@@ -185,8 +185,8 @@ FAULTS = (
     Fault(
         "one operator releases after a restore",
         "release",
-        "if not is_single_operator:\n            return ReleaseResult(False, standing.epoch)",
-        "if False:\n            return ReleaseResult(False, standing.epoch)",
+        "if not is_single_operator:\n            return ReleaseResult(False, state.epoch)",
+        "if False:\n            return ReleaseResult(False, state.epoch)",
         "One operator alone has payouts sent again.",
         ("restore/test_release.py",),
     ),

@@ -4,7 +4,7 @@ from tests.faults.fault import Fault
 
 _ASK = ("dashboard/merchant/new_payment/test_retry_failed_payment.py",)
 _PAY = ("dashboard/merchant/batches/test_retry_failed_items.py",)
-_RETRIES = ("payments/test_retry_standing.py", "payments/batches/test_retried_lines.py")
+_RETRIES = ("payments/test_retried_outcome.py", "payments/batches/test_retried_lines.py")
 _REPEATS = ("payments/test_duplicate_warnings.py", "dashboard/merchant/new_payment/test_duplicate_warnings.py")
 _WITHHELD = ("payments/test_withheld_retries.py",)
 
@@ -51,7 +51,7 @@ FAULTS = (
     ),
     Fault(
         "what may still be paid is tried again",
-        "may_ask",
+        "may_retry",
         "transaction.status is not Status.FAILED or",
         "transaction.status is Status.COMPLETED or",
         "A payout that is on its way is paid a second time.",
@@ -59,7 +59,7 @@ FAULTS = (
     ),
     Fault(
         "a refund is tried again as a payout",
-        "may_ask",
+        "may_retry",
         " or transaction.refund_of",
         "",
         "The customer gets the money back twice: the collection can still be refunded.",
@@ -67,7 +67,7 @@ FAULTS = (
     ),
     Fault(
         "a line of a batch is tried again by itself",
-        "may_ask",
+        "may_retry",
         " or transaction.batch_id",
         "",
         "The batch pays its failed lines again too: the recipient is paid twice.",
@@ -75,7 +75,7 @@ FAULTS = (
     ),
     Fault(
         "what its network has called paid, and then not, is tried again",
-        "may_ask",
+        "may_retry",
         "if await corrections.find(connection, [key]):",
         "if False:",
         "A payout whose network contradicts itself is paid a second time.",
@@ -219,7 +219,7 @@ FAULTS = (
     ),
     Fault(
         "what a report says after the end of a failed payout does not count for its retry",
-        "RetriedPayout.standing",
+        "RetriedPayout.outcome",
         "self.status is Status.COMPLETED if self.is_reported_paid is None else self.is_reported_paid",
         "self.status is Status.COMPLETED",
         "A payout that was paid after all is paid a second time.",
@@ -227,7 +227,7 @@ FAULTS = (
     ),
     Fault(
         "a payout in doubt is paid again",
-        "RetriedPayout.standing",
+        "RetriedPayout.outcome",
         "self.is_doubted or ",
         "",
         "A callback says that it was paid, and before the network is asked it is paid a second time.",

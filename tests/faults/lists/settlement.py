@@ -400,15 +400,15 @@ FAULTS = (
     Fault(
         "schedules run although settlements are not released",
         "_may_run",
-        "return not standing.takes_no_payments and await release.is_released(tx)",
-        "return not standing.takes_no_payments",
+        "return not state.takes_no_payments and await release.is_released(tx)",
+        "return not state.takes_no_payments",
         "After a restore the schedule settles what the bank has paid.",
         _RUNS,
     ),
     Fault(
         "schedules run while payments are held",
         "_may_run",
-        "return not standing.takes_no_payments and await release.is_released(tx)",
+        "return not state.takes_no_payments and await release.is_released(tx)",
         "return await release.is_released(tx)",
         "Operators stop everything, and money leaves.",
         _RUNS,

@@ -1,4 +1,4 @@
-"""A service whose networks tell nothing by themselves: every callback is the test's own, over real HTTP.
+"""A service whose networks send no callback by themselves: every callback is the test's own, over real HTTP.
 
 The networks are asked only when a callback makes a question due, because by itself malipo would ask in an hour.
 """

@@ -24,22 +24,22 @@ async def _at_the_end_of_a_wire(callback_stack: CallbackStack) -> AsyncIterator[
 
 
 async def test_a_callback_that_cannot_be_written_down_is_not_acknowledged(callback_stack: CallbackStack) -> None:
-    """So that the network tells it again."""
+    """So that the network sends it again."""
     ended, hinted = (
         await callback_stack.stuck("AIRTEL_MONEY", "DISBURSEMENT"),
         await callback_stack.stuck("MPESA", "DISBURSEMENT"),
     )
     doubtful = await callback_stack.stuck("AIRTEL_MONEY", "DISBURSEMENT")
-    told = [
+    reported = [
         ("airtel_money", callback_stack.airtel(await callback_stack.key(ended))),
         ("mpesa", mpesa(await callback_stack.key(hinted))),
     ]
     async with _at_the_end_of_a_wire(callback_stack) as (proxy, url):
         proxy.go_away()
-        away = [await callback_stack.send_callback(route, body, url=url) for route, body in told]
+        away = [await callback_stack.send_callback(route, body, url=url) for route, body in reported]
         assert [await callback_stack.status(id_) for id_ in (ended, hinted)] == ["PROCESSING", "PROCESSING"]
         proxy.come_back()
-        back = [await _tell_again(callback_stack, route, body, url) for route, body in told]
+        back = [await _tell_again(callback_stack, route, body, url) for route, body in reported]
         # And where the database did it, and could not say so:
         trap = proxy.trap(Fault.CUT_AFTER, after="INSERT INTO network_answers", stays_away=True)
         in_doubt = await callback_stack.send_callback(

@@ -51,10 +51,10 @@ async def test_a_signed_failure_after_success_is_asked_about_and_changes_nothing
 
 
 @pytest.mark.parametrize("type_", ["COLLECTION", "DISBURSEMENT"])
-async def test_a_success_after_failure_goes_to_suspense_once_however_often_it_is_told(
+async def test_a_success_after_a_failure_goes_to_suspense_once_however_often_it_is_reported(
     callback_stack: CallbackStack, type_: str
 ) -> None:
-    # A payout that is told later: at once, its reply would have ended it.
+    # A payout whose callback comes later: at once, its reply would have ended it.
     id_ = await callback_stack.sent("AIRTEL_MONEY", type_, "001" if type_ == "COLLECTION" else "100")
     key = await callback_stack.key(id_)
     await callback_stack.send_callback("airtel_money", callback_stack.airtel(key, "TF"))
@@ -63,21 +63,21 @@ async def test_a_success_after_failure_goes_to_suspense_once_however_often_it_is
 
     async with a_worker(callback_stack.full_stack), a_worker(callback_stack.full_stack):
         for _ in range(3):
-            told = [
+            reported = [
                 callback_stack.send_callback("airtel_money", callback_stack.airtel(key, "TS"), url=url)
                 for url in [callback_stack.full_stack.api.url, callback_stack.other_url] * 5
             ]
-            assert {status for status, _, _ in await asyncio.gather(*told)} == {200}
+            assert {status for status, _, _ in await asyncio.gather(*reported)} == {200}
             await callback_stack.until_idle(id_)
 
     row = await callback_stack.row(id_)
     assert row["status"] == "FAILED"
     way = ("float", "suspense") if type_ == "COLLECTION" else ("suspense", "float")
     assert [move for move in row["moves"] if move[0] == "contradiction"] == [("contradiction", *way, 1000)]
-    assert len(row["events"]) == (3 if type_ == "COLLECTION" else 2), "the merchant is told of the correction, once"
+    assert len(row["events"]) == (3 if type_ == "COLLECTION" else 2), "there is one event of the correction"
 
 
-async def test_failure_and_success_told_to_two_processes_at_one_moment_are_both_heard(
+async def test_a_failure_and_a_success_reported_to_two_processes_at_once_are_both_applied(
     callback_stack: CallbackStack,
 ) -> None:
     """The second waits for the lock of the first, and must then see what the first has left."""

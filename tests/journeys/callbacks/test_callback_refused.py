@@ -56,7 +56,7 @@ NUL = b'{"transaction":{"id":"A\\u0000","status_code":"TS"},"input_ThirdPartyCon
         "/callbacks/",
     ],
 )
-async def test_who_does_not_know_the_address_finds_nothing_there(callback_stack: CallbackStack, path: str) -> None:
+async def test_a_callback_to_a_wrong_address_gets_404(callback_stack: CallbackStack, path: str) -> None:
     id_ = await callback_stack.stuck("MPESA", "COLLECTION")
     before = await callback_stack.row(id_)
     tokens = {route: callback_stack.path(route).rpartition("/")[2] for route in CHANNELS}
@@ -137,7 +137,9 @@ async def test_only_the_networks_own_addresses_are_let_in(
 
 
 @pytest.mark.parametrize("route", list(CHANNELS))
-async def test_what_is_no_callback_is_refused_and_changes_nothing(callback_stack: CallbackStack, route: str) -> None:
+async def test_a_request_that_is_no_callback_is_refused_and_changes_nothing(
+    callback_stack: CallbackStack, route: str
+) -> None:
     before = await everything_in(callback_stack)
 
     for sent in (b"", b"[" * 30_000 + b"]" * 30_000, NUL):
@@ -161,8 +163,8 @@ async def test_odd_words_in_a_callback_are_kept_as_far_as_they_can_be_and_break_
         await callback_stack.stuck("AIRTEL_MONEY", "COLLECTION"),
     )
 
-    told = mpesa(await callback_stack.key(hinted), "INS-6", input_ResultDesc=letters, input_TransactionID=letters)
-    status, _, _ = await callback_stack.send_callback("mpesa", told)
+    reported = mpesa(await callback_stack.key(hinted), "INS-6", input_ResultDesc=letters, input_TransactionID=letters)
+    status, _, _ = await callback_stack.send_callback("mpesa", reported)
     signed = callback_stack.airtel(
         await callback_stack.key(ended), message=letters[:9000], airtel_money_id=letters[:9000]
     )

@@ -80,10 +80,10 @@ async def test_a_callback_for_a_payment_that_was_never_sent_does_not_end_it(
     for id_ in ids.values():
         key = await callback_stack.key(id_)
         if channel == "MPESA":
-            told = mpesa(key, "INS-0" if word == "success" else "INS-6")
+            reported = mpesa(key, "INS-0" if word == "success" else "INS-6")
         else:
-            told = callback_stack.airtel(key, "TS" if word == "success" else "TF")
-        assert (await callback_stack.send_callback(channel.lower(), told))[0] == 200
+            reported = callback_stack.airtel(key, "TS" if word == "success" else "TF")
+        assert (await callback_stack.send_callback(channel.lower(), reported))[0] == 200
         row = await callback_stack.row(id_)
         assert (row["dispatch"]["next_action"], row["dispatch"]["attention"]) == ("ask", "unsent")
         assert row["status"] in ("PENDING", "PROCESSING")
@@ -135,7 +135,7 @@ async def test_a_callback_after_the_end_changes_nothing_that_the_merchant_saw(
     before, shown = await callback_stack.row(id_), await callback_stack.full_stack.shown(id_)
     assert before["status"] == end
 
-    # A signed success after a failure is one, whatever the query says, and the merchant is told of the correction.
+    # A signed success after a failure is one, whatever the query says, and the correction has an event.
     for letters in ("TS", "TF"):
         for signed in (True, False):
             body = callback_stack.airtel(before["network_key"], letters, signed=signed, airtel_money_id="OTHER")

@@ -21,20 +21,20 @@ TRY = Path(__file__).parents[3] / "deploy/patroni/try"
 
 @dataclass(frozen=True)
 class PatroniTrial:
-    told: dict[str, Any]  # cluster.json
+    cluster: dict[str, Any]  # cluster.json
 
     @property
     def url(self) -> str:
-        return str(self.told["database_url"])
+        return str(self.cluster["database_url"])
 
     @property
     def read_url(self) -> str:
-        return str(self.told["read_url"])
+        return str(self.cluster["read_url"])
 
     async def primary(self) -> str | None:
         """The node that says that it has the lease."""
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as http:
-            for name in self.told["nodes"]:
+            for name in self.cluster["nodes"]:
                 if await _status(http, "GET", self._rest(name, "/primary")) == 200:
                     return str(name)
         return None
@@ -50,12 +50,12 @@ class PatroniTrial:
 
     def kill_postgres(self, node: str) -> None:
         """kill -9 of the postmaster, by the id that it wrote into its data folder itself."""
-        pid = (Path(self.told["nodes"][node]["data"]) / "postmaster.pid").read_text().split("\n", 1)[0]
+        pid = (Path(self.cluster["nodes"][node]["data"]) / "postmaster.pid").read_text().split("\n", 1)[0]
         os.kill(int(pid), signal.SIGKILL)
 
     def kill_patroni(self, node: str) -> None:
         """Its PostgreSQL goes on, and does not know that it is no longer the primary."""
-        os.kill(self.told["nodes"][node]["patroni_pid"], signal.SIGKILL)
+        os.kill(self.cluster["nodes"][node]["patroni_pid"], signal.SIGKILL)
 
     async def until_whole(self, *, seconds: float = 90) -> None:
         """One primary and two standbys that follow it, one of them synchronous."""
@@ -63,7 +63,9 @@ class PatroniTrial:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as http:
             while True:
                 found = {
-                    path: [await _status(http, "GET", self._rest(name, path)) for name in self.told["nodes"]].count(200)
+                    path: [await _status(http, "GET", self._rest(name, path)) for name in self.cluster["nodes"]].count(
+                        200
+                    )
                     for path in ("/primary", "/replica", "/sync")
                 }
                 if found == {"/primary": 1, "/replica": 2, "/sync": 1}:
@@ -72,7 +74,7 @@ class PatroniTrial:
                 await asyncio.sleep(0.3)
 
     def _rest(self, node: str, path: str) -> str:
-        return f"http://127.0.0.1:{self.told['nodes'][node]['rest']}{path}"
+        return f"http://127.0.0.1:{self.cluster['nodes'][node]['rest']}{path}"
 
 
 async def _status(http: aiohttp.ClientSession, method: str, url: str) -> int | None:

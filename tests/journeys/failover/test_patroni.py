@@ -48,7 +48,7 @@ async def clients(full_stack: FullStack) -> list[Client]:
     return [full_stack.api, Client(full_stack.api._http, second.url, full_stack.merchant.key)]
 
 
-async def test_nobody_who_asks_once_notices_a_switchover(
+async def test_a_switchover_fails_no_request(
     trial: PatroniTrial, full_stack: FullStack, clients: list[Client], record: Record
 ) -> None:
     await trial.until_whole()

@@ -164,7 +164,7 @@ async def _assert_is_as_expected(world: World, merchant: Merchant, run: Run) -> 
         events = await connection.fetch("SELECT * FROM events WHERE merchant_id = $1", merchant.id)
     found = {row["id"]: row for row in rows}
     assert set(found) == set(run.ids)
-    told: Counter[tuple[str, str]] = Counter((row["transaction_id"], row["event"]) for row in events)
+    reported: Counter[tuple[str, str]] = Counter((row["transaction_id"], row["event"]) for row in events)
     expected_events: Counter[tuple[str, str]] = Counter()
     for id_, expected in zip(run.ids, run.model.transactions, strict=True):
         row = found[id_]
@@ -176,7 +176,7 @@ async def _assert_is_as_expected(world: World, merchant: Merchant, run: Run) -> 
             event = EVENTS.get((expected.create.type, Status(status)))
             if event is not None:
                 expected_events[id_, event] += 1
-    assert told == expected_events
+    assert reported == expected_events
     assert await database_facts.wallet(world.database, merchant.id) == (run.model.wallet, run.model.in_flight)
     await _assert_conserves(world, merchant)
 

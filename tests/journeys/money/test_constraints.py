@@ -213,7 +213,9 @@ async def test_the_database_refuses_what_the_code_must_never_do(
     await database_facts.assert_clean(database)
 
 
-async def test_what_the_attacks_vary_is_good_before_they_vary_it(database_url: str, names: dict[str, str]) -> None:
+async def test_the_row_that_each_attack_changes_is_valid_before_the_change(
+    database_url: str, names: dict[str, str]
+) -> None:
     connection = await asyncpg.connect(database_url)
     try:
         await connection.execute(A_MOVE.format(**names | A_GOOD_MOVE))

@@ -31,7 +31,7 @@ def _server_log(url: str) -> str:
 
 @pytest.fixture
 def _no_circle(postgres: str) -> Iterator[None]:
-    """Whoever waits in a circle is let out by the database and tries again: only its log tells."""
+    """The database ends a deadlock and the transaction is tried again: only the database's log shows it."""
     said_before = _server_log(postgres)
     yield
     assert "deadlock" not in _server_log(postgres).removeprefix(said_before)

@@ -93,7 +93,7 @@ async def test_a_key_whose_payout_was_refused_is_free_for_one_that_the_wallet_ca
         [create(apis[n % 2].as_(merchant.key), body, key="order-1") for n, body in enumerate(bodies)]
     )
 
-    # Whoever was decided before the one that fits is told of the money; whoever came after it, of the key.
+    # A request decided before the one that fits is refused because of the money; one after it, because of the key.
     assert set(tally(answers)) <= {(201, None), (400, "insufficient_balance"), (409, "idempotency_key_reused")}
     assert [answer.body["transaction"]["amount"] for answer in answers if answer.status == 201] == [1000]
     assert answers[20].status == 201

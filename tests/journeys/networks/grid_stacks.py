@@ -52,24 +52,28 @@ class Place:
     wallet: tuple[int, int]
     dispatches: int
     book: dict[str, Any]
-    tellings: list[dict[str, Any]]
+    callbacks: list[dict[str, Any]]
     other_phones: set[str]
 
 
-World = dict[bool, Place]  # by whether the networks told, or were only asked
+World = dict[bool, Place]  # by whether the networks send callbacks, or are only queried
 
 
 @pytest.fixture(scope="module")
 def world(postgres: str, template: str, tmp_path_factory: pytest.TempPathFactory) -> World:
     async def live() -> World:
         urls = [await create_database(postgres, template) for _ in range(2)]
-        told, asked = await asyncio.gather(
+        reported, asked = await asyncio.gather(
             *(
-                _live(tmp_path_factory.mktemp("town"), url, [cell for cell in EXPECTED if cell.is_told is is_told])
-                for url, is_told in zip(urls, (True, False), strict=True)
+                _live(
+                    tmp_path_factory.mktemp("town"),
+                    url,
+                    [cell for cell in EXPECTED if cell.has_callbacks is has_callbacks],
+                )
+                for url, has_callbacks in zip(urls, (True, False), strict=True)
             )
         )
-        return {True: told, False: asked}
+        return {True: reported, False: asked}
 
     return asyncio.run(live())
 
@@ -85,7 +89,7 @@ async def _live(folder: Path, database_url: str, cells: list[Cell]) -> Place:
         "unsettled_seconds": UNSETTLED_SECONDS,
     }
     async with full_stack_started(folder, database_url, speed=1, wallet=WALLET, **hurry) as full_stack:
-        await _set_up(full_stack, is_told=cells[0].is_told)
+        await _set_up(full_stack, has_callbacks=cells[0].has_callbacks)
         async with a_worker(full_stack):
             # At the pace of the world: between a failure and the success that follows there must be time to ask, and a
             # person needs time to take the phone. All the others ten times as fast.
@@ -99,12 +103,12 @@ async def _live(folder: Path, database_url: str, cells: list[Cell]) -> Place:
         return await _look(full_stack, ids, unsettled)
 
 
-async def _set_up(full_stack: FullStack, *, is_told: bool) -> None:
+async def _set_up(full_stack: FullStack, *, has_callbacks: bool) -> None:
     async with full_stack.database.begin() as tx:
         for type_ in Type:
             for channel in Channel:
                 await tariffs.replace(tx, full_stack.merchant.id, type_, channel, [Band(500, fixed_fee=FEE)])
-    if not is_told:
+    if not has_callbacks:
         await full_stack.sim("PUT", "/api/callbacks", dict.fromkeys(await full_stack.sim("GET", "/api/callbacks")))
 
 
@@ -184,7 +188,7 @@ async def _look(full_stack: FullStack, ids: dict[Cell, str], unsettled: dict[str
         wallet=await database_facts.wallet(full_stack.database, full_stack.merchant.id),
         dispatches=await database_facts.count(full_stack.database, "dispatches"),
         book=book,
-        tellings=[entry for entry in seen if entry["direction"] == "out"],
+        callbacks=[entry for entry in seen if entry["direction"] == "out"],
         other_phones={each["phone"] for each in book["movements"]} - {cell.phone for cell in ids},
     )
 

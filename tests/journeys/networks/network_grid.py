@@ -11,7 +11,7 @@ NOT_FOUND_SECONDS = 2
 # What has failed and may yet be paid is asked about again once, when the row that takes its word back has done so.
 FOLLOW_UP_SECONDS = 6
 UNSETTLED_SECONDS = 6
-# Three questions at once, and then one a second: three times "not found" is heard long before it may count.
+# Three queries at once, and then one a second: three times "not found" arrives long before it may count.
 POLL_SECONDS = "0,0,0,1,0,0,1,0,0,1"
 
 # What each row must come to: the status, and for FAILED our word for why; `open` is PROCESSING for good, and shown to
@@ -48,8 +48,8 @@ TABLE = """
     110     DISBURSEMENT  FAILED:rejected             FAILED:rejected             FAILED:rejected             FAILED:invalid_recipient    FAILED:rejected
     113     DISBURSEMENT  FAILED:rejected             FAILED:rejected             FAILED:rejected             FAILED:invalid_recipient    FAILED:rejected
 """
-# Without callbacks nobody tells why M-Pesa's query says Failed, and Tigo Pesa's Declined.
-UNTOLD = {
+# Without callbacks it is unknown why M-Pesa's query says Failed, and Tigo Pesa's Declined.
+WITHOUT_CALLBACKS = {
     ("M-Pesa async", "COLLECTION", "102"): "FAILED:rejected",
     ("M-Pesa async", "COLLECTION", "110"): "FAILED:rejected",
     ("Tigo Pesa", "COLLECTION", "101"): "FAILED:rejected",
@@ -92,11 +92,13 @@ class Cell(NamedTuple):
     network: str
     type: str
     digits: str
-    is_told: bool
+    has_callbacks: bool
 
     @property
     def id(self) -> str:
-        return f"{self.network}-{self.type.lower()}-{self.digits}-{'told' if self.is_told else 'only asked'}"
+        return (
+            f"{self.network}-{self.type.lower()}-{self.digits}-{'callbacks' if self.has_callbacks else 'only queries'}"
+        )
 
     @property
     def phone(self) -> str:
@@ -110,10 +112,10 @@ class Cell(NamedTuple):
 
     @property
     def is_contradicted(self) -> bool:
-        """Told FAILED, and then SUCCESS: by a callback, or by the question that follows every payout that failed."""
+        """PageRow FAILED, and then SUCCESS: by a callback, or by the question that follows every payout that failed."""
         if self.type == "DISBURSEMENT":
             return self.digits == "110" and self.network != "Tigo Pesa"
-        return self.digits == "110" and self.is_told
+        return self.digits == "110" and self.has_callbacks
 
     @property
     def is_credited(self) -> bool:
@@ -135,12 +137,14 @@ class Cell(NamedTuple):
 def _expected() -> dict[Cell, str]:
     _, *rows = (line.split() for line in TABLE.strip().splitlines())
     return {
-        Cell(network, type_, digits, is_told): cell if is_told else UNTOLD.get((network, type_, digits), cell)
+        Cell(network, type_, digits, has_callbacks): cell
+        if has_callbacks
+        else WITHOUT_CALLBACKS.get((network, type_, digits), cell)
         for digits, type_, *cells in rows
         for network, cell in zip(NETWORKS, cells, strict=True)
-        for is_told in (True, False)
-        # What cannot be asked about, and is not told, is only open.
-        if is_told or (network, type_) != ("HaloPesa", "COLLECTION")
+        for has_callbacks in (True, False)
+        # A payment without a query and without a callback stays open.
+        if has_callbacks or (network, type_) != ("HaloPesa", "COLLECTION")
     }
 
 

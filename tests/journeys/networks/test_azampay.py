@@ -83,11 +83,11 @@ async def test_a_payout_that_its_query_cannot_find_waits_for_an_operator_and_is_
         await full_stack.sim.control(channels={"AZAMPAY": {"findsByReference": False}})
         async with a_worker(full_stack):
             lost = await full_stack.take("HALOPESA", "DISBURSEMENT", "+255621123104")
-            heard = await full_stack.take("HALOPESA", "DISBURSEMENT", "+255621123345")
+            received = await full_stack.take("HALOPESA", "DISBURSEMENT", "+255621123345")
 
             async def are_there() -> bool:
                 rows = await _rows(full_stack)
-                return (rows[heard]["status"], rows[lost]["attention"]) == ("COMPLETED", "said_paid")
+                return (rows[received]["status"], rows[lost]["attention"]) == ("COMPLETED", "said_paid")
 
             # The callback says that it was paid; nobody can confirm it.
             await until(are_there, what="the operator's case")

@@ -13,12 +13,21 @@ import pytest
 
 from tests.journeys.networks.grid_stacks import End, World
 from tests.journeys.networks.grid_stacks import world as world
-from tests.journeys.networks.network_grid import AMOUNTS, CELLS, EXPECTED, FEE, NOT_FOUND_SECONDS, UNTOLD, WALLET, Cell
+from tests.journeys.networks.network_grid import (
+    AMOUNTS,
+    CELLS,
+    EXPECTED,
+    FEE,
+    NOT_FOUND_SECONDS,
+    WALLET,
+    WITHOUT_CALLBACKS,
+    Cell,
+)
 
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_payment_comes_to_the_end_that_its_row_says(world: World, cell: Cell) -> None:
-    end = world[cell.is_told].ends[cell]
+    end = world[cell.has_callbacks].ends[cell]
     status = EXPECTED[cell].partition(":")[0]
 
     assert end.shown["status"] == ("PROCESSING" if status == "open" else status)
@@ -34,8 +43,8 @@ def test_a_payment_comes_to_the_end_that_its_row_says(world: World, cell: Cell) 
 
 
 def _reasons(cell: Cell) -> set[str]:
-    """Our words for why it failed. Also where the network tells, a question may be quicker than its callback."""
-    ends = [EXPECTED[cell], UNTOLD.get((cell.network, cell.type, cell.digits), EXPECTED[cell])]
+    """Our words for why it failed. Even if the network sends a callback, a query may be quicker."""
+    ends = [EXPECTED[cell], WITHOUT_CALLBACKS.get((cell.network, cell.type, cell.digits), EXPECTED[cell])]
     return {end.partition(":")[2] for end in ends}
 
 
@@ -52,7 +61,10 @@ def _assert_statuses_in_order(shown: dict[str, Any]) -> None:
 def test_a_payment_moves_what_its_end_calls_for_and_nothing_else(world: World, cell: Cell) -> None:
     amount, status = AMOUNTS[cell], EXPECTED[cell].partition(":")[0]
 
-    assert world[cell.is_told].ends[cell].moves == [*_moves(cell.type, status, amount), *_contradiction(cell, amount)]
+    assert world[cell.has_callbacks].ends[cell].moves == [
+        *_moves(cell.type, status, amount),
+        *_contradiction(cell, amount),
+    ]
 
 
 def _moves(type_: str, status: str, amount: int) -> list[tuple[str, str, str, int]]:
@@ -86,7 +98,7 @@ def _contradiction(cell: Cell, amount: int) -> list[tuple[str, str, str, int]]:
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_the_network_moved_money_once_or_not_at_all(world: World, cell: Cell) -> None:
-    end = world[cell.is_told].ends[cell]
+    end = world[cell.has_callbacks].ends[cell]
     has_moved = EXPECTED[cell] == "COMPLETED" or cell.is_contradicted or cell.is_unheard
 
     kind = "charged" if cell.type == "COLLECTION" else "paid"
@@ -101,11 +113,11 @@ def test_the_network_moved_money_once_or_not_at_all(world: World, cell: Cell) ->
 def test_a_payment_is_sent_once_unless_the_network_says_again_and_again_that_it_has_nothing(
     world: World, cell: Cell
 ) -> None:
-    end = world[cell.is_told].ends[cell]
+    end = world[cell.has_callbacks].ends[cell]
 
     assert len(end.requests) == (3 if cell.is_resent else 1)
     assert len(set(end.requests)) == 1, "the same bytes"
-    # A reply that is held for good has not been heard.
+    # A reply that is held for good has not arrived.
     is_held = (cell.network, cell.digits) in (("M-Pesa sync", "109"), ("Tigo Pesa", "109"))
     assert [act for act, _ in end.network_answers].count("send") <= len(end.requests)
     assert [act for act, _ in end.network_answers].count("send") >= len(end.requests) - is_held
@@ -126,7 +138,7 @@ def _not_founds(end: End) -> int:
     ids=lambda cell: cell.id,
 )
 def test_not_found_counts_only_after_some_time_and_several_answers(world: World, cell: Cell) -> None:
-    end = world[cell.is_told].ends[cell]
+    end = world[cell.has_callbacks].ends[cell]
 
     assert _not_founds(end) >= 3
     if cell.type == "COLLECTION":
@@ -136,27 +148,35 @@ def test_not_found_counts_only_after_some_time_and_several_answers(world: World,
 
 
 @pytest.mark.parametrize("cell", [cell for cell in EXPECTED if cell.is_contradicted], ids=lambda cell: cell.id)
-def test_a_network_that_takes_back_its_word_is_put_right_and_told(world: World, cell: Cell) -> None:
-    end = world[cell.is_told].ends[cell]
+def test_a_network_that_contradicts_itself_leads_to_a_correction_and_its_event(world: World, cell: Cell) -> None:
+    end = world[cell.has_callbacks].ends[cell]
     if cell.type == "COLLECTION" and not cell.is_credited:
         assert "correction" not in end.shown
         assert end.why_unsettled is not None
         return
-    told = end.shown["correction"]
+    reported = end.shown["correction"]
 
     if cell.is_credited:
-        assert (told["outcome"], told["amount"], told["reason"]) == ("COMPLETED", AMOUNTS[cell] - FEE, "credited")
+        assert (reported["outcome"], reported["amount"], reported["reason"]) == (
+            "COMPLETED",
+            AMOUNTS[cell] - FEE,
+            "credited",
+        )
     else:
-        assert (told["outcome"], told["amount"], told["reason"]) == ("COMPLETED", AMOUNTS[cell] + FEE, "debt_recorded")
+        assert (reported["outcome"], reported["amount"], reported["reason"]) == (
+            "COMPLETED",
+            AMOUNTS[cell] + FEE,
+            "debt_recorded",
+        )
         assert end.why_unsettled is not None
 
 
-TOLD = pytest.mark.parametrize("is_told", [True, False], ids=["told", "only asked"])
+WITH_AND_WITHOUT_CALLBACKS = pytest.mark.parametrize("has_callbacks", [True, False], ids=["callbacks", "only queries"])
 
 
-@TOLD
-def test_the_books_of_a_town_and_its_networks_agree_to_the_shilling(world: World, is_told: bool) -> None:
-    full_stack = world[is_told]
+@WITH_AND_WITHOUT_CALLBACKS
+def test_the_books_of_a_town_and_its_networks_agree_to_the_shilling(world: World, has_callbacks: bool) -> None:
+    full_stack = world[has_callbacks]
     amounts: Counter[tuple[str, str]] = Counter()
     for cell, end in full_stack.ends.items():
         amounts[cell.type, end.shown["status"]] += AMOUNTS[cell]
@@ -183,16 +203,16 @@ def test_the_books_of_a_town_and_its_networks_agree_to_the_shilling(world: World
     assert full_stack.wallet == (WALLET + came_in - went_out - held, held)
 
 
-@TOLD
-def test_only_what_is_open_is_still_worked_on(world: World, is_told: bool) -> None:
-    full_stack = world[is_told]
+@WITH_AND_WITHOUT_CALLBACKS
+def test_only_what_is_open_is_still_worked_on(world: World, has_callbacks: bool) -> None:
+    full_stack = world[has_callbacks]
 
     assert full_stack.dispatches == sum(end.shown["status"] == "PROCESSING" for end in full_stack.ends.values())
 
 
-@TOLD
-def test_every_callback_is_acknowledged_as_the_network_wants_it(world: World, is_told: bool) -> None:
-    tellings = world[is_told].tellings
+@WITH_AND_WITHOUT_CALLBACKS
+def test_every_callback_is_acknowledged_as_the_network_wants_it(world: World, has_callbacks: bool) -> None:
+    callbacks = world[has_callbacks].callbacks
 
-    assert {(each["verdict"], each["attempt"]) for each in tellings} <= {("acknowledged", 1)}
-    assert bool(tellings) is is_told
+    assert {(each["verdict"], each["attempt"]) for each in callbacks} <= {("acknowledged", 1)}
+    assert bool(callbacks) is has_callbacks

@@ -15,7 +15,7 @@ from malipo.operators import store as operators
 from malipo.settings import Settings
 from tests.conftest import create_database
 from tests.journeys.full_stack import FullStack, a_worker, full_stack_started, until
-from tests.journeys.networks.trying_page import NETWORKS, TOLD, Number
+from tests.journeys.networks.trying_page import NETWORKS, PAGE_ROWS, Number
 from tests.journeys.operator_commands import malipo
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ FOLLOW_UP_SECONDS = 60  # of "10 min later", for which a test does not wait: not
 WATCHED_SECONDS = 125
 LATE_SECONDS = 4  # as late as a busy machine may be
 # One of them waits for a person.
-NUMBERS = [each for each in TOLD if (each.digits, each.type) != ("100", "COLLECTION")]
+NUMBERS = [each for each in PAGE_ROWS if (each.digits, each.type) != ("100", "COLLECTION")]
 
 
 class Seen(NamedTuple):
@@ -74,7 +74,7 @@ async def _watch(full_stack: FullStack, folder: Path) -> Watched:
         before, imported_at = await full_stack.unsettled(), clock.now()
         for channel in NETWORKS.values():
             await _import(full_stack, channel, folder / f"{channel}.csv")
-        await until(lambda: _has_told_all(full_stack), what="the events of what the statements told")
+        await until(lambda: _has_told_all(full_stack), what="the events of what the statements report")
         events, after = await _events(full_stack), await full_stack.unsettled()
         return {
             number: _seen(
@@ -118,8 +118,8 @@ async def _events(full_stack: FullStack) -> dict[str, list[tuple[str, datetime]]
         if not page["events"]:
             break
         for each in page["events"]:
-            told = (each["event"], datetime.fromisoformat(each["createdAt"]))
-            events.setdefault(each["transaction"]["id"], []).append(told)
+            reported = (each["event"], datetime.fromisoformat(each["createdAt"]))
+            events.setdefault(each["transaction"]["id"], []).append(reported)
         cursor = f"&after={page['next']}"
     return events
 
@@ -148,16 +148,16 @@ def _seen(
 
 @pytest.mark.parametrize("number", NUMBERS, ids=lambda each: f"{each.digits}-{each.type.lower()}-{each.network}")
 def test_the_page_says_what_becomes_of_a_test_number(watched: Watched, number: Number) -> None:
-    told, seen = TOLD[number], watched[number]
+    reported, seen = PAGE_ROWS[number], watched[number]
 
-    is_later = told.after.startswith("minutes")  # After this test has gone: its end is in the grid of all networks.
-    assert _end_of(seen) == ("stays `PROCESSING`" if is_later else told.end)
-    assert _fits(told.after, seen), seen
+    is_later = reported.after.startswith("minutes")  # After this test has gone: its end is in the grid of all networks.
+    assert _end_of(seen) == ("stays `PROCESSING`" if is_later else reported.end)
+    assert _fits(reported.after, seen), seen
     first = ["payment.pending"] if number.type == "COLLECTION" else []  # as the page says above the table
     assert seen.events[: len(first)] == first
     events = ", ".join(f"`{name}`" for name in seen.events[len(first) :]) or "none"
-    assert events == ("none" if is_later else told.events)
-    assert _corrected(seen) == told.corrected, seen
+    assert events == ("none" if is_later else reported.events)
+    assert _corrected(seen) == reported.corrected, seen
 
 
 def _end_of(seen: Seen) -> str:

@@ -19,7 +19,7 @@ class Number(NamedTuple):
     network: str
 
 
-class Told(NamedTuple):
+class PageRow(NamedTuple):
     """What the page says of it, in the page's words."""
 
     end: str
@@ -28,12 +28,12 @@ class Told(NamedTuple):
     corrected: str
 
 
-def _cells() -> dict[Number, Told]:
+def _cells() -> dict[Number, PageRow]:
     rows = [
         line.strip("| \n").split(" | ") for line in PAGE.splitlines() if line.startswith(("| 1", "| anything else"))
     ]
     return {
-        Number("other" if digits == "anything else" else digits, TYPES[type_], network): Told(
+        Number("other" if digits == "anything else" else digits, TYPES[type_], network): PageRow(
             *(_said_of(network, text) for text in texts)
         )
         for digits, type_, *texts in rows
@@ -53,4 +53,4 @@ def _said_of(network: str, text: str) -> str:
     return usual
 
 
-TOLD = _cells()
+PAGE_ROWS = _cells()

@@ -156,7 +156,7 @@ async def test_a_database_that_stays_away_leaves_the_outcome_unknown_and_the_key
 async def test_a_hold_that_comes_while_a_commit_is_in_doubt_says_of_no_payment_that_nothing_was_done(
     line: DatabaseProxy, database: Database, merchant: Merchant, payments: Payments, fault: Fault
 ) -> None:
-    """Whoever was told so, without a key or with one for each attempt, would pay once more."""
+    """A client with that answer and without a key, or with one for each attempt, would pay once more."""
     requests = payments(4)
     riding, [trap] = await ride_together(line, requests, (fault, TAKES_PAYMENTS), stays_away=True)
     await trap.sprung.wait()
@@ -194,7 +194,7 @@ async def test_a_database_that_goes_away_before_the_commit_has_done_nothing_and_
     await database_facts.assert_clean(database)
 
 
-async def test_an_approved_batch_that_cannot_be_read_for_its_answer_is_not_told_as_not_approved(
+async def test_an_approved_batch_that_cannot_be_read_for_its_answer_is_not_reported_as_unapproved(
     impatient: DatabaseProxy, database: Database, merchant: Merchant
 ) -> None:
     """ "Nothing was done; try again" would not be true: its payouts are made."""

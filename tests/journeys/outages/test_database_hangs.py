@@ -90,7 +90,7 @@ async def test_reads_whose_statements_hang_are_answered(line: DatabaseProxy) -> 
     assert (await line.client("GET", "/v1/payments")).status == 200
 
 
-async def test_a_reader_is_told_of_a_change_though_an_earlier_look_hangs(line: DatabaseProxy) -> None:
+async def test_a_waiting_reader_gets_a_change_although_an_earlier_query_hangs(line: DatabaseProxy) -> None:
     created = await create(line.client, PAYOUT)
     path = f"/v1/payments/{created.body['transaction']['id']}"
     trap = line.proxy.trap(Fault.HANG_BEFORE, after="SELECT merchant_id, id, status FROM transactions", at_commit=False)
@@ -109,7 +109,7 @@ async def test_a_reader_is_told_of_a_change_though_an_earlier_look_hangs(line: D
 async def test_a_door_that_loses_its_database_has_done_nothing_and_says_so(
     impatient: DatabaseProxy, database: Database
 ) -> None:
-    """A caller who is told that the outcome is unknown has to find out; here there is nothing to find out."""
+    """A client that gets "outcome unknown" has to find out; here there is nothing to find out."""
     trap = impatient.proxy.trap(Fault.CUT_BEFORE, after=LETS_IN, at_commit=False, stays_away=True)
 
     answers = await at_once(

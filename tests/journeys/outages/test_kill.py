@@ -92,7 +92,7 @@ async def test_a_database_killed_again_and_again_is_waited_for(start: Callable[.
             await load.until_created(50)
 
         assert len(load.answers) == len(load.sent)  # Everybody was answered,
-        assert set(tally(list(load.answers.values()))) <= {  # and nobody was told anything wrong.
+        assert set(tally(list(load.answers.values()))) <= {  # and no answer was wrong.
             (201, None),
             (503, "unavailable"),
             (503, "outcome_unknown"),

@@ -64,7 +64,7 @@ async def _under_load(clients: KeepAliveClients, *, connections: int) -> AsyncIt
 
 
 async def figures_of(clients: KeepAliveClients, database: Database) -> Figures:
-    """There is no network here: `twice` are the payments that no client was told of, or that one key made two of."""
+    """There is no network here: `twice` are the payments that no client got an answer about, or that one key made two of."""
     found = await database_facts.ids(database)
     return Figures(
         answers=clients.answered,

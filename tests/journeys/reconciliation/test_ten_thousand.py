@@ -63,7 +63,7 @@ REASON = "As the network's staff have told us"
 
 @pytest.fixture
 async def full_stack(tmp_path: Path, database_url: str) -> AsyncIterator[FullStack]:
-    # What was told FAILED and is paid later is not asked about again in the test's time: only a statement shows it.
+    # A payment reported FAILED and paid later is not queried again in the test's time: only a statement shows it.
     patience = {"follow_up_seconds": "3600", "poll_seconds": "1,1,2,2,4,4,8,8,16"}
     async with full_stack_started(tmp_path, database_url, speed=SPEED, wallet=10**9, **patience) as full_stack:
         yield full_stack
@@ -167,7 +167,7 @@ async def _import(full_stack: FullStack, folder: Path, days: list[date]) -> tupl
     for name, channel, account in ACCOUNTS:
         closing[name] = STARTING_BALANCE
         is_airtel = name == "AIRTEL_MONEY"
-        # The day after is there so that what is absent is told; Airtel's would not follow the day with differences.
+        # The day after is there so that absent payments are reported; Airtel's would not follow the day with differences.
         for day in days[:-1] if is_airtel else days:
             path = folder / f"{name}-{day}.csv"
             query = f"?day={day}&with={DIFFERENCES}" if is_airtel and day == days[-2] else f"?day={day}"

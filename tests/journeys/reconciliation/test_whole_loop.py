@@ -60,8 +60,8 @@ async def test_payments_are_taken_and_the_networks_statements_agree_to_the_shill
 
         for channel in CHANNELS:
             path = await download(full_stack, channel, tmp_path / f"{channel}.csv")
-            told = (await operator("statements", "import", path, "--channel", channel, "--json")).json
-            assert (told["matched"] > 0, told["exceptions"]) == (True, []), told
+            reported = (await operator("statements", "import", path, "--channel", channel, "--json")).json
+            assert (reported["matched"] > 0, reported["exceptions"]) == (True, []), reported
         floats = (await operator("floats", "--json")).json
         assert {each["channel"]: each["difference"] for each in floats if each["channel"] in CHANNELS} == dict.fromkeys(
             CHANNELS, 0
@@ -80,5 +80,7 @@ async def test_payments_are_taken_and_the_networks_statements_agree_to_the_shill
 
         # A difference that is asked for is found.
         path = await download(full_stack, "MPESA", tmp_path / "with.csv", "&with=theirsOnly")
-        told = (await operator("statements", "import", path, "--channel", "MPESA", "--accept-problems", "--json")).json
-        assert [(each["kind"], each["amount"]) for each in told["exceptions"]] == [("theirs_only", 4321)]
+        reported = (
+            await operator("statements", "import", path, "--channel", "MPESA", "--accept-problems", "--json")
+        ).json
+        assert [(each["kind"], each["amount"]) for each in reported["exceptions"]] == [("theirs_only", 4321)]

@@ -54,7 +54,7 @@ def _backups(cluster: Cluster) -> list[Path]:
     return sorted((cluster.folder / "backups").glob("base-*"))
 
 
-async def test_what_the_scripts_have_kept_comes_back_to_a_moment(cluster: Cluster) -> None:
+async def test_a_backup_of_the_scripts_is_restored_to_a_moment(cluster: Cluster) -> None:
     async with Database.opened(cluster.url, size=2) as database:
         await migrate(database)
         await make_merchant(database, name="Before")

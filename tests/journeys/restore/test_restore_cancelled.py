@@ -43,7 +43,7 @@ async def _is_nothing_asked_first(full_stack: FullStack) -> bool:
         return not await connection.fetchval("SELECT bool_or(is_asked_first) FROM dispatches")
 
 
-async def test_it_is_cancelled_again_behind_a_hold_and_only_the_other_payout_is_paid(
+async def test_a_lost_cancellation_is_repeated_behind_a_hold_and_only_the_other_payout_is_paid(
     full_stack: FullStack, tmp_path: Path
 ) -> None:
     async with a_host(full_stack, tmp_path / "state"):

@@ -173,8 +173,8 @@ async def _assert_fenced(full_stack: FullStack, session: str) -> None:
     assert (await full_stack.api("GET", "/readyz")).status == 503
     known = (await full_stack.api("GET", "/v1/payments")).body
     assert known["success"] is True
-    told = await operate(full_stack, None, "restore", "status", "--json")
-    assert told.json["isFenced"] is True
+    output = await operate(full_stack, None, "restore", "status", "--json")
+    assert output.json["isFenced"] is True
     assert "FENCED" in (await operate(full_stack, None, "payments", "unsettled")).err
     async with full_stack.database.read() as connection:
         ended = await connection.fetchval("SELECT ended_at FROM operator_sessions WHERE id = $1", session)
@@ -226,7 +226,7 @@ async def _assert_agreed(full_stack: FullStack, look: _Look, lost: list[Request]
     completed = {each["network_key"]: [each["amount"]] for each in known if each["status"] == "COMPLETED"}
     waits = {each["network_key"]: [each["amount"]] for each in known if each["id"] in listed}
     missing = {key: amounts for key, amounts in completed.items() if book.get(key) != amounts}
-    assert missing == {}, "told paid, and the networks have nothing"
+    assert missing == {}, "reported paid, and the networks have nothing"
     unexplained = {key: amounts for key, amounts in book.items() if key not in completed and waits.get(key) != amounts}
     assert unexplained == {}, "in the networks' books, and neither completed nor listed"
     assert {each["status"] for each in known} <= {"COMPLETED", "PROCESSING", "PENDING"}, "nothing lapses or fails"

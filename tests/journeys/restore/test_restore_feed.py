@@ -37,10 +37,10 @@ async def _paid(full_stack: FullStack, *phones: str) -> None:
     for phone in phones:
         assert (await pay(full_stack, "AIRTEL_MONEY", phone, f"key-{phone}")).status == 201
 
-        async def is_told(phone: str = phone) -> bool:
+        async def is_delivered(phone: str = phone) -> bool:
             return phone in (await _events(full_stack, None))[0]
 
-        await until(is_told, what="an event")
+        await until(is_delivered, what="an event")
 
 
 async def _restored(full_stack: FullStack, tmp_path: Path) -> tuple[str, str]:

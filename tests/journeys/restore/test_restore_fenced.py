@@ -43,7 +43,7 @@ async def _register(full_stack: FullStack, service: Service, url: str) -> None:
         )
 
 
-async def test_a_callback_ends_a_payment_its_merchant_is_told_and_everything_can_be_read(
+async def test_behind_a_fence_a_callback_ends_a_payment_its_event_is_sent_and_everything_can_be_read(
     full_stack: FullStack, receiver: Receiver, tmp_path: Path
 ) -> None:
     async with a_host(full_stack, tmp_path / "state") as service:
@@ -60,15 +60,15 @@ async def test_a_callback_ends_a_payment_its_merchant_is_told_and_everything_can
         assert (await pay(full_stack, "AIRTEL_MONEY", PHONE, "order-2", type_="COLLECTION")).code == "restored"
         await full_stack.sim("POST", f"/api/prompts/{prompt}", {"action": "approve", "pin": "1234"})
 
-        async def is_told() -> bool:
+        async def is_delivered() -> bool:
             return [each.event for each in receiver.at("/shop")] == ["payment.completed"]
 
-        await until(is_told, what="the webhook")
+        await until(is_delivered, what="the webhook")
         assert (await full_stack.shown(id_))["status"] == "COMPLETED"
         for path in ("/v1/payments", "/v1/events", "/v1/wallet", "/v1/wallet/entries"):
             assert (await full_stack.api("GET", path)).status == 200, path
         assert (await installation(full_stack))["fenced_at"] is not None
         async with full_stack.database.read() as connection:
-            heard = await connection.fetch("SELECT source FROM network_answers WHERE verdict = 'confirmed'")
-    assert [each["source"] for each in heard] == ["callback"], "no query has said it"
+            received = await connection.fetch("SELECT source FROM network_answers WHERE verdict = 'confirmed'")
+    assert [each["source"] for each in received] == ["callback"], "no query has said it"
     await database_facts.assert_clean(full_stack.database)

@@ -28,7 +28,7 @@ async def full_stack(tmp_path: Path, database_url: str) -> AsyncIterator[FullSta
 
 
 async def _paid(full_stack: FullStack, *phones: str) -> None:
-    """Payouts by Airtel Money to these phones, and that each is told to be paid."""
+    """Payouts by Airtel Money to these phones, and that each is reported paid."""
     for phone in phones:
         assert (await pay(full_stack, "AIRTEL_MONEY", phone, f"key-{phone}")).status == 201
 
@@ -65,7 +65,7 @@ async def test_a_worker_that_never_stopped_notices_what_was_restored_beneath_it(
         await until_fenced(full_stack)
 
 
-async def test_what_is_released_stays_released(full_stack: FullStack, tmp_path: Path) -> None:
+async def test_a_released_payout_stays_released(full_stack: FullStack, tmp_path: Path) -> None:
     async with a_host(full_stack, tmp_path / "state"):
         await appoint(full_stack)
         await _paid(full_stack, "+255684000001")

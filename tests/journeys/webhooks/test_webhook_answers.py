@@ -54,7 +54,7 @@ async def scenario(database_url: str) -> AsyncIterator[WebhookScenario]:
         yield scenario
 
 
-async def _told(scenario: WebhookScenario, behaviours: dict[str, Behaviour]) -> dict[str, dict[str, Any]]:
+async def _attempts_of(scenario: WebhookScenario, behaviours: dict[str, Behaviour]) -> dict[str, dict[str, Any]]:
     """What each delivery shows, in the list and by itself, after one attempt."""
     stands = {
         what: await scenario.register(f"/{stack}", [Event.PAYMENT_PENDING], behaviour=behaviour)
@@ -71,7 +71,7 @@ async def _told(scenario: WebhookScenario, behaviours: dict[str, Behaviour]) -> 
 
 
 async def test_any_answer_is_kept_and_shown_and_never_more_than_two_kilobytes(scenario: WebhookScenario) -> None:
-    shown = await _told(scenario, {what: behaviour for what, (behaviour, _) in ANSWERS.items()})
+    shown = await _attempts_of(scenario, {what: behaviour for what, (behaviour, _) in ANSWERS.items()})
 
     for what, (_, beginning) in ANSWERS.items():
         [attempt] = shown[what]["attempts"]
@@ -89,8 +89,8 @@ async def test_any_answer_is_kept_and_shown_and_never_more_than_two_kilobytes(sc
     assert kept["headers"] <= 3 * 4096
 
 
-async def test_what_is_no_answer_is_shown_as_a_reason(scenario: WebhookScenario) -> None:
-    shown = await _told(scenario, NO_ANSWERS)
+async def test_an_attempt_without_an_answer_shows_its_reason(scenario: WebhookScenario) -> None:
+    shown = await _attempts_of(scenario, NO_ANSWERS)
 
     for what in NO_ANSWERS:
         [attempt] = shown[what]["attempts"]

@@ -1,7 +1,7 @@
-"""A worker's line to its database is cut or falls silent in the COMMIT of each step of a delivery's way.
+"""A worker's connection to its database is cut or falls silent in the COMMIT of each step of a delivery.
 
-Nothing is simulated but the wire. Whatever was committed without anybody's hearing of it counts once, and whatever was
-not is done by whoever comes next.
+Only the connection is simulated. A commit whose answer was lost counts once, and the next worker does what was not
+committed.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True)
 class After:
-    """What is there when everything was told."""
+    """The rows when everything was delivered."""
 
     was_sprung: bool
     events: list[dict[str, Any]]
@@ -84,12 +84,12 @@ async def _cut(url: str, sql: str, fault: Fault, lease_seconds: float) -> After:
             for path, behaviour in (("/good", good), ("/fails-first", _fails_first()))
         }
         trap = proxy.trap(fault, after=sql)
-        await stack.tell(merchant, EVENTS)
+        await stack.make_events(merchant, EVENTS)
         wrong = ""
         try:
             async with stack.a_worker(lease_seconds=lease_seconds):
                 await until(lambda: _has(trap.sprung), what="the cut")
-                await stack.until_told()
+                await stack.until_delivered()
             await database_facts.assert_clean(stack.database)
         except AssertionError as error:
             wrong = str(error)

@@ -39,7 +39,7 @@ async def test_a_receiver_that_is_gone_is_switched_off_alone_and_goes_on_when_it
     assert (shown["isActive"], shown["switchedOffReason"]) == (False, "The receiver answered 410 Gone.")
     assert datetime.fromisoformat(shown["switchedOffAt"]) == scenario.manual_clock()
     assert (await scenario.shown(other))["isActive"]
-    # What was under way was told so too. The rest rests.
+    # A delivery that was under way was sent too. The rest waits.
     await scenario.look()
     rest = await scenario.stack.states(shop)
     asked = len(scenario.receiver.at("/shop"))
@@ -113,7 +113,7 @@ async def test_one_success_clears_a_bad_record(scenario: WebhookScenario) -> Non
     assert (shown["isActive"], datetime.fromisoformat(shown["failingSince"])) == (True, scenario.manual_clock())
 
 
-async def test_a_paused_endpoint_is_told_nothing_and_what_it_missed_can_be_recovered(scenario: WebhookScenario) -> None:
+async def test_a_paused_endpoint_gets_no_delivery_and_missed_events_can_be_recovered(scenario: WebhookScenario) -> None:
     shop, other = await scenario.register("/shop", behaviour=says(500)), await scenario.register("/other")
     await scenario.stack.open(scenario.merchant)
     await scenario.until_attempts(shop, 1)
@@ -179,7 +179,7 @@ async def test_a_recovery_of_many_comes_in_parts_of_which_none_is_left_out(scena
     await scenario.until_states(endpoint, PENDING=7)
 
 
-async def test_a_deleted_endpoint_is_told_nothing_more_and_its_secrets_are_gone(scenario: WebhookScenario) -> None:
+async def test_a_deleted_endpoint_gets_no_delivery_and_its_secrets_are_gone(scenario: WebhookScenario) -> None:
     shop, other = await scenario.register("/shop", behaviour=says(500)), await scenario.register("/other")
     await scenario.ask(shop, "POST", "/rotate-secret")
     await scenario.stack.open(scenario.merchant, 3)
@@ -199,7 +199,7 @@ async def test_a_deleted_endpoint_is_told_nothing_more_and_its_secrets_are_gone(
     assert (row["secret"], row["next_secret"]) == (b"", None)
 
 
-async def test_an_endpoint_hears_only_what_it_subscribes_to_from_then_on(scenario: WebhookScenario) -> None:
+async def test_an_endpoint_gets_only_the_events_that_it_subscribes_to_from_then_on(scenario: WebhookScenario) -> None:
     shop, everything = await scenario.register("/shop", [PENDING]), await scenario.register("/all", tuple(Event))
     opened = await scenario.stack.open(scenario.merchant, 4)
     await scenario.until_states(shop, DELIVERED=4)
@@ -215,7 +215,7 @@ async def test_an_endpoint_hears_only_what_it_subscribes_to_from_then_on(scenari
     assert [got.event for got in scenario.receiver.at("/shop")[4:]] == ["payment.cancelled"] * 2
 
     recovered = await scenario.ask(shop, "POST", "/recover", {"since": "2020-01-01T00:00:00Z"})
-    assert recovered.body["recovered"] == 2, "of what was told while it did not listen, what it listens to now"
+    assert recovered.body["recovered"] == 2, "of the events of the pause, those that it subscribes to now"
     await scenario.until_states(shop, DELIVERED=8)
     assert sum(got.event == "payment.pending" for got in scenario.receiver.at("/shop")) == 4
 
@@ -251,7 +251,7 @@ def _assert_signed_with(got: Got, secret: str, next_secret: str | None = None) -
     assert got.headers["webhook-signature"].split(" ") == [_standard(each, got) for each in both]
 
 
-async def _told(scenario: WebhookScenario, endpoint: RegisteredEndpoint) -> Got:
+async def _first_delivery(scenario: WebhookScenario, endpoint: RegisteredEndpoint) -> Got:
     """What the endpoint gets of a new event."""
     before = len(scenario.receiver.at("/shop"))
     await scenario.stack.open(scenario.merchant)
@@ -272,32 +272,32 @@ async def test_while_a_secret_is_changed_both_sign_for_24_hours_and_then_the_new
     scenario: WebhookScenario,
 ) -> None:
     endpoint = await scenario.register("/shop")
-    _assert_signed_with(await _told(scenario, endpoint), endpoint.secret)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), endpoint.secret)
 
     second = await _rotate(scenario, endpoint)
     began = scenario.manual_clock()
-    _assert_signed_with(await _told(scenario, endpoint), endpoint.secret, second)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), endpoint.secret, second)
     refused = await scenario.ask(endpoint, "POST", "/rotate-secret")
     assert (refused.status, refused.code) == (409, "rotation_under_way")
 
     scenario.manual_clock.move_to(began + timedelta(hours=24) - A_MOMENT)
-    _assert_signed_with(await _told(scenario, endpoint), endpoint.secret, second)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), endpoint.secret, second)
     scenario.manual_clock.move_to(began + timedelta(hours=24))
-    _assert_signed_with(await _told(scenario, endpoint), second)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), second)
     assert "rotationEndsAt" not in await scenario.shown(endpoint)
 
     third = await _rotate(scenario, endpoint)
-    _assert_signed_with(await _told(scenario, endpoint), second, third)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), second, third)
     assert (await scenario.ask(endpoint, "POST", "/rotate-secret/finish")).status == 200
-    _assert_signed_with(await _told(scenario, endpoint), third)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), third)
     refused = await scenario.ask(endpoint, "POST", "/rotate-secret/finish")
     assert (refused.status, refused.code) == (409, "no_rotation")
     assert len({endpoint.secret, second, third}) == 3
 
 
-async def test_what_waits_is_signed_with_the_secret_of_the_time_when_it_is_sent(scenario: WebhookScenario) -> None:
+async def test_a_waiting_delivery_is_signed_with_the_secret_at_the_time_of_sending(scenario: WebhookScenario) -> None:
     endpoint = await scenario.register("/shop", behaviour=says(500))
-    _assert_signed_with(await _told(scenario, endpoint), endpoint.secret)
+    _assert_signed_with(await _first_delivery(scenario, endpoint), endpoint.secret)
     second = await _rotate(scenario, endpoint)
     await scenario.ask(endpoint, "POST", "/rotate-secret/finish")
 

@@ -1,7 +1,7 @@
-"""One slow or dead endpoint delays no other, of its own merchant or of any; and what waits for it waits on disk.
+"""One slow or dead endpoint delays no other, of its own merchant or of any; its deliveries wait on disk.
 
-Nothing is timed. Receivers may keep us waiting for a minute, longer than any test lasts: so whoever got everything got it
-while the others were still being waited for.
+Nothing is timed. A receiver may take a minute to answer, longer than any test lasts: an endpoint that got its deliveries
+got them while the others had not answered yet.
 """
 
 import random
@@ -38,11 +38,11 @@ async def receiver() -> AsyncIterator[Receiver]:
         yield receiver
 
 
-async def _until_told(stack: WebhookStack, endpoint: RegisteredEndpoint, number: int) -> None:
-    async def is_told() -> bool:
+async def _until_delivered(stack: WebhookStack, endpoint: RegisteredEndpoint, number: int) -> None:
+    async def is_delivered() -> bool:
         return await stack.states(endpoint) == {"DELIVERED": number}
 
-    await until(is_told, pause=0.05, what=f"{number} deliveries to the healthy endpoint")
+    await until(is_delivered, pause=0.05, what=f"{number} deliveries to the healthy endpoint")
 
 
 async def _falls_to(worker: Service, number: int) -> None:
@@ -65,12 +65,12 @@ async def test_an_endpoint_that_is_being_waited_for_delays_no_other(
     bad = await stack.register(merchant, receiver.behave("/bad", behaviour))
     healthy = await stack.register(neighbour, receiver.url("/healthy"))
     # Everything of the bad one waits first.
-    await stack.tell(merchant, EVENTS)
+    await stack.make_events(merchant, EVENTS)
     if neighbour is not merchant:
-        await stack.tell(neighbour, EVENTS)
+        await stack.make_events(neighbour, EVENTS)
 
     async with stack.a_worker() as worker:
-        await _until_told(stack, healthy, EVENTS)
+        await _until_delivered(stack, healthy, EVENTS)
         assert len(receiver.at("/bad")) == FIRST_WINDOW == receiver.under_way["/bad"]
         assert await stack.states(bad) == {"PENDING": EVENTS}
         await _falls_to(worker, FIRST_WINDOW)  # What waits does not wait in memory.
@@ -81,10 +81,10 @@ async def test_an_endpoint_that_refuses_connections_delays_no_other(stack: Webho
     with nobody() as url:
         bad = await stack.register(merchant, url)
         healthy = await stack.register(merchant, receiver.url("/healthy"))
-        await stack.tell(merchant, EVENTS)
+        await stack.make_events(merchant, EVENTS)
 
         async with stack.a_worker() as worker:
-            await _until_told(stack, healthy, EVENTS)
+            await _until_delivered(stack, healthy, EVENTS)
             assert await stack.states(bad) == {"PENDING": EVENTS}
             await _falls_to(worker, 0)
 
@@ -97,30 +97,32 @@ async def test_an_endpoint_whose_name_is_never_resolved_delays_no_other(
         names.says("silent.example", None)
         bad = await stack.register(merchant, "https://silent.example/")
         healthy = await stack.register(merchant, receiver.url("/healthy"))
-        await stack.tell(merchant, EVENTS)
+        await stack.make_events(merchant, EVENTS)
         post = WebhookClient(allow_private=True, ports=(), timeout_seconds=A_MINUTE, nameservers=[names.address])
 
         async with stack.a_worker(webhook_client=post) as worker:
-            await _until_told(stack, healthy, EVENTS)
+            await _until_delivered(stack, healthy, EVENTS)
             assert names.asked["silent.example"] >= 1
             assert await stack.states(bad) == {"PENDING": EVENTS}
             await _falls_to(worker, FIRST_WINDOW)
 
 
-async def test_however_many_endpoints_hang_those_that_answer_are_told(stack: WebhookStack, receiver: Receiver) -> None:
+async def test_endpoints_that_answer_get_their_deliveries_however_many_others_hang(
+    stack: WebhookStack, receiver: Receiver
+) -> None:
     """More than there are places for those who answer: whoever lets us wait gives its place back."""
     merchants = [await stack.merchant() for _ in range(7)]
     for number, merchant in enumerate(merchants):
         for each in range(20):
             await stack.register(merchant, receiver.behave(f"/bad/{number}/{each}", hangs))
-        await stack.tell(merchant, 6)
+        await stack.make_events(merchant, 6)
     neighbour = await stack.merchant()
     healthy = await stack.register(neighbour, receiver.url("/healthy"))
 
     async with stack.a_worker() as worker:
         await until(lambda: _all_hang(receiver, 140), what="hanging everywhere")
-        await stack.tell(neighbour, EVENTS)
-        await _until_told(stack, healthy, EVENTS)
+        await stack.make_events(neighbour, EVENTS)
+        await _until_delivered(stack, healthy, EVENTS)
 
         assert max(receiver.most_under_way[f"/bad/{n}/{each}"] for n in range(7) for each in range(20)) == FIRST_WINDOW
         await _falls_to(worker, 140 * FIRST_WINDOW)
@@ -141,10 +143,10 @@ async def test_an_endpoint_that_answers_is_sent_more_at_once_and_never_more_than
         await chance.choice(behaviours)(got, line)
 
     healthy = await stack.register(merchant, receiver.behave("/healthy", slowly))
-    await stack.tell(merchant, 5 * EVENTS)
+    await stack.make_events(merchant, 5 * EVENTS)
 
     async with stack.a_worker():
-        await _until_told(stack, healthy, 5 * EVENTS)
+        await _until_delivered(stack, healthy, 5 * EVENTS)
 
     assert FIRST_WINDOW < receiver.most_under_way["/healthy"] <= LARGEST_WINDOW
     assert len(receiver.at("/healthy")) == 5 * EVENTS

@@ -1,6 +1,6 @@
 """Workers and their PostgreSQL are killed, again and again, while thousands of events go to receivers that fail at random.
 
-In the end everybody who subscribed was told everything, at least once, and what came twice came as the same.
+In the end each endpoint got every event that it subscribed to, at least once, and a repeated delivery has the same bytes.
 """
 
 import asyncio
@@ -54,14 +54,14 @@ async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple
 
 
 @dataclass(frozen=True)
-class Told:
+class Subscription:
     stand: Stand
     path: str
     events: tuple[Event, ...]
 
 
-class Story:
-    """Who is told what, and what happens to those who tell it."""
+class CrashRun:
+    """Which endpoints get which events, and how the workers that send them die."""
 
     def __init__(self, place: WebhookStack, data_dir: Path, folder: Path, receiver: Receiver) -> None:
         self._place = place
@@ -70,7 +70,7 @@ class Story:
         self._receiver = receiver
         self._chance = random.Random(2000)
         self._merchants: list[Merchant] = []
-        self.told: list[Told] = []
+        self.subscriptions: list[Subscription] = []
         self.deaths: list[int | None] = []
         self.logs: list[Path] = []
 
@@ -84,10 +84,10 @@ class Story:
 
     async def _listen(self, merchant: Merchant, path: str, events: tuple[Event, ...], *, fails: float) -> None:
         url = self._receiver.behave(path, fails_at_random(fails, self._chance))
-        self.told.append(Told(await self._place.register(merchant, url, events), path, events))
+        self.subscriptions.append(Subscription(await self._place.register(merchant, url, events), path, events))
 
-    async def tell(self, number: int) -> None:
-        await asyncio.gather(*(self._place.tell(each, number // 2) for each in self._merchants))
+    async def make_events(self, number: int) -> None:
+        await asyncio.gather(*(self._place.make_events(each, number // 2) for each in self._merchants))
 
     async def die(self, deaths: list[tuple[str, int]]) -> None:
         """One worker after the other, each killed in its own way."""
@@ -98,7 +98,7 @@ class Story:
                 self._place, folder, point=point, number=number, lease_seconds=LEASE_SECONDS
             ) as worker:
                 self.logs.append(worker.log)
-                await self.tell(EACH_TIME)
+                await self.make_events(EACH_TIME)
                 if point == "random":
                     await self._begun(worker)
                     await asyncio.sleep(self._chance.uniform(0, 0.5))
@@ -113,7 +113,7 @@ class Story:
 
     async def _until_dead(self, worker: CrashingWorker) -> None:
         while not worker.has_ended():
-            await self.tell(10)  # So that it comes to its point, whatever the other one takes.
+            await self.make_events(10)  # So that it comes to its point, whatever the other one takes.
             await asyncio.sleep(0.2)
         self.deaths.append(worker.process.returncode)
 
@@ -128,11 +128,11 @@ class Story:
 @pytest.fixture(scope="module")
 async def steps(
     place: tuple[WebhookStack, Path], tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[tuple[WebhookStack, Receiver, Story]]:
+) -> AsyncIterator[tuple[WebhookStack, Receiver, CrashRun]]:
     here, data_dir = place
     folder = tmp_path_factory.mktemp("deaths")
     async with a_receiver() as receiver:
-        steps = Story(here, data_dir, folder, receiver)
+        steps = CrashRun(here, data_dir, folder, receiver)
         await steps.begin()
         await asyncio.gather(*(steps.die(deaths) for deaths in DEATHS), steps.kill_the_database(2))
         for name in ("one", "other"):
@@ -142,17 +142,17 @@ async def steps(
             a_crashing_worker(here, folder / "other", lease_seconds=LEASE_SECONDS) as other,
         ):
             steps.logs += [one.log, other.log]
-            await here.until_told()
+            await here.until_delivered()
         yield here, receiver, steps
 
 
-async def test_every_subscriber_was_told_everything_and_nobody_anything_else(
-    steps: tuple[WebhookStack, Receiver, Story],
+async def test_every_endpoint_got_every_event_of_its_subscription_and_no_other(
+    steps: tuple[WebhookStack, Receiver, CrashRun],
 ) -> None:
     place, receiver, whole = steps
     assert whole.deaths == [-signal.SIGKILL] * sum(map(len, DEATHS))
     assert len(await place.rows("SELECT FROM events")) >= 2000
-    for each in whole.told:
+    for each in whole.subscriptions:
         rows = await place.rows(
             "SELECT id FROM events WHERE merchant_id = $1 AND event = ANY($2)", each.stand.merchant_id, each.events
         )
@@ -160,14 +160,14 @@ async def test_every_subscriber_was_told_everything_and_nobody_anything_else(
         assert await place.states(each.stand) == ({"DELIVERED": len(rows)} if rows else {})
 
 
-async def test_what_came_twice_came_as_the_same(steps: tuple[WebhookStack, Receiver, Story]) -> None:
+async def test_a_repeated_delivery_has_the_same_id_and_bytes(steps: tuple[WebhookStack, Receiver, CrashRun]) -> None:
     place, receiver, whole = steps
     bodies = {row["id"]: row["body"].encode() for row in await place.rows("SELECT id, body FROM events")}
     came: dict[tuple[str, str], int] = defaultdict(int)
     for got in receiver.got:
         assert got.body == bodies[got.id]
         came[got.path, got.id] += 1
-    secrets = {each.path: each.stand.secret for each in whole.told}
+    secrets = {each.path: each.stand.secret for each in whole.subscriptions}
     for got in receiver.got:
         expected = hmac.new(secrets[got.path].encode(), got.body, hashlib.sha256).hexdigest()
         assert got.headers["x-service-signature"] == expected
@@ -178,7 +178,9 @@ async def test_what_came_twice_came_as_the_same(steps: tuple[WebhookStack, Recei
     assert len(attempts) == len({attempt for attempt, _, _ in attempts})
 
 
-async def test_what_was_written_down_of_it_is_what_happened(steps: tuple[WebhookStack, Receiver, Story]) -> None:
+async def test_recorded_attempts_were_received_and_each_delivered_delivery_has_a_200(
+    steps: tuple[WebhookStack, Receiver, CrashRun],
+) -> None:
     place, receiver, _ = steps
     written = {row["id"] for row in await place.rows("SELECT id FROM webhook_attempts")}
     assert written <= {got.headers["x-service-delivery"] for got in receiver.got}
@@ -192,9 +194,9 @@ async def test_what_was_written_down_of_it_is_what_happened(steps: tuple[Webhook
     assert rows == [], "what is DELIVERED was answered with 200"
 
 
-async def test_the_feed_has_no_gap_and_the_books_are_clean(steps: tuple[WebhookStack, Receiver, Story]) -> None:
+async def test_the_feed_has_no_gap_and_the_books_are_clean(steps: tuple[WebhookStack, Receiver, CrashRun]) -> None:
     place, _, whole = steps
-    for merchant_id in {each.stand.merchant_id for each in whole.told}:
+    for merchant_id in {each.stand.merchant_id for each in whole.subscriptions}:
         rows = await place.rows(
             "SELECT feed_number FROM events WHERE merchant_id = $1 ORDER BY feed_number", merchant_id
         )
@@ -202,7 +204,7 @@ async def test_the_feed_has_no_gap_and_the_books_are_clean(steps: tuple[WebhookS
     await database_facts.assert_clean(place.database)
 
 
-async def test_nothing_broke_on_the_way(steps: tuple[WebhookStack, Receiver, Story]) -> None:
+async def test_no_worker_logged_a_broken_part(steps: tuple[WebhookStack, Receiver, CrashRun]) -> None:
     for log in steps[2].logs:
         for word in ("_broke", "part_ended", "not_recorded", "never retrieved"):
             assert word not in log.read_text()

@@ -1,7 +1,7 @@
-"""A delivery is in one worker's hands at a time, for as long as its lease; and whoever sleeps through it does no harm.
+"""One worker holds a delivery for as long as its lease; a worker that sleeps through the lease does no harm.
 
-The sleeper is a real process, stopped by the kernel with an answer in its hand. Another one carries the delivery again,
-and then the sleeper wakes and tells what it had heard.
+The sleeping worker is a real process that the kernel stops while it has an answer. Another worker sends the delivery again,
+and then the first one wakes and reports its answer.
 """
 
 import asyncio
@@ -127,19 +127,19 @@ async def test_a_late_report_of_success_counts_and_one_of_failure_changes_nothin
     assert after.distinct == 1
 
 
-async def test_what_one_worker_has_in_hand_no_other_takes(database_url: str) -> None:
+async def test_a_delivery_that_one_worker_has_claimed_is_taken_by_no_other(database_url: str) -> None:
     """The receiver takes longer than a worker's rest between two looks, and shorter than the lease."""
     async with webhook_stack(database_url) as stack, a_receiver() as receiver:
         merchant = await stack.merchant()
         await stack.register(merchant, receiver.behave("/shop", says(200, after_seconds=1.3)), [Event.PAYMENT_PENDING])
         await stack.open(merchant, 12)
         async with stack.a_worker(), stack.a_worker(), stack.a_worker():
-            await stack.until_told()
+            await stack.until_delivered()
 
         assert len(receiver.at("/shop")) == len(receiver.ids("/shop")) == 12
 
 
-async def test_what_a_dead_worker_had_in_hand_is_carried_when_its_lease_ends(database_url: str, tmp_path: Path) -> None:
+async def test_a_delivery_of_a_dead_worker_is_sent_when_its_lease_ends(database_url: str, tmp_path: Path) -> None:
     async with webhook_stack(database_url) as stack, a_receiver() as receiver:
         merchant = await stack.merchant()
         await stack.register(merchant, receiver.url("/shop"), [Event.PAYMENT_PENDING])
@@ -148,7 +148,7 @@ async def test_what_a_dead_worker_had_in_hand_is_carried_when_its_lease_ends(dat
             await until(lambda: _has_ended(worker), pause=0.02, what="its death")
         [row] = await stack.rows("SELECT count(*) FROM webhook_deliveries WHERE claim_id IS NOT NULL")
         async with stack.a_worker():
-            await stack.until_told()
+            await stack.until_delivered()
 
         assert row["count"] == 3
         assert len(receiver.at("/shop")) == 3
@@ -205,7 +205,7 @@ async def test_an_answer_is_kept_until_the_database_is_back(postgres: str, templ
             await asyncio.sleep(2.2)  # Longer than anybody's patience.
             assert await stack.states(endpoint) == {"PENDING": 3}
             proxy.come_back()
-            await stack.until_told()
+            await stack.until_delivered()
 
         assert len(receiver.got) == len(await stack.rows("SELECT FROM webhook_attempts")) == 3
 

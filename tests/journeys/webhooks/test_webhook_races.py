@@ -78,9 +78,9 @@ async def test_redeliveries_at_once_are_one_round(scenario: WebhookScenario) -> 
     shop = await scenario.register("/shop", behaviour=in_turn(good, holds))
     await scenario.stack.open(scenario.merchant)
     await scenario.until_states(shop, DELIVERED=1)
-    [told] = await scenario.deliveries(shop)
+    [delivered] = await scenario.deliveries(shop)
 
-    answers = await at_once([scenario.ask(shop, "POST", f"/deliveries/{told['id']}/redeliver") for _ in range(8)])
+    answers = await at_once([scenario.ask(shop, "POST", f"/deliveries/{delivered['id']}/redeliver") for _ in range(8)])
     assert tally(answers) == {(202, None): 8}
     may_answer.set()
     await scenario.until_states(shop, DELIVERED=1)

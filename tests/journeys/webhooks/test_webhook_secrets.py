@@ -62,23 +62,23 @@ async def test_the_key_is_changed_while_deliveries_go_on(stack: WebhookStack, re
 
     async with stack.a_worker(secret_key=OLD):
         await stack.open(merchant, 5)
-        await stack.until_told()
+        await stack.until_delivered()
     async with stack.a_worker(secret_key=NEW, secret_key_previous=OLD):
         await stack.open(merchant, 5)
-        await stack.until_told()
+        await stack.until_delivered()
         rotating = asyncio.create_task(_rotate(stack, secret_key=NEW, secret_key_previous=OLD))
         while not rotating.done():
             await stack.open(merchant, 5)
             await asyncio.sleep(0.1)
         said = rotating.result()
         await stack.open(merchant, 5)
-        await stack.until_told()
+        await stack.until_delivered()
     assert (said.code, said.json) == (0, {"resealed": 2, "secrets": 2}), said.err
     async with stack.a_worker(secret_key=NEW):
-        told = await stack.open(merchant, 5)
-        await stack.until_told()
+        delivered = await stack.open(merchant, 5)
+        await stack.until_delivered()
 
-    assert len(told) == 5
+    assert len(delivered) == 5
     assert _is_signed(receiver, endpoint), "with the same secret, whatever it is sealed under"
     assert await stack.rows("SELECT FROM webhook_attempts WHERE http_status IS DISTINCT FROM 200") == []
     for row in await stack.rows("SELECT id, secret, next_secret FROM webhook_endpoints"):
@@ -134,7 +134,7 @@ async def test_a_worker_with_the_wrong_key_says_so_and_costs_no_delivery_a_try(
         "the merchant is not to blame"
     )
     async with stack.a_worker():
-        await stack.until_told()
+        await stack.until_delivered()
     assert len(receiver.got) == 3
 
 
@@ -156,7 +156,7 @@ async def test_a_secret_in_another_endpoints_row_signs_nothing(
     assert "changed since it was encrypted" in log
     await stack.rows("UPDATE webhook_endpoints SET secret = $2 WHERE id = $1", endpoint.id, kept["secret"])
     async with stack.a_worker():
-        await stack.until_told()
+        await stack.until_delivered()
     assert _is_signed(receiver, endpoint)
 
 
@@ -190,7 +190,7 @@ async def test_a_secret_is_in_the_clear_only_in_the_answer_that_gives_it(
         given, id_ = await _live(opened, merchant, receiver)
         with a_crashing_worker(talkative, tmp_path, lease_seconds=1) as worker:
             await stack.open(merchant, 2)
-            await stack.until_told()
+            await stack.until_delivered()
         for path in ("", f"/{id_}", f"/{id_}/deliveries"):
             answer = await opened(merchant, "GET", f"/merchant/webhooks{path}")
             assert answer.status == 200
@@ -223,7 +223,7 @@ async def _live(opened: InProcessApi, merchant: Merchant, receiver: Receiver) ->
     return [made.body["endpoint"]["secret"], rotated.body["endpoint"]["secret"]], id_
 
 
-async def test_whoever_is_logged_in_stays_so_while_the_key_is_changed(database_url: str, stack: WebhookStack) -> None:
+async def test_a_session_stays_valid_while_the_secret_key_is_changed(database_url: str, stack: WebhookStack) -> None:
     merchant = await stack.merchant()
     # The door makes its tokens with the old key, whatever the service behind it has.
     async with (

@@ -116,7 +116,9 @@ async def _assert_each_was_paid_once(
 ) -> None:
     async with full_stack.database.read() as connection:
         rows = await connection.fetch("SELECT id, network_key, status FROM transactions")
-        heard = await connection.fetch("SELECT source, verdict, count(*) AS times FROM network_answers GROUP BY 1, 2")
+        received = await connection.fetch(
+            "SELECT source, verdict, count(*) AS times FROM network_answers GROUP BY 1, 2"
+        )
     status = {row["id"]: row["status"] for row in rows}
     book = await full_stack.sim("GET", "/api/book")
     paid = Counter((each["channel"], each["phone"], each["amount"]) for each in book["movements"])
@@ -127,7 +129,7 @@ async def _assert_each_was_paid_once(
     assert set(status.values()) <= {"COMPLETED", "PROCESSING"}, "a payout never fails because nobody answered"
     assert {id_ for id_ in status if status[id_] == "PROCESSING"} == set(unsettled)
     # The storm was one: every mishap has happened.
-    happened = {(row["source"], row["verdict"]): row["times"] for row in heard}
+    happened = {(row["source"], row["verdict"]): row["times"] for row in received}
     assert happened["send", "unknown"] > PAYOUTS * 0.1
     assert happened["ask", "missing"] > PAYOUTS * 0.05
     assert happened["ask", "unknown"] > PAYOUTS * 0.01

@@ -1,7 +1,7 @@
-"""A worker's line to its database is cut or falls silent at the worst moment: what was claimed is sent once, and what was
-heard is counted once.
+"""A worker's connection to its database is cut or falls silent at the worst moment: each claimed payment is sent once, and
+each answer is counted once.
 
-Nothing is simulated but the wire between them; the networks keep their own book, which is what counts.
+Only the connection between them is simulated; the networks keep their own book, which is what counts.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ HEARS = "INSERT INTO network_answers"
 
 
 @pytest.mark.parametrize("fault", [Fault.CUT_BEFORE, Fault.CUT_AFTER, Fault.HANG_AFTER])
-async def test_what_was_claimed_by_a_commit_that_nobody_heard_of_is_sent_once(
+async def test_payments_claimed_by_a_commit_whose_answer_was_lost_are_sent_once(
     sim: Sim, postgres: str, template: str, fault: Fault
 ) -> None:
     """With a lease of minutes: nobody else would take it up in time."""
@@ -57,7 +57,7 @@ async def test_what_was_claimed_by_a_commit_that_nobody_heard_of_is_sent_once(
         await home.assert_each_was_sent_once()
 
 
-async def test_what_is_claimed_while_the_server_still_commits_is_sent_once(
+async def test_payments_claimed_while_the_server_still_commits_are_sent_once(
     sim: Sim, postgres: str, template: str
 ) -> None:
     """The worker asks for its claim too early, and finds nothing. What it took is found by the next one."""

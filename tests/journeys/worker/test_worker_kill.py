@@ -208,7 +208,7 @@ async def _has_heard(home: WorkerStack, act: str, verdict: str) -> bool:
         return bool(await connection.fetchval(query, act, verdict))
 
 
-async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent(
+async def test_payments_of_a_dead_worker_are_queried_and_not_claimed_for_sending(
     home: WorkerStack, tmp_path: Path
 ) -> None:
     for number in range(3):
@@ -231,7 +231,9 @@ async def test_what_a_dead_worker_left_is_asked_about_and_never_taken_to_be_sent
     await home.assert_each_was_sent_once()
 
 
-async def test_what_one_worker_is_sending_no_other_asks_about(slow: Sim, postgres: str, template: str) -> None:
+async def test_a_payment_that_one_worker_is_sending_is_queried_by_no_other(
+    slow: Sim, postgres: str, template: str
+) -> None:
     async with a_home(slow, postgres, template) as home:
         for channel, prefix in PREFIXES.items():
             await home.take(channel, "DISBURSEMENT", f"{prefix}499103")

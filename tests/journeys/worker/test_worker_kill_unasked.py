@@ -1,6 +1,6 @@
-"""A worker dies with payouts that nobody can be asked about, or whose network never says "not found".
+"""A worker dies with payouts whose network has no query, or never answers "not found".
 
-There a second sending would be a guess. So there is none: what was not heard is open until a person ends it.
+A second sending would be a guess there, so there is none: a payout without an answer stays open until an operator ends it.
 """
 
 import asyncio

@@ -39,7 +39,7 @@ async def _asleep(home: WorkerStack, folder: Path, point: str, number: int = 1) 
 async def test_a_worker_that_slept_through_its_lease_sends_nothing_when_it_wakes(
     home: WorkerStack, tmp_path: Path
 ) -> None:
-    """Meanwhile others were told that the network has nothing: a collection was given up, and a payout sent again."""
+    """Meanwhile the network has answered others that it has nothing: a collection was given up, and a payout sent again."""
     await home.take("MPESA", "COLLECTION", "+255754430001")
     await home.take("MPESA", "DISBURSEMENT", "+255754431001")
 
@@ -69,18 +69,18 @@ async def test_a_worker_that_slept_with_an_answer_in_its_hand_changes_nothing_wh
     else:
         await home.take("AIRTEL_MONEY", "COLLECTION", "+255684450001")
 
-    async def heard() -> int:
+    async def received() -> int:
         async with home.database.read() as connection:
             return int(await connection.fetchval("SELECT count(*) FROM network_answers WHERE source = $1", act))
 
     async with _asleep(home, tmp_path, point, payments) as worker:
-        before = await heard()
+        before = await received()
 
         async def has_told() -> bool:
-            return await heard() > before
+            return await received() > before
 
         worker.process.send_signal(signal.SIGCONT)
-        await until(has_told, what="its telling what it had heard")
+        await until(has_told, what="its report of the answer")
 
     await home.assert_each_was_sent_once()
 

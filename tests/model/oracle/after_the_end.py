@@ -35,31 +35,33 @@ def _is_followed_up(trace: Trace) -> MerchantNotice | None:
     ended = [each for each, _ in ends(trace)]
     if not ended or ended[0].status is not Status.FAILED or not trace.scenario.nature.has_query:
         return None
-    told, is_payout = ended[0], trace.scenario.nature.type is Type.DISBURSEMENT
-    if not (is_payout or told.failure_code in ("not_received", "expired") or told.by == "operators"):
+    reported, is_payout = ended[0], trace.scenario.nature.type is Type.DISBURSEMENT
+    if not (is_payout or reported.failure_code in ("not_received", "expired") or reported.by == "operators"):
         return None
-    after = [each for each in trace.words() if each.at > told.at]
+    after = [each for each in trace.words() if each.at > reported.at]
     if any(each.is_contradiction for each in after):
         return None
-    if not is_payout and any(counts(trace, each) and told.failure_code != "expired" for each in after):
+    if not is_payout and any(counts(trace, each) and reported.failure_code != "expired" for each in after):
         return None  # The network has said by now that it failed.
-    return told
+    return reported
 
 
 def not_asked_after_failed(trace: Trace) -> Iterator[str]:
-    told = _is_followed_up(trace)
-    if told is None:
+    reported = _is_followed_up(trace)
+    if reported is None:
         return
-    asked = [each.at - told.at for each in trace.entries if isinstance(each, Asked) and each.at > told.at]
+    asked = [each.at - reported.at for each in trace.entries if isinstance(each, Asked) and each.at > reported.at]
     if not asked:
-        yield f"nobody asks after FAILED ({told.failure_code}, {told.by})"
+        yield f"nobody asks after FAILED ({reported.failure_code}, {reported.by})"
 
 
 def asked_too_little(trace: Trace) -> Iterator[str]:
     """At each time of the schedule, and for three days: other questions do not use it up."""
-    told = _is_followed_up(trace)
+    reported = _is_followed_up(trace)
     asked = (
-        [each.at - told.at for each in trace.entries if isinstance(each, Asked) and each.at > told.at] if told else []
+        [each.at - reported.at for each in trace.entries if isinstance(each, Asked) and each.at > reported.at]
+        if reported
+        else []
     )
     if not asked:
         return
@@ -127,7 +129,7 @@ def other_amount(trace: Trace) -> Iterator[str]:
 
 def other_amount_forgotten(trace: Trace) -> Iterator[str]:
     """Money of another amount moved, and that was heard: it stays shown, whatever is said of ours."""
-    heard = any(is_success(each) and not each.is_right_amount for each in trace.words())
+    result = any(is_success(each) and not each.is_right_amount for each in trace.words())
     is_lost = trace.status is Status.FAILED and trace.network.moved(trace.over_at) and not trace.believes_paid
-    if heard and is_lost and not is_known(trace) and not was_corrected(trace):
+    if result and is_lost and not is_known(trace) and not was_corrected(trace):
         yield "another amount moved, and it stays FAILED, shown to nobody"

@@ -55,12 +55,12 @@ def not_told(trace: Trace) -> Iterator[str]:
         changes = {abs(each.wallet), abs(each.owed)} - {0}
         if each.says_paid == (trace.status is Status.COMPLETED) and each.losses != 0:
             yield f"it is as the merchant was told, and the house bears {-each.losses}"
-        if changes and each.told is None:
+        if changes and each.reported_amount is None:
             yield f"the wallet changed by {each.wallet} and its debt by {each.owed}, and nobody was told ({each.by})"
-        if not changes and each.told is not None:
+        if not changes and each.reported_amount is not None:
             yield "a correction was told, and nothing changed"
-        if each.told is not None and changes and each.told not in changes:
-            yield f"told {each.told}, and it was {sorted(changes)}"
+        if each.reported_amount is not None and changes and each.reported_amount not in changes:
+            yield f"told {each.reported_amount}, and it was {sorted(changes)}"
 
 
 def not_credited(trace: Trace) -> Iterator[str]:

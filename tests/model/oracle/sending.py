@@ -20,32 +20,32 @@ def sent_again(trace: Trace) -> Iterator[str]:
         yield "it is sent again and again"
     for entry in sendings(trace)[:MOST_SENDINGS]:
         earlier = [each for each in sendings(trace) if each.nth < entry.nth]
-        heard = [each for each in trace.words() if each.at <= entry.at]
+        result = [each for each in trace.words() if each.at <= entry.at]
         if not earlier:
             continue
-        if any(is_success(each) for each in heard) and trace.scenario.nature.has_query:
+        if any(is_success(each) for each in result) and trace.scenario.nature.has_query:
             yield f"sending {entry.nth} left although a success had been heard"
-        if all(each.is_unsent and _was_answered(heard, each) for each in earlier):
+        if all(each.is_unsent and _was_answered(result, each) for each in earlier):
             continue
         nature = trace.scenario.nature
         if nature.type is Type.COLLECTION:
             yield f"a collection was sent again (sending {entry.nth})"
         elif nature.resubmit is not Resubmit.DUPLICATES_REFUSED:
             yield f"sending {entry.nth} left to a network that may pay twice"
-        elif (why := too_early(trace, heard)) is not None:
+        elif (why := too_early(trace, result)) is not None:
             yield f"sending {entry.nth} left too early: {why}"
 
 
 def sent_after_success(trace: Trace) -> Iterator[str]:
     """The same where nobody can be asked."""
     for entry in sendings(trace):
-        heard = [each for each in trace.words() if each.at <= entry.at and is_success(each)]
-        if entry.nth > 0 and heard and not trace.scenario.nature.has_query:
+        result = [each for each in trace.words() if each.at <= entry.at and is_success(each)]
+        if entry.nth > 0 and result and not trace.scenario.nature.has_query:
             yield f"sending {entry.nth} left although a success had been heard"
 
 
-def _was_answered(heard: Sequence[Word], sent: Sent) -> bool:
-    return any(each.way is Way.REPLY and each.nth == sent.nth and each.verdict is Verdict.UNSENT for each in heard)
+def _was_answered(result: Sequence[Word], sent: Sent) -> bool:
+    return any(each.way is Way.REPLY and each.nth == sent.nth and each.verdict is Verdict.UNSENT for each in result)
 
 
 def not_in_a_row(trace: Trace) -> Iterator[str]:
@@ -54,10 +54,10 @@ def not_in_a_row(trace: Trace) -> Iterator[str]:
     again = [each for each in sendings(trace) if each.nth > 0]
     entries: list[MerchantNotice | Sent] = [*asked, *again]
     for entry in entries:
-        heard = [each for each in trace.words() if each.at <= entry.at]
-        last = heard[-1] if heard else None
+        result = [each for each in trace.words() if each.at <= entry.at]
+        last = result[-1] if result else None
         is_not_found = last is not None and last.way is Way.QUERY and last.verdict is Verdict.MISSING
-        if is_not_found and (why := too_early(trace, heard, silence_breaks=True)) is not None:
+        if is_not_found and (why := too_early(trace, result, silence_breaks=True)) is not None:
             yield f"{type(entry).__name__.lower()}: {why}"
 
 
@@ -66,7 +66,10 @@ def acknowledged_and_not_found(trace: Trace) -> Iterator[str]:
     acknowledged = [each.at for each in trace.words() if each.verdict is Verdict.WAITING and each.is_proven]
     if not acknowledged:
         return
-    if any(word is not None and word.verdict in NOT_FOUND and told.at > acknowledged[0] for told, word in ends(trace)):
+    if any(
+        word is not None and word.verdict in NOT_FOUND and reported.at > acknowledged[0]
+        for reported, word in ends(trace)
+    ):
         yield "its network had it, and it FAILED because it is not found"
     if any(each.at > acknowledged[0] for each in sendings(trace)):
         yield "its network had it, and it was sent again"

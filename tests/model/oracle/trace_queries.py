@@ -57,9 +57,9 @@ def was_corrected(trace: Trace) -> bool:
     return any(isinstance(each, Corrected) and each.says_paid for each in trace.entries)
 
 
-def too_early(trace: Trace, heard: Sequence[Word], *, silence_breaks: bool = False) -> str | None:
+def too_early(trace: Trace, result: Sequence[Word], *, silence_breaks: bool = False) -> str | None:
     """Whether "not found" was not yet said often and long enough."""
-    answers = [each for each in heard if each.way is Way.QUERY]
+    answers = [each for each in result if each.way is Way.QUERY]
     verdict = answers[-1].verdict if answers else None
     if verdict not in NOT_FOUND:
         return "the network was not asked, or did not say that it has none"

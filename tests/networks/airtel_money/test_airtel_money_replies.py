@@ -29,8 +29,8 @@ from tests.networks.airtel_money_spec import (
     RESULT_CODES,
     TOKEN_GIVEN,
     coded,
+    query_reply,
     result_coded,
-    told,
 )
 from tests.networks.scripted_server import Reply, ScriptedServer, http, received
 from tests.networks.verdict_words import AMBIGUOUS, MISSING, PENDING, SUCCESS, UNKNOWN, Outcome
@@ -158,9 +158,9 @@ def test_an_enquiry_is_read_by_its_letters_whatever_the_code_beside_them(
     family = "DP008" if type_ is Type.COLLECTION else "DP009"
     for code in (f"{family}00001001", f"{family}00001006", f"{family}00001000", "", "ESB000008"):
         for success in (True, False):
-            outcome.check(read_enquiry(told(ORDERS[type_], letters, code=code, success=success), type_))
+            outcome.check(read_enquiry(query_reply(ORDERS[type_], letters, code=code, success=success), type_))
     for status in (408, 500, 502, 503, 504):
-        UNKNOWN.check(read_enquiry(told(ORDERS[type_], letters, code="", success=True, status=status), type_))
+        UNKNOWN.check(read_enquiry(query_reply(ORDERS[type_], letters, code="", success=True, status=status), type_))
 
 
 @pytest.mark.parametrize("letters", ["TX", "SUCCESS", "Success.", "T", "", None, 1, True, ["TS"], {"TS": "TS"}])
@@ -172,9 +172,9 @@ async def test_letters_that_nobody_knows_leave_the_word_to_the_code(
     server.expect(GET_TOKEN, TOKEN_GIVEN)
     server.expect(
         ASK[type_],
-        told(ORDERS[type_], letters, code=f"{family}00001006", success=True, airtel_money_id=RECEIPT),
-        told(ORDERS[type_], letters, code=f"{family}00001003", success=False),
-        told(ORDERS[type_], letters, code="", success=True, airtel_money_id=RECEIPT),
+        query_reply(ORDERS[type_], letters, code=f"{family}00001006", success=True, airtel_money_id=RECEIPT),
+        query_reply(ORDERS[type_], letters, code=f"{family}00001003", success=False),
+        query_reply(ORDERS[type_], letters, code="", success=True, airtel_money_id=RECEIPT),
     )
     connector = airtel()
     assert not (await connector.query(ORDERS[type_])).verdict.is_definite
@@ -203,7 +203,7 @@ async def test_money_given_back_to_the_customer_is_a_failure_that_calls_the_oper
     server: ScriptedServer, airtel: Connect
 ) -> None:
     server.expect(GET_TOKEN, TOKEN_GIVEN)
-    server.expect(ASK[Type.COLLECTION], told(COLLECTION, "TR", code="DP00800001001", success=True))
+    server.expect(ASK[Type.COLLECTION], query_reply(COLLECTION, "TR", code="DP00800001001", success=True))
     AMBIGUOUS.check(await airtel().query(COLLECTION))
 
 
@@ -213,8 +213,8 @@ async def test_letters_in_the_answer_to_a_payment_decide(
 ) -> None:
     """A collection's are not documented, for it is answered before the customer is: there they may be left unread."""
     server.expect(GET_TOKEN, TOKEN_GIVEN)
-    server.expect(DISBURSE, told(DISBURSEMENT, letters, code="", success=True))
-    server.expect(COLLECT, told(COLLECTION, letters, code="", success=True))
+    server.expect(DISBURSE, query_reply(DISBURSEMENT, letters, code="", success=True))
+    server.expect(COLLECT, query_reply(COLLECTION, letters, code="", success=True))
     connector = airtel()
     disbursement.check(await connector.send(DISBURSEMENT))
     assert (await connector.send(COLLECTION)).verdict in (collection.verdict, Verdict.WAITING, Verdict.UNKNOWN)

@@ -42,7 +42,7 @@ async def test_the_pin_can_be_sealed_with_oaep(server: ScriptedServer, airtel: C
     server.expect(DISBURSE, PAID_OUT)
     connector = airtel(airtel_money_pin_padding="oaep", airtel_money_public_key=rsa_keys.AIRTEL_MONEY_LONG_PUBLIC_KEY)
     await connector.send(DISBURSEMENT)
-    assert rsa_keys.opened_oaep(rsa_keys.AIRTEL_MONEY_LONG, json.loads(server.heard[1].body)["pin"]) == PIN
+    assert rsa_keys.opened_oaep(rsa_keys.AIRTEL_MONEY_LONG, json.loads(server.requests[1].body)["pin"]) == PIN
 
 
 async def test_what_differs_between_countries_is_a_setting(server: ScriptedServer, airtel: Connect) -> None:
@@ -65,8 +65,8 @@ async def test_what_differs_between_countries_is_a_setting(server: ScriptedServe
     await connector.send(DISBURSEMENT)
     await connector.query(COLLECTION)
     await connector.query(DISBURSEMENT)
-    assert {each.header("X-Country") for each in server.heard[1:]} == {"ZM"}
-    assert {each.header("X-Currency") for each in server.heard[1:]} == {"ZMW"}
-    sent = json.loads(server.heard[1].body)
+    assert {each.header("X-Country") for each in server.requests[1:]} == {"ZM"}
+    assert {each.header("X-Currency") for each in server.requests[1:]} == {"ZMW"}
+    sent = json.loads(server.requests[1].body)
     assert sent["subscriber"] == {"country": "ZM", "currency": "ZMW", "msisdn": "684000001"}
     assert sent["transaction"] == {"amount": 1500, "country": "ZM", "currency": "ZMW", "id": "0K3ABCDEFGHJ1234"}

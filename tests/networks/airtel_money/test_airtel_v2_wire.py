@@ -34,7 +34,7 @@ from tests.networks.airtel_money_spec import (
     TOKEN_ENDED,
     TOKEN_GIVEN,
     coded,
-    told,
+    query_reply,
 )
 from tests.networks.scripted_server import Request, ScriptedServer, http
 from tests.networks.verdict_words import FAIL_CFG, PENDING, SUCCESS, UNKNOWN, Outcome
@@ -59,7 +59,7 @@ async def test_a_payout_is_these_bytes(server: ScriptedServer, airtel: Connect) 
     server.expect(GET_TOKEN, TOKEN_GIVEN)
     server.expect(DISBURSE_V2, PAID_OUT)
     SUCCESS.check(await airtel(**V2).send(order()))
-    request = server.heard[1]
+    request = server.requests[1]
     assert (request.method, request.target) == ("POST", "/standard/v2/disbursements/")
     sealed = json.loads(request.body)["pin"]
     assert rsa_keys.opened(rsa_keys.AIRTEL_MONEY, sealed) == PIN
@@ -88,7 +88,7 @@ async def test_a_name_is_cleaned(server: ScriptedServer, airtel: Connect, name: 
     server.expect(GET_TOKEN, TOKEN_GIVEN)
     server.expect(DISBURSE_V2, PAID_OUT)
     await airtel(**V2).send(order(name=name))
-    assert json.loads(server.heard[1].body)["payee"]["name"] == said
+    assert json.loads(server.requests[1].body)["payee"]["name"] == said
 
 
 @given(name=st.text(max_size=100))
@@ -97,7 +97,7 @@ async def test_whatever_the_name_it_is_plain(server: ScriptedServer, airtel: Con
     server.always(GET_TOKEN, TOKEN_GIVEN)
     server.always(DISBURSE_V2, PAID_OUT)
     await airtel(**V2).send(order(name=name))
-    said = json.loads(server.heard[-1].body)["payee"]["name"]
+    said = json.loads(server.requests[-1].body)["payee"]["name"]
     assert re.fullmatch("[A-Za-z0-9]+( [A-Za-z0-9]+)*", said)
     assert len(said) <= 100
 
@@ -106,7 +106,7 @@ async def test_an_enquiry_says_which_kind_it_means(server: ScriptedServer, airte
     server.expect(GET_TOKEN, TOKEN_GIVEN)
     server.expect(ASK_V2, DONE[Type.DISBURSEMENT])
     SUCCESS.check(await airtel(**V2).query(DISBURSEMENT))
-    request = server.heard[1]
+    request = server.requests[1]
     assert (request.method, request.body) == ("GET", b"")
     assert request.target == "/standard/v2/disbursements/0K3ABCDEFGHJ5678?transactionType=B2C"
 
@@ -118,8 +118,8 @@ async def test_a_collection_is_what_it_was(server: ScriptedServer, airtel: Conne
     connector = airtel(**V2)
     PENDING.check(await connector.send(COLLECTION))
     SUCCESS.check(await connector.query(COLLECTION))
-    assert "?" not in server.heard[2].target
-    assert set(json.loads(server.heard[1].body)) == {"reference", "subscriber", "transaction"}
+    assert "?" not in server.requests[2].target
+    assert set(json.loads(server.requests[1].body)) == {"reference", "subscriber", "transaction"}
 
 
 async def test_the_first_version_knows_nothing_of_the_second(server: ScriptedServer, airtel: Connect) -> None:
@@ -129,9 +129,9 @@ async def test_the_first_version_knows_nothing_of_the_second(server: ScriptedSer
     connector = airtel()
     await connector.send(order())
     await connector.query(order())
-    said = json.loads(server.heard[1].body)
+    said = json.loads(server.requests[1].body)
     assert (set(said["payee"]), set(said["transaction"])) == ({"msisdn"}, {"amount", "id"})
-    assert server.heard[2].target == "/standard/v1/disbursements/0K3ABCDEFGHJ5678"
+    assert server.requests[2].target == "/standard/v1/disbursements/0K3ABCDEFGHJ5678"
 
 
 @pytest.mark.parametrize(("code", "outcome", "enquired"), DISBURSEMENT_CODES)
@@ -153,7 +153,7 @@ async def test_its_letters_are_those_of_the_first(
     server: ScriptedServer, airtel: Connect, letters: object, outcome: Outcome, _: Outcome
 ) -> None:
     server.expect(GET_TOKEN, TOKEN_GIVEN)
-    said = told(DISBURSEMENT, letters, code="DP00900001006", success=True)
+    said = query_reply(DISBURSEMENT, letters, code="DP00900001006", success=True)
     server.expect(DISBURSE_V2, said)
     server.expect(ASK_V2, said)
     connector = airtel(**V2)
@@ -205,7 +205,7 @@ async def test_a_signature_holds_exactly_the_body(
     connector = airtel(**SIGNED, airtel_money_disbursement_version=version, **changes)
     PENDING.check(await connector.send(COLLECTION))
     SUCCESS.check(await connector.send(order()))
-    token, collection, payout = server.heard
+    token, collection, payout = server.requests
     assert not is_signed(token)
     for request in (collection, payout):
         assert unsealed(request, is_oaep=is_oaep) == request.body
@@ -221,7 +221,7 @@ async def test_a_signature_holds_a_body_of_any_length(server: ScriptedServer, ai
     await airtel(**SIGNED).send(
         PaymentInstruction(key=COLLECTION.key, type=Type.COLLECTION, phone="+255684000001", amount=1500, note=note)
     )
-    assert unsealed(server.heard[1]) == server.heard[1].body
+    assert unsealed(server.requests[1]) == server.requests[1].body
 
 
 async def test_every_message_has_a_key_and_a_vector_of_its_own(server: ScriptedServer, airtel: Connect) -> None:
@@ -243,7 +243,7 @@ async def test_an_enquiry_has_nothing_to_sign(server: ScriptedServer, airtel: Co
     connector = airtel(**SIGNED, **V2)
     SUCCESS.check(await connector.query(DISBURSEMENT))
     SUCCESS.check(await connector.query(COLLECTION))
-    assert not any(is_signed(request) for request in server.heard)
+    assert not any(is_signed(request) for request in server.requests)
 
 
 @pytest.mark.parametrize("changes", [{}, V2])
@@ -256,7 +256,7 @@ async def test_nothing_is_signed_unless_it_is_agreed(
     connector = airtel(**changes)
     await connector.send(COLLECTION)
     await connector.send(order())
-    assert not any(is_signed(request) for request in server.heard)
+    assert not any(is_signed(request) for request in server.requests)
 
 
 async def test_a_payout_that_goes_again_under_a_new_token_is_the_same_and_signed(

@@ -35,7 +35,7 @@ async def test_the_number_the_network_and_a_checksum_are_sent(server: ScriptedSe
     assert all(connector.looks_up(channel) for channel in Channel)
     found = await look_up(server, azampay, FOUND)
     assert (found.name, found.is_registered, found.is_barred) == ("ASHA SAIDI MUSHI", True, None)
-    request = server.heard[-1]
+    request = server.requests[-1]
     said = json.loads(request.body)
     assert_checksum(said.pop("checksum"), "Yas255712000001")
     assert said == {"bankName": "Yas", "accountNumber": "255712000001"}

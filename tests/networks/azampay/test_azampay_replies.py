@@ -12,8 +12,8 @@ from tests.networks.azampay_spec import (
     NETWORK_ID,
     RECEIPT,
     STATUSES,
+    query_reply,
     refused,
-    told,
 )
 from tests.networks.scripted_server import Reply, http, received
 from tests.networks.verdict_words import (
@@ -53,12 +53,12 @@ def asked(said: Reply, order: PaymentInstruction = ACCEPTED_ORDER) -> Answer:
 
 @pytest.mark.parametrize("status", ["Pending", "success", "Failure", None, 7])
 def test_an_acceptance_is_never_the_end_whatever_word_stands_in_it(status: object) -> None:
-    PENDING.check(sent(told(status=status)))
+    PENDING.check(sent(query_reply(status=status)))
 
 
 @pytest.mark.parametrize("network_id", [None, "", 7, [], "a b", "a&bankName=Yas", "x" * 65, "näme"])
 def test_an_acceptance_that_gives_no_id_is_unknown(network_id: object) -> None:
-    answer = sent(told(pgReferenceId=network_id))
+    answer = sent(query_reply(pgReferenceId=network_id))
     UNKNOWN.check(answer)
     assert answer.network_id is None
 
@@ -127,7 +127,7 @@ def test_what_nobody_has_listed_refuses_nothing(status: int, message: object) ->
 
 @pytest.mark.parametrize(("status", "verdict"), STATUSES)
 def test_a_payout_is_what_its_status_says(status: str, verdict: Verdict) -> None:
-    answer = asked(told(status=status))
+    answer = asked(query_reply(status=status))
     failure_code = FailureCode.REJECTED if verdict is Verdict.REFUSED else None
     assert (answer.verdict, answer.failure_code) == (verdict, failure_code), answer
     assert not answer.is_fault
@@ -136,21 +136,21 @@ def test_a_payout_is_what_its_status_says(status: str, verdict: Verdict) -> None
 
 @pytest.mark.parametrize("status", [None, True, 1, [], {}, ["success"]])
 def test_a_strange_status_is_unknown(status: object) -> None:
-    UNKNOWN.check(asked(told(status=status)))
+    UNKNOWN.check(asked(query_reply(status=status)))
 
 
 def test_a_success_of_the_question_is_not_one_of_the_payout() -> None:
     """The published form of the answer has no status at all."""
-    UNKNOWN.check(asked(told(message="Your transaction is in process")))
-    UNKNOWN.check(asked(told(message="Transaction completed", data="success")))
+    UNKNOWN.check(asked(query_reply(message="Your transaction is in process")))
+    UNKNOWN.check(asked(query_reply(message="Transaction completed", data="success")))
 
 
 @pytest.mark.parametrize("changes", [{"success": False}, {"success": None}, {"success": "true"}, {"statusCode": 400}])
 def test_the_failure_of_a_question_is_not_one_of_the_payout(changes: dict[str, Any]) -> None:
     """A refused question has the status "Failure" too. Taken for the payout's, it would be paid a second time."""
     for status in ("Failure", "success"):
-        UNKNOWN.check(asked(told(status=status, **changes)))
-        UNKNOWN.check(asked(told(status=status, http_status=400)))
+        UNKNOWN.check(asked(query_reply(status=status, **changes)))
+        UNKNOWN.check(asked(query_reply(status=status, http_status=400)))
 
 
 @pytest.mark.parametrize(
@@ -162,26 +162,26 @@ def test_the_failure_of_a_question_is_not_one_of_the_payout(changes: dict[str, A
     ],
 )
 def test_a_failure_has_the_reason_that_its_words_give(message: str | None, outcome: Outcome) -> None:
-    outcome.check(asked(told(status="failure", message=message)))
+    outcome.check(asked(query_reply(status="failure", message=message)))
 
 
 @pytest.mark.parametrize(
     ("said", "amount"), [("250000", 250000), (250000, 250000), ("250000.00", 250000), (None, None), ("x", -1)]
 )
 def test_an_amount_is_a_number_or_nobodys(said: object, amount: int | None) -> None:
-    answer = asked(told(status="success", amount=said))
+    answer = asked(query_reply(status="success", amount=said))
     # The published form has none, so that its lack is no fault.
     assert (answer.amount, answer.lacks_amount) == (amount, False)
 
 
 def test_the_receipt_is_the_networks_or_else_azampays() -> None:
     for receipt, expected in ((RECEIPT, RECEIPT), (None, NETWORK_ID), ("N/A", NETWORK_ID)):
-        answer = asked(told(status="success", fspReferenceId=receipt))
+        answer = asked(query_reply(status="success", fspReferenceId=receipt))
         assert answer.provider_reference == expected
 
 
 @pytest.mark.parametrize("wrong", [None, [], 7, "x", {"amount": None}, [[]]])
 def test_strange_parts_harm_nobody(wrong: object) -> None:
-    said = told(status="success", amount=wrong, message=wrong, fspReferenceId=wrong, operator=wrong)
+    said = query_reply(status="success", amount=wrong, message=wrong, fspReferenceId=wrong, operator=wrong)
     assert_fit_to_keep(asked(said))
     assert_fit_to_keep(sent(said))

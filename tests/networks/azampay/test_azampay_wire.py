@@ -22,8 +22,8 @@ from tests.networks.azampay_spec import (
     PAID_OUT,
     RECEIPT,
     TOKEN,
+    query_reply,
     settings,
-    told,
 )
 from tests.networks.rsa_keys import AIRTEL_MONEY_PUBLIC_KEY
 from tests.networks.scripted_server import ScriptedServer
@@ -46,7 +46,7 @@ async def test_the_channel_names_the_network_whatever_the_number_looks_like(
 ) -> None:
     order = replace(DISBURSEMENT, channel=channel)
     await sent(server, azampay, ACCEPTED, order)
-    assert json.loads(server.heard[1].body)["destination"]["bankName"] == bank
+    assert json.loads(server.requests[1].body)["destination"]["bankName"] == bank
 
 
 async def test_the_names_of_networks_the_transfer_and_the_source_are_settings(
@@ -58,7 +58,7 @@ async def test_the_names_of_networks_the_transfer_and_the_source_are_settings(
         "azampay_source_bank": "CRDB",
     }
     await sent(server, azampay, ACCEPTED, **changes)
-    said = json.loads(server.heard[1].body)
+    said = json.loads(server.requests[1].body)
     assert said["destination"]["bankName"] == "Halopesa"
     assert (said["transferDetails"]["type"], said["source"]["bankName"]) == ("MNO", "CRDB")
 
@@ -66,7 +66,7 @@ async def test_the_names_of_networks_the_transfer_and_the_source_are_settings(
 async def test_what_the_checksum_is_taken_over_is_a_setting(server: ScriptedServer, azampay: Connect) -> None:
     fields = ("destination.bankName", "destination.accountNumber", "externalReferenceId", "transferDetails.amount")
     await sent(server, azampay, ACCEPTED, azampay_checksum_fields=fields)
-    assert_checksum(json.loads(server.heard[1].body)["checksum"], "Halotel2556223456780K3ABCDEFGHJ5678250000")
+    assert_checksum(json.loads(server.requests[1].body)["checksum"], "Halotel2556223456780K3ABCDEFGHJ5678250000")
 
 
 async def test_a_payout_without_a_name_or_a_note_has_words_in_their_place(
@@ -74,7 +74,7 @@ async def test_a_payout_without_a_name_or_a_note_has_words_in_their_place(
 ) -> None:
     order = replace(DISBURSEMENT, name="", note="???")
     await sent(server, azampay, ACCEPTED, order)
-    said = json.loads(server.heard[1].body)
+    said = json.loads(server.requests[1].body)
     assert (said["destination"]["fullName"], said["remarks"]) == ("Customer", "Payout")
 
 
@@ -89,7 +89,7 @@ async def test_an_acceptance_gives_their_id_which_the_query_then_asks_for(
     SUCCESS.check(answer)
     assert (answer.provider_reference, answer.amount) == (RECEIPT, 250000)
     assert _query(server) == {"pgReferenceId": NETWORK_ID, "bankName": "Halotel"}
-    assert_headers(server.heard[-1], TOKEN)
+    assert_headers(server.requests[-1], TOKEN)
 
 
 async def test_a_payout_whose_acceptance_was_lost_is_asked_about_by_our_reference(
@@ -100,8 +100,8 @@ async def test_a_payout_whose_acceptance_was_lost_is_asked_about_by_our_referenc
 
 
 async def test_a_question_without_a_channel_is_put_all_the_same(server: ScriptedServer, azampay: Connect) -> None:
-    SUCCESS.check(await asked(server, azampay, told(status="success"), replace(ACCEPTED_ORDER, channel=None)))
-    assert server.heard[-1].target.endswith(f"?pgReferenceId={NETWORK_ID}")
+    SUCCESS.check(await asked(server, azampay, query_reply(status="success"), replace(ACCEPTED_ORDER, channel=None)))
+    assert server.requests[-1].target.endswith(f"?pgReferenceId={NETWORK_ID}")
 
 
 # The rest of the contract.
@@ -111,11 +111,11 @@ def test_an_account_without_the_query_is_not_asked(offline: Connect) -> None:
     assert not offline(azampay_query=False).can_query(Type.DISBURSEMENT)
 
 
-async def test_it_collects_nothing(server: ScriptedServer, azampay: Connect) -> None:
+async def test_azampay_collects_nothing(server: ScriptedServer, azampay: Connect) -> None:
     order = replace(DISBURSEMENT, type=Type.COLLECTION)
     answer = await azampay().send(order)
     assert (answer.verdict, answer.refuses_us) == (Verdict.REFUSED, True)
-    assert server.heard == []
+    assert server.requests == []
 
 
 @pytest.mark.parametrize("key", ["", "AAAA", AIRTEL_MONEY_PUBLIC_KEY[:-20]])
@@ -125,4 +125,4 @@ def test_a_key_that_cannot_sign_is_no_connector(key: str) -> None:
 
 
 def _query(server: ScriptedServer) -> dict[str, str]:
-    return dict(parse_qsl(urlsplit(server.heard[-1].target).query))
+    return dict(parse_qsl(urlsplit(server.requests[-1].target).query))

@@ -44,7 +44,7 @@ def asked(type_: Type, said: Reply) -> Answer:
 
 @TYPES
 @pytest.mark.parametrize(("status", "verdict"), STATUSES)
-def test_a_payment_is_read_by_its_status_wherever_it_is_told(type_: Type, status: str, verdict: Verdict) -> None:
+def test_a_payment_is_read_by_its_status_in_every_kind_of_reply(type_: Type, status: str, verdict: Verdict) -> None:
     object_ = body(type_, status=status)
     other = body(type_, status="FAILED" if verdict is Verdict.CONFIRMED else "SUCCESS")
     replies = [reply(type_, status=status), reply(type_, status=status, http_status=201)]
@@ -72,12 +72,12 @@ def test_an_answer_without_a_payment_decides_nothing(type_: Type, said: str) -> 
     UNKNOWN.check(sent(type_, http("200 OK", said)))
 
 
-def test_a_collection_tells_receipt_amount_and_phone() -> None:
+def test_a_collection_shows_receipt_amount_and_phone() -> None:
     answer = asked(Type.COLLECTION, COLLECTED)
     assert (answer.provider_reference, answer.amount, answer.phone) == (RECEIPT, 1500, "+255621000001")
 
 
-def test_a_payout_tells_the_amount_that_was_ordered_and_not_the_one_with_the_fee() -> None:
+def test_a_payout_shows_the_amount_that_was_ordered_and_not_the_one_with_the_fee() -> None:
     answer = asked(Type.DISBURSEMENT, DONE[Type.DISBURSEMENT])
     assert (answer.amount, answer.phone) == (250000, "+255692345678")
     # Where only the sum with the fee is told, the amount is lacking.
@@ -108,18 +108,21 @@ def test_a_success_without_an_amount_lacks_it_and_nothing_else_does(type_: Type)
     ],
 )
 def test_an_amount_is_a_number_or_nobodys(said: object, amount: int) -> None:
-    for type_, told in ((Type.COLLECTION, {"collectedAmount": said}), (Type.DISBURSEMENT, {"order": {"amount": said}})):
-        answer = asked(type_, reply(type_, status="SUCCESS", **told))
+    for type_, reported in (
+        (Type.COLLECTION, {"collectedAmount": said}),
+        (Type.DISBURSEMENT, {"order": {"amount": said}}),
+    ):
+        answer = asked(type_, reply(type_, status="SUCCESS", **reported))
         assert answer.amount == amount if amount > 0 else (answer.amount is not None and answer.amount < 1), answer
 
 
 @pytest.mark.parametrize("said", ["255621000001", "+255621000001"])
-def test_a_phone_is_told_as_ours_are(said: str) -> None:
-    for type_, told in (
+def test_a_phone_in_any_form_is_read_as_ours_are_written(said: str) -> None:
+    for type_, reported in (
         (Type.COLLECTION, {"paymentPhoneNumber": said}),
         (Type.DISBURSEMENT, {"beneficiary": {"accountNumber": said}}),
     ):
-        answer = asked(type_, reply(type_, status="SUCCESS", **told))
+        answer = asked(type_, reply(type_, status="SUCCESS", **reported))
         assert answer.phone == "+255621000001"
 
 

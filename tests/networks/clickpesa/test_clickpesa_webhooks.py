@@ -37,7 +37,7 @@ REVERSED = (
 REVERSED_CHECKSUM = "0a27048becdf2313572bb794c118f0b6a1811264897c11127b01a07991175642"
 
 
-def heard(text: str) -> Heard:
+def a_callback(text: str) -> Heard:
     return Heard({"content-type": "application/json"}, text.encode())
 
 
@@ -53,7 +53,7 @@ def test_a_webhook_with_the_right_checksum_is_signed(
     offline: Connect, said: str, checksum: str, key: str, verdict: Verdict, amount: int, phone: str, method: str
 ) -> None:
     connector = offline(clickpesa_checksum_key=CHECKSUM_KEY)
-    report = connector.read(heard(f'{said},"checksum":"{checksum}"{method}}}'))
+    report = connector.read(a_callback(f'{said},"checksum":"{checksum}"{method}}}'))
     assert report is not None
     assert report.is_signed
     assert (report.key, report.answer.verdict, report.answer.amount, report.answer.phone) == (
@@ -62,7 +62,7 @@ def test_a_webhook_with_the_right_checksum_is_signed(
         amount,
         phone,
     )
-    acknowledgement = connector.acknowledge(heard(said), report)
+    acknowledgement = connector.acknowledge(a_callback(said), report)
     assert acknowledgement.status == 200
 
 
@@ -83,13 +83,13 @@ def test_a_webhook_with_the_right_checksum_is_signed(
 def test_a_webhook_with_a_wrong_checksum_is_not_read(offline: Connect, text: str) -> None:
     for form in ("canonical", "concatenated"):
         connector = offline(clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form)
-        assert connector.read(heard(text)) is None
-        assert connector.acknowledge(heard(text), None).status in range(400, 500)
+        assert connector.read(a_callback(text)) is None
+        assert connector.acknowledge(a_callback(text), None).status in range(400, 500)
 
 
 @pytest.mark.parametrize("checksum", ["1", "true", "[]", "{}", f'["{RECEIVED_CHECKSUM}"]'])
 def test_a_checksum_that_is_not_text_signs_nothing(offline: Connect, checksum: str) -> None:
-    report = offline(clickpesa_checksum_key=CHECKSUM_KEY).read(heard(f'{RECEIVED},"checksum":{checksum}}}'))
+    report = offline(clickpesa_checksum_key=CHECKSUM_KEY).read(a_callback(f'{RECEIVED},"checksum":{checksum}}}'))
     assert report is None or not report.is_signed
 
 
@@ -101,7 +101,7 @@ def test_a_checksum_of_the_event_alone_does_not_sign_the_payment(offline: Connec
     """In the older form the values are joined: those inside of `data` are what it is about."""
     connector = offline(clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum="concatenated")
     for said in (RECEIVED, RECEIVED.replace("1234", "9999")):
-        report = connector.read(heard(f'{said},"checksum":"{EVENT_CHECKSUM}"}}'))
+        report = connector.read(a_callback(f'{said},"checksum":"{EVENT_CHECKSUM}"}}'))
         assert report is None or not report.is_signed
 
 
@@ -112,7 +112,7 @@ def test_a_webhook_without_a_checksum_or_a_key_to_check_it_is_a_hint(offline: Co
         (offline(), f'{RECEIVED},"checksum":"{RECEIVED_CHECKSUM}"}}'),
         (offline(), f'{RECEIVED},"checksum":"nonsense"}}'),
     ):
-        report = connector.read(heard(text))
+        report = connector.read(a_callback(text))
         assert report is not None
         assert (report.key, report.is_signed, report.answer.verdict) == (COLLECTION.key, False, Verdict.CONFIRMED)
         assert report.answer.provider_reference == RECEIPT
@@ -141,7 +141,7 @@ def test_a_webhook_is_read_by_its_event_and_never_by_the_status_beside_it(
 ) -> None:
     """The vendor's own sample of a payout that was begun says SUCCESS. Where the two disagree, a question is asked."""
     said = json.dumps({"event": event, "data": body(Type.COLLECTION, status=status)})
-    report = offline().read(heard(said))
+    report = offline().read(a_callback(said))
     assert report is not None
     expected = verdict if unless is None or status in unless else Verdict.UNKNOWN
     assert (report.key, report.answer.verdict) == (COLLECTION.key, expected)
@@ -152,7 +152,7 @@ def test_a_webhook_is_read_by_its_event_and_never_by_the_status_beside_it(
 def test_a_payment_received_without_a_status_is_received(offline: Connect) -> None:
     for status in ({}, {"status": None}, {"status": ""}):
         data_ = body(Type.COLLECTION, collectedAmount="1500") | status
-        report = offline().read(heard(json.dumps({"event": "PAYMENT RECEIVED", "data": data_})))
+        report = offline().read(a_callback(json.dumps({"event": "PAYMENT RECEIVED", "data": data_})))
         assert report is not None
         assert (report.answer.verdict, report.answer.amount, report.answer.lacks_amount) == (
             Verdict.CONFIRMED,
@@ -161,7 +161,7 @@ def test_a_payment_received_without_a_status_is_received(offline: Connect) -> No
         )
     for strange in ("[]", "{}", "7", "true", '["SUCCESS"]'):
         data_ = body(Type.COLLECTION, collectedAmount="1500", status=json.loads(strange))
-        report = offline().read(heard(json.dumps({"event": "PAYMENT RECEIVED", "data": data_})))
+        report = offline().read(a_callback(json.dumps({"event": "PAYMENT RECEIVED", "data": data_})))
         assert report is not None
         assert report.answer.verdict is Verdict.UNKNOWN
 
@@ -175,7 +175,7 @@ def test_an_event_about_data_of_the_other_type_says_nothing(offline: Connect) ->
         ("PAYOUT INITIATED", "SUCCESS", {"collectedAmount": "1500"}),
     ):
         data_ = body(Type.COLLECTION, status=status) | more
-        report = offline().read(heard(json.dumps({"event": event, "data": data_})))
+        report = offline().read(a_callback(json.dumps({"event": event, "data": data_})))
         assert report is not None
         assert report.answer.verdict is Verdict.UNKNOWN
 

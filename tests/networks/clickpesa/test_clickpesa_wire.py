@@ -27,7 +27,7 @@ async def test_a_token_is_taken_whole_with_its_first_word_or_without(
     server.expect(GET_TOKEN, http("200 OK", json.dumps({"success": True, "token": said})))
     server.expect(PUSH, STARTED)
     PENDING.check(await clickpesa().send(COLLECTION))
-    assert server.heard[1].header("Authorization") == f"Bearer {said.removeprefix('Bearer ')}"
+    assert server.requests[1].header("Authorization") == f"Bearer {said.removeprefix('Bearer ')}"
 
 
 # printf %s '<the body in test_wire.py>' | openssl dgst -sha256 -hmac CHKclickpesa7f3a
@@ -46,8 +46,8 @@ async def test_a_payment_carries_a_checksum_where_one_is_agreed(
     server: ScriptedServer, clickpesa: Connect, type_: Type, form: str, checksum: str
 ) -> None:
     await sent(server, clickpesa, type_, REPLIES[type_], clickpesa_checksum_key=CHECKSUM_KEY, clickpesa_checksum=form)
-    said = json.loads(server.heard[1].body)
+    said = json.loads(server.requests[1].body)
     assert said.pop("checksum") == checksum
     said.pop("checksumMethod", None)
     assert set(said) == {"amount", "currency", "orderReference", "phoneNumber"}
-    assert CHECKSUM_KEY.encode() not in server.heard[1].raw
+    assert CHECKSUM_KEY.encode() not in server.requests[1].raw

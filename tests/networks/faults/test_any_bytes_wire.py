@@ -421,7 +421,7 @@ async def test_no_bytes_at_the_door_bring_it_down(
     server: ScriptedServer, http_client: HttpClient, call: Call, status: int, body: bytes | Damage
 ) -> None:
     content = made(body, split(call.entry.given)[1])
-    server.heard.clear()
+    server.requests.clear()
     server.always(call.entry.line, Reply(http(f"{status} Whatever", content).sent, After.CLOSE))
     server.always(call.line, call.reply)
     answer = await call.make(call.connect(server.port, http_client))

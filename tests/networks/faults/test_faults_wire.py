@@ -178,7 +178,7 @@ async def test_a_payment_goes_on_a_line_that_nobody_used_before(
     connector = call.connect(server.port, http_client)
     for _ in range(3):
         await call.make(connector)
-    lines = [each.connection for each in server.heard]
+    lines = [each.connection for each in server.requests]
     assert len(set(lines)) == len(lines)
 
 

@@ -55,7 +55,9 @@ def connect(call: Call, port: int, http_client: HttpClient, timeout_seconds: int
 
 def assert_discreet(text: str, server: ScriptedServer) -> None:
     """Neither a secret, nor its base64, nor a sealed one: whoever has that can use it as it is."""
-    sealed = [value for request in server.heard for name, value in request.headers if name.lower() == "authorization"]
+    sealed = [
+        value for request in server.requests for name, value in request.headers if name.lower() == "authorization"
+    ]
     for secret in (*SECRETS, *(each.partition(" ")[2] for each in sealed)):
         assert secret not in text
         assert base64.b64encode(secret.encode()).decode().rstrip("=") not in text
@@ -87,7 +89,7 @@ FAILURES: dict[str, Saying] = {
 
 
 @pytest.mark.parametrize("what", FAILURES)
-async def test_a_call_that_fails_tells_no_secret(
+async def test_a_call_that_fails_reveals_no_secret(
     http_client: HttpClient, lines: io.StringIO, capfd: pytest.CaptureFixture[str], what: str
 ) -> None:
     async def fail(call: Call, place: str) -> None:
@@ -108,7 +110,7 @@ async def test_a_call_that_fails_tells_no_secret(
     assert not any(secret in written.out + written.err for secret in SECRETS)
 
 
-async def test_a_refused_connection_tells_no_secret(http_client: HttpClient, lines: io.StringIO) -> None:
+async def test_a_refused_connection_reveals_no_secret(http_client: HttpClient, lines: io.StringIO) -> None:
     async with ScriptedServer.opened() as server:
         pass
     for call in CALLS:

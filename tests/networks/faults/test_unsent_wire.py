@@ -191,7 +191,7 @@ async def test_a_stranger_behind_tls_is_told_nothing(
     check_nothing_sent(
         call, await call.make(call.connect(stranger.port, http_client, **at(f"https://127.0.0.1:{stranger.port}")))
     )
-    assert stranger.heard == []
+    assert stranger.requests == []
 
 
 @EACH

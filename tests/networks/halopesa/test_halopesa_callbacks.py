@@ -31,12 +31,12 @@ SHAPES: dict[str, Callable[[str], str]] = {
 EACH_SHAPE = pytest.mark.parametrize("shape", SHAPES)
 
 
-def heard(body: str) -> Heard:
+def a_callback(body: str) -> Heard:
     return Heard({"content-type": "text/xml"}, body.encode())
 
 
-def told(halopesa: Connect, body: str) -> CallbackReport:
-    report = halopesa().read(heard(body))
+def report_of(halopesa: Connect, body: str) -> CallbackReport:
+    report = halopesa().read(a_callback(body))
     assert report is not None
     assert not report.is_signed
     assert report.key == "0K3ABCDEFGHJ1234"
@@ -47,7 +47,7 @@ def told(halopesa: Connect, body: str) -> CallbackReport:
 @pytest.mark.parametrize(("code", "_first", "outcome"), [row for row in CODES if row[0].strip()])
 def test_the_last_word_is_read_by_its_code(offline: Connect, code: str, _first: Outcome, outcome: Outcome) -> None:
     for shape in SHAPES.values():
-        report = told(offline, shape(fields(code, response_type="FIN", addition_data=RECEIPT)))
+        report = report_of(offline, shape(fields(code, response_type="FIN", addition_data=RECEIPT)))
         outcome.check(report.answer)
         if outcome is SUCCESS:
             assert report.answer.provider_reference == RECEIPT
@@ -57,8 +57,8 @@ def test_the_last_word_is_read_by_its_code(offline: Connect, code: str, _first: 
 def test_a_word_that_is_not_the_last_decides_nothing(offline: Connect, kind: str) -> None:
     for shape in SHAPES.values():
         for code in ("0", "9009", "9003"):
-            assert told(offline, shape(fields(code, response_type=kind))).answer.verdict is Verdict.WAITING
-        assert told(offline, shape(fields("9013", response_type=kind))).answer.verdict is Verdict.UNKNOWN
+            assert report_of(offline, shape(fields(code, response_type=kind))).answer.verdict is Verdict.WAITING
+        assert report_of(offline, shape(fields("9013", response_type=kind))).answer.verdict is Verdict.UNKNOWN
 
 
 def test_a_callback_without_a_kind_or_a_code_decides_nothing(offline: Connect) -> None:
@@ -69,18 +69,18 @@ def test_a_callback_without_a_kind_or_a_code_decides_nothing(offline: Connect) -
         fields("  ", response_type="FIN"),
         fields("", response_type=""),
     ):
-        report = offline().read(heard(f"<return>{inside}</return>"))
+        report = offline().read(a_callback(f"<return>{inside}</return>"))
         assert report is None or not report.answer.verdict.is_definite
 
 
 @pytest.mark.parametrize("code", ["00", "000", "OK", "SUCCESS", "0.0", "null", "09009", "9009x"])
 def test_a_last_word_that_nobody_has_listed_decides_nothing(offline: Connect, code: str) -> None:
     """There is no query that could correct it."""
-    UNKNOWN.check(told(offline, SHAPES["bare"](fields(code, response_type="FIN"))).answer)
+    UNKNOWN.check(report_of(offline, SHAPES["bare"](fields(code, response_type="FIN"))).answer)
 
 
 def test_a_success_without_a_receipt_is_one(offline: Connect) -> None:
-    report = told(offline, SHAPES["bare"](fields("0", response_type="FIN")))
+    report = report_of(offline, SHAPES["bare"](fields("0", response_type="FIN")))
     SUCCESS.check(report.answer)
     assert report.answer.provider_reference is None
 
@@ -89,7 +89,7 @@ def test_a_success_without_a_receipt_is_one(offline: Connect) -> None:
 def test_a_reference_that_cannot_be_ours_is_nobodys(offline: Connect, reference: str) -> None:
     connector = offline()
     for shape in SHAPES.values():
-        assert connector.read(heard(shape(fields("0", response_type="FIN", referenceid=reference)))) is None
+        assert connector.read(a_callback(shape(fields("0", response_type="FIN", referenceid=reference)))) is None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_reference_that_cannot_be_ours_is_nobodys(offline: Connect, reference:
     ],
 )
 def test_a_callback_that_plays_tricks_is_not_read(offline: Connect, body: str) -> None:
-    assert offline().read(heard(body)) is None
+    assert offline().read(a_callback(body)) is None
 
 
 def acknowledged(body: bytes) -> dict[str, str]:
@@ -118,7 +118,7 @@ def acknowledged(body: bytes) -> dict[str, str]:
 def test_a_callback_is_acknowledged(offline: Connect, shape: str) -> None:
     connector = offline()
     for code, kind in (("0", "FIN"), ("9009", "FIN"), ("0", "RES")):
-        callback = heard(SHAPES[shape](fields(code, response_type=kind)))
+        callback = a_callback(SHAPES[shape](fields(code, response_type=kind)))
         acknowledgement = connector.acknowledge(callback, connector.read(callback))
         assert acknowledgement.status == 200
         assert "xml" in acknowledgement.media_type

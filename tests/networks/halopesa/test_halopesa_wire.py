@@ -36,7 +36,7 @@ from tests.networks.verdict_words import PENDING, UNKNOWN, Outcome
 async def test_a_business_number_and_another_function_are_settings(server: ScriptedServer, halopesa: Connect) -> None:
     server.expect(SERVICE, ACCEPTED)
     await halopesa(halopesa_business_number="401122", halopesa_function_code="PAY_BY_PUSH").send(COLLECTION)
-    assert [name for name, _ in sent(server.heard[0])] == [
+    assert [name for name, _ in sent(server.requests[0])] == [
         "requestid",
         "username",
         "password",
@@ -50,7 +50,7 @@ async def test_a_business_number_and_another_function_are_settings(server: Scrip
         "addition_data",
         "check_sum",
     ]
-    said = dict(sent(server.heard[0]))
+    said = dict(sent(server.requests[0]))
     assert (said["business_no"], said["function_code"]) == ("401122", "PAY_BY_PUSH")
     # Neither is part of the sum.
     assert said["check_sum"] == "6de0a51ee82436f93282f6caf24486bab904a301cbd86ed66ba3ef78ec8c7ca4"
@@ -72,7 +72,7 @@ async def test_the_time_is_that_of_dar_es_salaam(
 ) -> None:
     server.expect(SERVICE, ACCEPTED)
     await halopesa(now=now).send(COLLECTION)
-    assert dict(sent(server.heard[0]))["request_time"] == said
+    assert dict(sent(server.requests[0]))["request_time"] == said
 
 
 async def test_the_sum_is_of_what_was_sent(server: ScriptedServer, http_client: HttpClient) -> None:
@@ -83,12 +83,12 @@ async def test_the_sum_is_of_what_was_sent(server: ScriptedServer, http_client: 
     server.always(SERVICE, ACCEPTED)
     for amount in (500, 9_999_999):
         await connector.send(order(amount=amount))
-        said = dict(sent(server.heard[-1]))
+        said = dict(sent(server.requests[-1]))
         assert (said["password"], said["username"], said["amount"]) == ("<&>\"'=+%", "m&m", str(amount))
         names = "requestid username password request_time amount sender_msisdn beneficiary_accountid referenceid"
         whole = "".join(said[name] for name in names.split()) + SECRET_KEY
         assert said["check_sum"] == hashlib.sha256(whole.encode()).hexdigest()
-    assert SECRET_KEY.encode() not in server.heard[0].raw
+    assert SECRET_KEY.encode() not in server.requests[0].raw
 
 
 # What its reply means.
@@ -155,7 +155,7 @@ async def test_no_payout_is_ever_sent_as_a_push(server: ScriptedServer, halopesa
         answer = await halopesa().send(DISBURSEMENT)
         if answer.verdict not in (Verdict.UNSENT, Verdict.REFUSED):
             pytest.fail(repr(answer))
-    assert server.heard == []
+    assert server.requests == []
 
 
 async def test_there_is_nothing_to_ask(server: ScriptedServer, halopesa: Connect) -> None:
@@ -163,4 +163,4 @@ async def test_there_is_nothing_to_ask(server: ScriptedServer, halopesa: Connect
     for type_ in Type:
         assert not connector.can_query(type_)
     UNKNOWN.check(await connector.query(COLLECTION))
-    assert server.heard == []
+    assert server.requests == []

@@ -50,7 +50,7 @@ async def test_whatever_the_network_answers_is_a_reply(
     assert isinstance(reply, Reply)
     assert reply.json() == {"code": "INS-0"}
     assert reply.is_fault == (status == "500 Oh")
-    [request] = server.heard
+    [request] = server.requests
     assert (request.line, request.body) == (PAY, b'{"amount": 1000}')
     assert request.header("x-key") == "hunter2"
     assert not {"accept-encoding", "user-agent", "cookie"} & set(request.header_names)
@@ -60,7 +60,7 @@ async def test_a_redirection_is_an_answer_and_not_an_order(http_client: HttpClie
     for status in ("301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"):
         server.expect(PAY, http(status, "", f"Location: http://127.0.0.1:{server.port}/elsewhere"))
         assert isinstance(await call(http_client, server.port), Reply)
-    assert {each.line for each in server.heard} == {PAY}
+    assert {each.line for each in server.requests} == {PAY}
 
 
 async def test_a_refused_connection_sent_nothing(http_client: HttpClient) -> None:
@@ -145,7 +145,7 @@ async def test_an_answer_that_is_not_whole_is_lost(
         assert "hunter2" not in answer.reason
         assert str(server.port) not in answer.reason
     if line == PAY:
-        assert len(server.heard) == 2, "each was sent once"
+        assert len(server.requests) == 2, "each was sent once"
 
 
 async def test_an_answer_is_at_most_so_long(http_client: HttpClient, server: ScriptedServer) -> None:
@@ -180,21 +180,21 @@ async def test_a_payment_goes_on_a_line_of_its_own(http_client: HttpClient, serv
     server.always(ASK, http("200 OK"))
     for line in (PAY, ASK, PAY, ASK):
         assert await call(http_client, server.port, line) == Reply(200, b"")
-    assert [each.connection for each in server.heard] == [1, 2, 3, 4]
+    assert [each.connection for each in server.requests] == [1, 2, 3, 4]
 
 
 async def test_a_cookie_is_not_kept(http_client: HttpClient, server: ScriptedServer) -> None:
     server.always(ASK, http("200 OK", "", "Set-Cookie: session=1; Path=/"))
     for _ in range(2):
         await call(http_client, server.port, ASK)
-    assert all("cookie" not in each.header_names for each in server.heard)
+    assert all("cookie" not in each.header_names for each in server.requests)
 
 
 async def test_calls_that_wait_do_not_keep_others_waiting(http_client: HttpClient, server: ScriptedServer) -> None:
     let_go = asyncio.Event()
     server.expect(PAY, *[Said(http("200 OK").sent, held_by=let_go)] * 150)
     slow = [asyncio.create_task(call(http_client, server.port)) for _ in range(150)]
-    while len(server.heard) < 150:  # noqa: ASYNC110
+    while len(server.requests) < 150:  # noqa: ASYNC110
         await asyncio.sleep(0.005)
     server.expect(ASK, http("200 OK"))
     assert await call(http_client, server.port, ASK) == Reply(200, b"")

@@ -83,7 +83,7 @@ async def test_a_long_body_arrives_whole(exchanges: Transport, server: ScriptedS
     body = bytes(range(256)) * 256
     server.expect(PAY, http("200 OK", "{}"))
     assert await pay(exchanges, server.port, body=body) == (200, b"{}")
-    assert server.heard[0].body == body
+    assert server.requests[0].body == body
 
 
 # What is a whole answer.
@@ -114,7 +114,7 @@ WHOLE = {
 
 @pytest.mark.parametrize("piece", [None, 1])
 @pytest.mark.parametrize("sent", WHOLE.values(), ids=WHOLE.keys())
-async def test_an_answer_is_heard_whole(
+async def test_an_answer_is_read_whole(
     exchanges: Transport, server: ScriptedServer, sent: bytes, piece: int | None
 ) -> None:
     server.expect(PAY, Reply(sent, After.CLOSE, piece=piece and 1 + len(sent) // 500))

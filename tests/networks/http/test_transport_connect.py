@@ -31,7 +31,7 @@ async def test_a_real_name_is_found(server: ScriptedServer) -> None:
     exchanges = Transport(authority().trusted())
     server.expect(PAY, http("200 OK", "{}"))
     assert await pay(exchanges, server.port, at="http://localhost") == (200, b"{}")
-    assert server.heard[0].header("host") == f"localhost:{server.port}"
+    assert server.requests[0].header("host") == f"localhost:{server.port}"
 
 
 async def test_the_sixth_version_is_spoken(exchanges: Transport) -> None:
@@ -63,7 +63,7 @@ async def test_the_next_address_is_not_tried_once_there_was_a_connection(server:
     async with opened("127.0.0.2", "127.0.0.1") as exchanges, listening(slam, "127.0.0.2", port=server.port) as port:
         with pytest.raises(ConnectionBroken):
             await pay(exchanges, port, at=f"http://{NAME}")
-    assert server.heard == []
+    assert server.requests == []
 
 
 @contextlib.contextmanager

@@ -27,7 +27,7 @@ async def test_the_name_is_what_the_other_side_must_prove(exchanges: Transport) 
         for other in ("https://other.example.com", "https://127.0.0.1"):
             with pytest.raises(NotSent, match=r"^no connection: certificate verify failed$"):
                 await pay(exchanges, server.port, at=other)
-        assert len(server.heard) == 1
+        assert len(server.requests) == 1
     assert asked_for[0] == NAME
 
 
@@ -42,7 +42,7 @@ async def test_who_cannot_prove_it_is_told_nothing(
     async with ScriptedServer.opened(tls=tls()) as server:
         with pytest.raises(NotSent):
             await pay(exchanges, server.port, at=f"https://{NAME}", seconds=1)
-    assert server.heard == []
+    assert server.requests == []
 
 
 async def test_the_next_address_is_tried_if_the_first_cannot_prove_it() -> None:

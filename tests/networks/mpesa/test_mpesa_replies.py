@@ -26,7 +26,7 @@ from tests.networks.mpesa_spec import (
     SESSION_GIVEN,
     STATUS_WORDS,
     coded,
-    told,
+    query_reply,
 )
 from tests.networks.scripted_server import Reply, ScriptedServer, http, received
 from tests.networks.verdict_words import FAIL_CFG, PENDING, SUCCESS, UNKNOWN, Outcome
@@ -165,7 +165,7 @@ async def test_a_gateway_in_trouble_that_names_an_error_is_not_believed(
 
 @pytest.mark.parametrize(("word", "more", "outcome"), STATUS_WORDS)
 def test_a_query_is_read_by_its_status_word(word: object, more: dict[str, object], outcome: Outcome) -> None:
-    outcome.check(mpesa_replies.of_query(received(told(word, **more))))
+    outcome.check(mpesa_replies.of_query(received(query_reply(word, **more))))
 
 
 async def test_a_query_that_names_the_receipt_brings_it_home(server: ScriptedServer, mpesa: Connect) -> None:
@@ -173,8 +173,8 @@ async def test_a_query_that_names_the_receipt_brings_it_home(server: ScriptedSer
     server.expect(
         QUERY,
         COMPLETED,
-        told("Completed"),
-        told("Completed", output_OriginalTransactionID="N/A", output_Reversed="N/A"),
+        query_reply("Completed"),
+        query_reply("Completed", output_OriginalTransactionID="N/A", output_Reversed="N/A"),
     )
     connector = mpesa()
     assert (await connector.query(COLLECTION)).provider_reference == RECEIPT

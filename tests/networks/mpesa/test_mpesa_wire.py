@@ -14,7 +14,7 @@ from tests.networks.mpesa_spec import (
     QUERY,
     SESSION,
     SESSION_GIVEN,
-    told,
+    query_reply,
 )
 from tests.networks.scripted_server import ScriptedServer
 from tests.networks.verdict_words import PENDING, SUCCESS
@@ -47,16 +47,16 @@ async def test_what_differs_between_markets_is_a_setting(server: ScriptedServer,
     await connector.send(COLLECTION)
     await connector.send(DISBURSEMENT)
     await connector.query(COLLECTION)
-    assert [each.header("Origin") for each in server.heard] == ["*"] * 4
-    sent = json.loads(server.heard[1].body)
+    assert [each.header("Origin") for each in server.requests] == ["*"] * 4
+    sent = json.loads(server.requests[1].body)
     assert (sent["input_Country"], sent["input_Currency"]) == ("GHA", "GHS")
-    assert "input_Country=GHA" in server.heard[3].target
+    assert "input_Country=GHA" in server.requests[3].target
 
 
-async def test_an_asynchronous_application_is_told_by_query(server: ScriptedServer, mpesa: Connect) -> None:
+async def test_an_asynchronous_application_gets_the_outcome_by_query(server: ScriptedServer, mpesa: Connect) -> None:
     server.expect(SESSION, SESSION_GIVEN)
     server.expect(COLLECT, ACCEPTED)
-    server.expect(QUERY, told("Pending"), COMPLETED)
+    server.expect(QUERY, query_reply("Pending"), COMPLETED)
     connector = mpesa()
     PENDING.check(await connector.send(COLLECTION))
     assert not (await connector.query(COLLECTION)).verdict.is_definite

@@ -62,12 +62,12 @@ async def _let_others_run() -> None:
         await asyncio.sleep(0)
 
 
-async def test_the_carrier_of_the_payouts_is_asked_if_it_tells_names() -> None:
+async def test_the_carrier_of_the_payouts_is_queried_if_it_reports_names() -> None:
     connectors = {"other": Directory("OTHER"), "carrier": Directory("CARRIER")}
     assert await _name(_lookup(connectors, AIRTEL_MONEY="carrier")) == "CARRIER"
 
 
-async def test_another_is_asked_if_the_carrier_tells_none() -> None:
+async def test_another_network_is_queried_if_the_carrier_reports_no_names() -> None:
     connectors = {"carrier": Silent(), "elsewhere": Directory("X", MPESA), "other": Directory("OTHER")}
     lookup = _lookup(connectors, AIRTEL_MONEY="carrier", MPESA="carrier")
     assert (await _name(lookup), await _name(lookup, MPESA)) == ("OTHER", "X")

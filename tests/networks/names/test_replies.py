@@ -212,7 +212,7 @@ async def test_without_a_token_the_name_is_unknown(
     assert _known(await clickpesa.look_up(Channel.AIRTEL_MONEY, PHONE)) == (None, None, None)
 
 
-async def test_which_connectors_tell_names_of_which_channels(
+async def test_the_connectors_that_report_names_and_their_channels(
     server_settings: Settings, http_client: HttpClient
 ) -> None:
     airtel, clickpesa = AirtelMoney(server_settings, http_client), Clickpesa(server_settings, http_client)

@@ -16,12 +16,12 @@ from tests.networks.tigo_pesa_spec import RECEIPT
 from tests.networks.verdict_words import DECLINED, EXPIRED, INSUFFICIENT, REJECTED, SUCCESS, Outcome, assert_fit_to_keep
 
 
-def heard(said: object) -> Heard:
+def a_callback(said: object) -> Heard:
     return Heard({"content-type": "application/json"}, json.dumps(said).encode())
 
 
-def told(tigo: Connect, **changes: object) -> CallbackReport:
-    report = tigo().read(heard(PAID | changes))
+def report_of(tigo: Connect, **changes: object) -> CallbackReport:
+    report = tigo().read(a_callback(PAID | changes))
     assert report is not None
     assert not report.is_signed
     assert_fit_to_keep(report.answer)
@@ -29,8 +29,8 @@ def told(tigo: Connect, **changes: object) -> CallbackReport:
 
 
 @pytest.mark.parametrize("status", [True, "true", "True", "TRUE"])
-def test_a_success_is_heard(offline: Connect, status: object) -> None:
-    report = told(offline, Status=status)
+def test_a_success_is_received(offline: Connect, status: object) -> None:
+    report = report_of(offline, Status=status)
     SUCCESS.check(report.answer)
     assert (report.key, report.answer.provider_reference, report.answer.amount) == ("0K3ABCDEFGHJ1234", RECEIPT, 1500)
 
@@ -51,44 +51,44 @@ def test_a_success_is_heard(offline: Connect, status: object) -> None:
         (["declined"], REJECTED),
     ],
 )
-def test_a_failure_is_heard_with_its_reason(
+def test_a_failure_is_received_with_its_reason(
     offline: Connect, status: object, description: object, outcome: Outcome
 ) -> None:
-    report = told(offline, Status=status, Description=description, MFSTransactionID=None)
+    report = report_of(offline, Status=status, Description=description, MFSTransactionID=None)
     outcome.check(report.answer)
     assert report.key == "0K3ABCDEFGHJ1234"
 
 
 @pytest.mark.parametrize("status", [None, "", 1, 0, "yes", "1", "truely", "not true", [], {}, [True], "success"])
 def test_a_status_that_is_neither_decides_nothing(offline: Connect, status: object) -> None:
-    report = offline().read(heard(PAID | {"Status": status}))
+    report = offline().read(a_callback(PAID | {"Status": status}))
     assert report is None or not report.answer.verdict.is_definite
 
 
 def test_a_callback_without_a_status_decides_nothing(offline: Connect) -> None:
-    report = offline().read(heard({name: value for name, value in PAID.items() if name != "Status"}))
+    report = offline().read(a_callback({name: value for name, value in PAID.items() if name != "Status"}))
     assert report is None or not report.answer.verdict.is_definite
 
 
 @pytest.mark.parametrize(
     ("said", "amount"), [("1500", 1500), (1500, 1500), ("1500.00", 1500), (1500.0, 1500), ("7", 7)]
 )
-def test_a_callback_tells_the_amount(offline: Connect, said: object, amount: int) -> None:
-    assert told(offline, Amount=said).answer.amount == amount
+def test_a_callback_has_the_amount(offline: Connect, said: object, amount: int) -> None:
+    assert report_of(offline, Amount=said).answer.amount == amount
 
 
 @pytest.mark.parametrize("said", ["abc", "1500.50", "-1500", "1e9", "1 500", "0x5dc", "1500TZS", 0.5, "9" * 400])
 def test_an_amount_that_is_none_is_nobodys(offline: Connect, said: object) -> None:
-    assert is_nobodys(told(offline, Amount=said).answer.amount)
+    assert is_nobodys(report_of(offline, Amount=said).answer.amount)
 
 
 @pytest.mark.parametrize("said", ["", "  ", None, True, [], {}, ["1500"], {"a": 1500}])
-def test_a_success_that_does_not_tell_the_amount_matches_none(offline: Connect, said: object) -> None:
+def test_a_success_without_an_amount_matches_none(offline: Connect, said: object) -> None:
     """Nothing else vouches for it where there is no question to put."""
     for status in (True, False):
-        answer = told(offline, Amount=said, Status=status).answer
+        answer = report_of(offline, Amount=said, Status=status).answer
         assert (answer.amount, answer.lacks_amount) == (None, True)
-    assert not told(offline).answer.lacks_amount
+    assert not report_of(offline).answer.lacks_amount
 
 
 @pytest.mark.parametrize(
@@ -113,27 +113,27 @@ def test_a_success_that_does_not_tell_the_amount_matches_none(offline: Connect, 
 )
 def test_a_reference_that_is_not_ours_is_nobodys(offline: Connect, reference: object) -> None:
     connector = offline()
-    callback = heard(PAID | {"ReferenceID": reference})
+    callback = a_callback(PAID | {"ReferenceID": reference})
     assert connector.read(callback) is None
     assert connector.acknowledge(callback, None).status == 400
 
 
 def test_without_a_biller_code_the_reference_is_the_key(offline: Connect) -> None:
-    report = offline(tigo_pesa_biller_code="").read(heard(PAID | {"ReferenceID": "0K3ABCDEFGHJ1234"}))
+    report = offline(tigo_pesa_biller_code="").read(a_callback(PAID | {"ReferenceID": "0K3ABCDEFGHJ1234"}))
     assert report is not None
     assert report.key == "0K3ABCDEFGHJ1234"
 
 
 @pytest.mark.parametrize("receipt", ["", None, [], {}, 0])
 def test_a_receipt_is_text_or_there_is_none(offline: Connect, receipt: object) -> None:
-    assert told(offline, MFSTransactionID=receipt).answer.provider_reference is None
+    assert report_of(offline, MFSTransactionID=receipt).answer.provider_reference is None
 
 
 @pytest.mark.parametrize("code", ["BILLER-30-0000-S", "BILLER-18-0000-S"])
 def test_a_callback_is_acknowledged(offline: Connect, code: str) -> None:
     connector = offline(tigo_pesa_acknowledgement=code)
     for status in (True, False):
-        callback = heard(PAID | {"Status": status})
+        callback = a_callback(PAID | {"Status": status})
         acknowledgement = connector.acknowledge(callback, connector.read(callback))
         assert (acknowledgement.status, acknowledgement.media_type) == (200, "application/json")
         assert json.loads(acknowledgement.body) == {

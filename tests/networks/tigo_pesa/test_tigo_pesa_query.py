@@ -18,7 +18,7 @@ async def test_there_is_no_question_about_a_payout(server: ScriptedServer, tigo:
     UNKNOWN.check(answer)
     assert "no query" in answer.code + answer.detail
     assert connector.resubmit(Type.DISBURSEMENT) is Resubmit.UNSAFE
-    assert server.heard == []
+    assert server.requests == []
 
 
 async def test_without_an_address_there_is_no_question_about_a_collection(
@@ -28,7 +28,7 @@ async def test_without_an_address_there_is_no_question_about_a_collection(
     assert not connector.can_query(Type.COLLECTION)
     assert tigo().can_query(Type.COLLECTION)
     UNKNOWN.check(await connector.query(COLLECTION))
-    assert server.heard == []
+    assert server.requests == []
 
 
 async def asked(server: ScriptedServer, tigo: Connect, reply: Reply) -> Answer:
@@ -135,12 +135,12 @@ async def test_a_query_without_a_result_says_nothing(server: ScriptedServer, tig
 @pytest.mark.parametrize(
     ("text", "amount"), [("1500", 1500), ("1500.00", 1500), ("9", 9), ("1500.50", None), ("1e3", None), ("abc", None)]
 )
-async def test_a_query_tells_the_amount(server: ScriptedServer, tigo: Connect, text: str, amount: int | None) -> None:
+async def test_a_query_has_the_amount(server: ScriptedServer, tigo: Connect, text: str, amount: int | None) -> None:
     answer = await asked(server, tigo, query_reply("0", "Posted", AMOUNT=text))
     assert answer.amount == amount if amount is not None else is_nobodys(answer.amount)
 
 
-async def test_a_success_by_query_that_does_not_tell_the_amount_lacks_it(server: ScriptedServer, tigo: Connect) -> None:
+async def test_a_success_by_query_without_the_amount_lacks_it(server: ScriptedServer, tigo: Connect) -> None:
     for word, is_lacking in (("Posted", True), ("Refund Declined", True), ("Declined", False), ("Pending", False)):
         assert (await asked(server, tigo, query_reply("0", word))).lacks_amount == is_lacking
     assert not (await asked(server, tigo, POSTED)).lacks_amount

@@ -119,4 +119,4 @@ async def test_an_unauthorised_payout_is_not_sent_again(server: ScriptedServer, 
     for status in ("401 Unauthorized", "403 Forbidden", "404 Not Found", "429 Too Many Requests"):
         server.expect(CASH_IN, http(status, "<html></html>", media_type="text/html"))
         assert (await tigo().send(DISBURSEMENT)).verdict in (Verdict.UNKNOWN, Verdict.UNSENT)
-    assert len(server.heard) == 4
+    assert len(server.requests) == 4

@@ -46,9 +46,9 @@ async def test_a_biller_without_a_code_sends_the_key_as_it_is(server: ScriptedSe
     PENDING.check(await connector.send(COLLECTION))
     SUCCESS.check(await connector.query(COLLECTION))
     SUCCESS.check(await connector.send(DISBURSEMENT))
-    assert json.loads(server.heard[1].body)["ReferenceID"] == "0K3ABCDEFGHJ1234"
-    assert b"<EXTERNALREFID>0K3ABCDEFGHJ1234</EXTERNALREFID>" in server.heard[2].body
-    assert b"<REFERENCEID>0K3ABCDEFGHJ5678</REFERENCEID>" in server.heard[3].body
+    assert json.loads(server.requests[1].body)["ReferenceID"] == "0K3ABCDEFGHJ1234"
+    assert b"<EXTERNALREFID>0K3ABCDEFGHJ1234</EXTERNALREFID>" in server.requests[2].body
+    assert b"<REFERENCEID>0K3ABCDEFGHJ5678</REFERENCEID>" in server.requests[3].body
 
 
 async def test_what_later_integrations_add_to_a_payout_is_a_setting(server: ScriptedServer, tigo: Connect) -> None:
@@ -60,7 +60,7 @@ async def test_what_later_integrations_add_to_a_payout_is_a_setting(server: Scri
         tigo_pesa_brand_id="1234",
     )
     await connector.send(DISBURSEMENT)
-    assert server.heard[0].body == (
+    assert server.requests[0].body == (
         b'<?xml version="1.0"?><COMMAND><TYPE>REQMFICIK</TYPE><REFERENCEID>MLP0K3ABCDEFGHJ5678</REFERENCEID>'
         b"<MSISDN>255710000008</MSISDN><PIN>80917263</PIN><MSISDN1>255712345678</MSISDN1><AMOUNT>250000</AMOUNT>"
         b"<SENDERNAME>Malipo Ltd.</SENDERNAME><LANGUAGE1>sw</LANGUAGE1><BRAND_ID>1234</BRAND_ID></COMMAND>"
@@ -71,7 +71,7 @@ async def test_no_setting_breaks_out_of_its_element(server: ScriptedServer, tigo
     server.expect(CASH_IN, PAID_OUT)
     evil = "</SENDERNAME><AMOUNT>9</AMOUNT>&\"'\x01\x00"
     await tigo(tigo_pesa_sender_name=evil, tigo_pesa_brand_id="1<2&3").send(DISBURSEMENT)
-    body = server.heard[0].body
+    body = server.requests[0].body
     assert body.count(b"<AMOUNT>") == 1
     assert b"<SENDERNAME>&lt;/SENDERNAME&gt;&lt;AMOUNT&gt;9&lt;/AMOUNT&gt;&amp;" in body
     assert b"<BRAND_ID>1&lt;2&amp;3</BRAND_ID>" in body
@@ -82,6 +82,6 @@ async def test_no_setting_breaks_out_of_its_element(server: ScriptedServer, tigo
 async def test_a_reference_with_the_longest_code_and_key_fits(server: ScriptedServer, tigo: Connect) -> None:
     server.expect(CASH_IN, cash_in_reply("0", reference="ABCD0K3ABCDEFGHJ5678"))
     SUCCESS.check(await tigo(tigo_pesa_biller_code="ABCD").send(DISBURSEMENT))
-    found = re.search(rb"<REFERENCEID>([A-Za-z0-9]+)</REFERENCEID>", server.heard[0].body)
+    found = re.search(rb"<REFERENCEID>([A-Za-z0-9]+)</REFERENCEID>", server.requests[0].body)
     assert found is not None
     assert len(found[1]) == 20

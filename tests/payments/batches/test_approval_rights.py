@@ -59,7 +59,7 @@ async def test_an_owner_allows_it_to_staff_and_takes_it_back(batches: BatchSteps
     ]
 
 
-async def test_it_ends_with_the_role_and_does_not_come_back_with_it(batches: BatchSteps) -> None:
+async def test_the_right_to_approve_ends_with_the_role_and_does_not_come_back_with_it(batches: BatchSteps) -> None:
     await _add(batches, Role.OWNER)
     staff = await _add(batches, Role.STAFF)
     await _allow(batches, staff)

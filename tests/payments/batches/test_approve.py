@@ -107,7 +107,7 @@ async def test_a_batch_does_not_spend_what_the_wallet_owes(batches: BatchSteps) 
     ],
     ids=["same", "own-key", "made-by-own-key", "two-keys", "maker-not-known", "approver-not-known"],
 )
-async def test_who_made_it_does_not_approve_it_nor_does_a_key_that_they_made(
+async def test_the_author_of_a_batch_does_not_approve_it_nor_does_a_key_of_the_author(
     batches: BatchSteps, maker: Requester, approver: Requester
 ) -> None:
     batch = await batches.make(requester=maker)
@@ -142,7 +142,7 @@ async def test_approving_again_changes_nothing(batches: BatchSteps) -> None:
     assert await batches.actions() == [(ASHA.id, "batch.created"), (JUMA.id, "batch.approved")]
 
 
-async def test_what_was_cancelled_is_not_approved(batches: BatchSteps) -> None:
+async def test_a_cancelled_batch_is_not_approved(batches: BatchSteps) -> None:
     batch = await batches.make()
     await batches.cancel(batch)
 

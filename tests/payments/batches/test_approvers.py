@@ -23,7 +23,7 @@ RESETS = [CredentialReset("crs_1", NEW, "password", JUMA, datetime(2026, 11, 15,
         (NEW, NEW, False, True),
     ],
 )
-def test_one_approves_what_somebody_else_has_made_for_certain(
+def test_one_person_approves_a_batch_that_certainly_another_has_made(
     email: str, maker: str | None, takes_two: bool, takes_one: bool
 ) -> None:
     assert ApproverRules(True, RESETS).may_approve(email, maker) is takes_two
@@ -31,7 +31,7 @@ def test_one_approves_what_somebody_else_has_made_for_certain(
     assert ApproverRules(False, RESETS, {email}).may_approve(email, maker) is False, "an operator may be them"
 
 
-def test_what_awaits_a_person_is_counted_without_what_they_may_not_approve() -> None:
+def test_batches_that_await_a_person_are_counted_without_those_they_may_not_approve() -> None:
     awaiting = [AwaitingOfMaker(JUMA, 2, 30_000), AwaitingOfMaker(ASHA, 5, 1_000), AwaitingOfMaker(None, 1, 700)]
     assert awaited_of(ASHA, awaiting, ApproverRules(True)) == AwaitedApprovals(2, 30_000, [JUMA])
     assert awaited_of(ASHA, awaiting, ApproverRules(False)) == AwaitedApprovals(8, 31_700, [JUMA, ASHA, None])

@@ -43,12 +43,12 @@ async def test_a_batch_is_completed_when_its_last_payout_has_ended(batches: Batc
     batch = await batches.running(3)
     steps = PaymentSteps(batches.service, batches.merchant_id)
     first, second, third = (await batches.claim()).to_send
-    await steps.hear(first, Verdict.CONFIRMED, AnswerSource.SEND)
-    await steps.hear(second, Verdict.REFUSED, AnswerSource.SEND)
+    await steps.report(first, Verdict.CONFIRMED, AnswerSource.SEND)
+    await steps.report(second, Verdict.REFUSED, AnswerSource.SEND)
     assert not await complete_batches(batches.database)
     assert (await batches.look(batch)).batch.status is BatchStatus.RUNNING
 
-    last = (await steps.hear(third, Verdict.CONFIRMED, AnswerSource.SEND)).transaction
+    last = (await steps.report(third, Verdict.CONFIRMED, AnswerSource.SEND)).transaction
 
     seen = await batches.look(batch)
     assert (seen.batch.status, seen.batch.completed_at) == (BatchStatus.COMPLETED, last.ended_at)
@@ -69,4 +69,4 @@ async def test_a_running_batch_of_which_all_was_cancelled_has_ended(batches: Bat
 
     seen = await batches.look(batch)
     assert (seen.batch.status, seen.counts) == (BatchStatus.COMPLETED, {Status.CANCELLED: 3})
-    assert await batches.cancel(batch) == seen.batch, "whoever has not heard the answer may ask again"
+    assert await batches.cancel(batch) == seen.batch, "a client without an answer may repeat the request"

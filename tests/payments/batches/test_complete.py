@@ -28,7 +28,7 @@ async def _end(batches: BatchSteps, *verdicts: Verdict) -> None:
     """Send as many payouts as there are verdicts, and hear these."""
     steps = PaymentSteps(batches.service, batches.merchant_id)
     for payout, verdict in zip((await batches.claim(most=len(verdicts))).to_send, verdicts, strict=True):
-        await steps.hear(payout, verdict, AnswerSource.SEND)
+        await steps.report(payout, verdict, AnswerSource.SEND)
 
 
 async def _told(database: Database) -> list[dict[str, Any]]:
@@ -47,7 +47,9 @@ async def _feed(batches: BatchSteps, *types: Event, limit: int = 100) -> list[st
     return [each.event for each in page.entries]
 
 
-async def test_a_batch_is_told_with_its_counts_in_the_commit_that_completes_it(batches: BatchSteps) -> None:
+async def test_the_event_of_a_completed_batch_has_its_counts_in_the_commit_that_completes_it(
+    batches: BatchSteps,
+) -> None:
     batch = await batches.running(3)
     await _end(batches, Verdict.CONFIRMED, Verdict.REFUSED)
     await complete_batches(batches.database)
@@ -57,11 +59,15 @@ async def test_a_batch_is_told_with_its_counts_in_the_commit_that_completes_it(b
     woken: list[bool] = []
     await complete_batches(batches.database, lambda: woken.append(True))
 
-    [told] = await _told(batches.database)
+    [reported] = await _told(batches.database)
     seen = (await batches.look(batch)).batch
-    assert (told["batch_id"], told["event"], told["created_at"]) == (batch.id, "batch.completed", seen.completed_at)
-    assert told["feed_number"] is None, "it gets its place as all events do"
-    assert msgspec.json.decode(told["body"]) == {
+    assert (reported["batch_id"], reported["event"], reported["created_at"]) == (
+        batch.id,
+        "batch.completed",
+        seen.completed_at,
+    )
+    assert reported["feed_number"] is None, "it gets its place as all events do"
+    assert msgspec.json.decode(reported["body"]) == {
         "event": "batch.completed",
         "batch": {
             "id": batch.id,
@@ -79,7 +85,7 @@ async def test_a_batch_is_told_with_its_counts_in_the_commit_that_completes_it(b
     assert woken == [True]
 
 
-async def test_it_is_told_once_by_however_many_workers(batches: BatchSteps) -> None:
+async def test_a_completed_batch_has_one_event_with_any_number_of_workers(batches: BatchSteps) -> None:
     for _ in range(3):
         await batches.running(2)
     await _end(batches, *[Verdict.CONFIRMED] * 6)
@@ -89,7 +95,7 @@ async def test_it_is_told_once_by_however_many_workers(batches: BatchSteps) -> N
     assert len(await _told(batches.database)) == 3
 
 
-async def test_a_worker_that_dies_before_its_commit_has_told_nothing(batches: BatchSteps) -> None:
+async def test_a_worker_that_dies_before_its_commit_has_written_no_event(batches: BatchSteps) -> None:
     batch = await batches.running(1)
     await _end(batches, Verdict.CONFIRMED)
     with pytest.raises(RuntimeError):
@@ -107,12 +113,14 @@ async def _complete_and_die(database: Database) -> None:
         raise RuntimeError("the process dies")
 
 
-async def test_one_that_was_cancelled_while_it_ran_is_told_when_its_last_payout_has_ended(batches: BatchSteps) -> None:
+async def test_a_batch_that_was_cancelled_while_it_ran_has_its_event_when_its_last_payout_has_ended(
+    batches: BatchSteps,
+) -> None:
     batch = await batches.running(3)
     await _sent_one_and_cancelled(batches, batch)
     await complete_batches(batches.database)
-    [told] = await _told(batches.database)
-    shown = msgspec.json.decode(told["body"])["batch"]
+    [reported] = await _told(batches.database)
+    shown = msgspec.json.decode(reported["body"])["batch"]
     assert (shown["status"], shown["counts"]["COMPLETED"], shown["counts"]["CANCELLED"]) == ("COMPLETED", 1, 2)
     assert "cancelledAt" in shown
 
@@ -123,10 +131,10 @@ async def _sent_one_and_cancelled(batches: BatchSteps, batch: Batch) -> None:
     await batches.cancel(batch)
     await complete_batches(batches.database)
     assert await _told(batches.database) == []
-    await steps.hear(sent, Verdict.CONFIRMED, AnswerSource.SEND)
+    await steps.report(sent, Verdict.CONFIRMED, AnswerSource.SEND)
 
 
-async def test_one_that_was_cancelled_before_its_approval_is_not_told(batches: BatchSteps) -> None:
+async def test_a_batch_that_was_cancelled_before_its_approval_has_no_event(batches: BatchSteps) -> None:
     batch = await batches.make(2)
     assert (await batches.cancel(batch, JUMA)).status is BatchStatus.CANCELLED
     await complete_batches(batches.database)
@@ -150,7 +158,7 @@ async def test_in_the_feed_it_comes_after_its_payouts_and_only_for_who_asks(batc
         assert await check.check(connection) == []
 
 
-async def test_the_check_finds_a_batch_that_was_told_and_is_not_complete(batches: BatchSteps) -> None:
+async def test_the_check_finds_an_incomplete_batch_with_an_event_of_its_completion(batches: BatchSteps) -> None:
     batch = await batches.running(1)
     await _end(batches, Verdict.CONFIRMED)
     await complete_batches(batches.database)

@@ -126,7 +126,7 @@ async def test_without_a_key_every_batch_has_its_own_network_keys(batches: Batch
     assert len({line.item.network_key for each in made for line in await batches.lines(each)}) == 4
 
 
-async def test_what_may_be_paid_twice_is_a_warning_and_no_refusal(batches: BatchSteps) -> None:
+async def test_a_line_that_may_be_paid_twice_is_a_warning_and_no_refusal(batches: BatchSteps) -> None:
     payments = PaymentSteps(batches.service, batches.merchant_id)
     paid = await payments.open(Type.DISBURSEMENT, 7000)
     long_ago = await _payout_of(batches, 8000, days_ago=31)
@@ -150,7 +150,7 @@ async def test_what_may_be_paid_twice_is_a_warning_and_no_refusal(batches: Batch
     assert (await batches.look(batch)).batch == batch, "and they are kept with it"
 
 
-async def test_what_was_cancelled_or_is_another_merchants_is_no_warning(batches: BatchSteps) -> None:
+async def test_a_payout_that_was_cancelled_or_of_another_merchant_is_no_warning(batches: BatchSteps) -> None:
     other = BatchSteps(batches.service, (await make_merchant(batches.database, wallet=1_000_000)).id)
     await other.running(3)
     await batches.cancel(await batches.make(3))

@@ -30,7 +30,7 @@ async def propose(batches: BatchSteps, refund_steps: RefundSteps, of: Transactio
     return (await batches.service.batches.create(order)).batch
 
 
-async def test_it_is_a_refund_once_it_is_approved(
+async def test_a_proposed_refund_is_a_refund_once_it_is_approved(
     batches: BatchSteps, refund_steps: RefundSteps, collection: Transaction
 ) -> None:
     batch = await propose(batches, refund_steps, collection, 2000)
@@ -50,7 +50,7 @@ async def test_it_is_a_refund_once_it_is_approved(
     await database_facts.assert_clean(batches.database)
 
 
-async def test_it_has_the_network_key_that_any_refund_of_that_collection_would_have(
+async def test_an_approved_refund_has_the_network_key_of_any_refund_of_its_collection(
     batches: BatchSteps, refund_steps: RefundSteps, collection: Transaction
 ) -> None:
     """So that a network which has paid it before a restore refuses it, whoever asks, and in which way."""
@@ -63,7 +63,7 @@ async def test_it_has_the_network_key_that_any_refund_of_that_collection_would_h
     assert by_batch.network_key == alone.network_key
 
 
-async def test_what_was_refunded_meanwhile_is_not_refunded_again(
+async def test_a_collection_that_was_refunded_meanwhile_is_not_refunded_again(
     batches: BatchSteps, refund_steps: RefundSteps, collection: Transaction
 ) -> None:
     batch = await propose(batches, refund_steps, collection, 5000)

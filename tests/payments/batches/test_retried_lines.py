@@ -36,7 +36,7 @@ class Wages:
         await self.batches.approve(first)
         sent = (await self.batches.claim()).to_send
         for each in sent:
-            await self.steps.hear(each, Verdict.REFUSED, AnswerSource.SEND)
+            await self.steps.report(each, Verdict.REFUSED, AnswerSource.SEND)
         return first, sent
 
     async def again(self, failed: list[Transaction], *, key: str | None = None) -> Batch:
@@ -44,7 +44,7 @@ class Wages:
         return (await self.batches.service.batches.create(retrying(order, [each.id for each in failed]))).batch
 
     async def paid(self, failed: Transaction) -> None:
-        assert (await self.steps.hear(failed, Verdict.CONFIRMED)).is_contradiction
+        assert (await self.steps.report(failed, Verdict.CONFIRMED)).is_contradiction
 
     async def assert_nothing_opened(self, batch: Batch) -> None:
         seen = await self.batches.look(batch)
@@ -57,7 +57,7 @@ def wages(batches: BatchSteps) -> Wages:
     return Wages(batches)
 
 
-async def test_what_still_counts_as_failed_is_paid_again(wages: Wages) -> None:
+async def test_a_payout_that_still_counts_as_failed_is_paid_again(wages: Wages) -> None:
     _, failed = await wages.failed()
     batch = await wages.again(failed)
 
@@ -84,18 +84,18 @@ async def test_a_batch_with_a_line_that_was_paid_after_all_is_not_approved(wages
 async def test_while_it_is_in_doubt_whether_a_line_was_paid_the_batch_is_not_approved(wages: Wages) -> None:
     _, failed = await wages.failed()
     batch = await wages.again(failed)
-    await wages.steps.hear(failed[2], Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
+    await wages.steps.report(failed[2], Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False)
 
     with pytest.raises(PaidPerhaps) as refused:
         await wages.batches.approve(batch)
 
     assert refused.value.values == {"lines": "3"}
     await wages.assert_nothing_opened(batch)
-    await wages.steps.hear(failed[2], Verdict.REFUSED)
+    await wages.steps.report(failed[2], Verdict.REFUSED)
     assert (await wages.batches.approve(batch)).status is BatchStatus.RUNNING
 
 
-async def test_what_a_retry_has_retried_counts_too(wages: Wages) -> None:
+async def test_a_retry_of_a_retry_counts_too(wages: Wages) -> None:
     """The first payout fails, its retry fails, and that is retried: the first turns out paid."""
     _, failed = await wages.failed(number=1)
     _, failed_again = await wages.failed(await wages.again(failed))
@@ -137,7 +137,7 @@ async def test_of_an_approval_and_a_report_at_once_the_money_goes_out_once_or_is
     await database_facts.assert_clean(wages.batches.database)
 
 
-async def test_the_same_lines_that_are_no_retry_are_approved(wages: Wages) -> None:
+async def test_lines_equal_to_paid_ones_that_are_no_retry_are_approved(wages: Wages) -> None:
     """A program sends the same items again on purpose, and is warned."""
     _, failed = await wages.failed()
     await wages.paid(failed[0])
@@ -220,7 +220,7 @@ async def test_two_approvals_and_reports_at_once_do_not_block_each_other(wages: 
         BatchSteps(assemble(Settings(**NO_LIMITS), wages.batches.database), batch.merchant_id) for _ in range(3)
     ]
     reports = [
-        PaymentSteps(each.service, batch.merchant_id).hear(payout, Verdict.REFUSED)
+        PaymentSteps(each.service, batch.merchant_id).report(payout, Verdict.REFUSED)
         for each in processes
         for payout in reversed(failed)
     ]

@@ -106,13 +106,13 @@ def the_dispatch_of(status: Status, act: AnswerSource) -> Dispatch | None:
 
 def unanswerable(verdict: Verdict, how: str, **answer: Any) -> ReceivedAnswer:
     """An answer of a network without a query."""
-    act, is_trusted = heard_as(how)
+    act, is_trusted = source_of(how)
     news = received(verdict, act, is_trusted=is_trusted, **answer)
     news = replace(news, is_listed=how in ("callback-listed", "callback-above"), cannot_query=frozenset(Type))
     return replace(news, review_amount=999) if how == "callback-above" else news
 
 
-def heard_as(how: str) -> tuple[AnswerSource, bool]:
+def source_of(how: str) -> tuple[AnswerSource, bool]:
     """Of a network without a query; payments are of TZS 1,000, and operators review those above 999."""
     return HEARD.get(how) or HEARD["callback-unsigned"]
 
@@ -143,7 +143,7 @@ class Life:
         self.sent_at = self.now
         self.dispatch = replace(self.dispatch, next_action=NextAction.SENDING, send_count=self.dispatch.send_count + 1)
 
-    def hear(self, news: ReceivedAnswer) -> Decision:
+    def report(self, news: ReceivedAnswer) -> Decision:
         if self.dispatch is not None:
             self.dispatch = replace(
                 self.dispatch,

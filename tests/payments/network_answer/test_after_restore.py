@@ -73,12 +73,12 @@ def test_after_a_restore_a_payment_goes_only_when_its_network_surely_has_nothing
 ) -> None:
     given = queried_first(float(seconds), taken_in=taken_in)
     news = received(Verdict.UNKNOWN, is_fault=True) if verdict == "fault" else received(Verdict(verdict))
-    for expected, told in (
+    for expected, reported in (
         (refused, replace(news, resubmit=Resubmit.DUPLICATES_REFUSED)),
         (unsafe, replace(news, resubmit=Resubmit.UNSAFE)),
         (cannot, replace(news, resubmit=Resubmit.UNSAFE, cannot_query=frozenset(Type))),
     ):
-        assert _follows(decide(a_transaction(Type(type_)), given, told, RULES)) == expected
+        assert _follows(decide(a_transaction(Type(type_)), given, reported, RULES)) == expected
 
 
 # A refund, whose key may be that of a lost one of another amount: what each answer means, by the amount that it names.
@@ -99,8 +99,8 @@ def test_a_refund_that_the_network_has_without_an_amount_waits_for_operators(
     refund = replace(a_transaction(Type.DISBURSEMENT), refund_of="txn_1")
     given = queried_first(300, taken_in=taken_in)
     for expected, amount in ((unnamed, None), (same, refund.amount), (other, refund.amount - 1)):
-        told = replace(received(verdict, amount=amount), resubmit=Resubmit.DUPLICATES_REFUSED)
-        decision = decide(refund, given, told, RULES)
+        reported = replace(received(verdict, amount=amount), resubmit=Resubmit.DUPLICATES_REFUSED)
+        decision = decide(refund, given, reported, RULES)
         assert _follows(decision) == expected
         assert decision.dispatch is not None
         # So that a release of the channel does not send it, nor does "not found" end it.
@@ -212,8 +212,8 @@ def test_a_report_about_an_adopted_payment_does_not_end_its_repeat(row: list[str
         sent_seconds_ago=100,
         queued_seconds_ago=10,
     )
-    heard = received(Verdict.CONFIRMED, AnswerSource(source), provider_reference=None if receipt == "-" else receipt)
-    decision = decide(transaction, dispatch, heard, RULES, adopted_receipts=("QK1",))
+    result = received(Verdict.CONFIRMED, AnswerSource(source), provider_reference=None if receipt == "-" else receipt)
+    decision = decide(transaction, dispatch, result, RULES, adopted_receipts=("QK1",))
     if outcome == "held":
         assert decision.cause is None
         assert decision.dispatch is not None
@@ -253,5 +253,5 @@ def test_a_report_about_an_adopted_payment_contradicts_no_repeat_that_has_ended(
 ) -> None:
     transaction = replace(a_transaction(Type.COLLECTION), status=status)
     dispatch = Dispatch(connector="mpesa", next_action=NextAction.QUERY, is_follow_up=True) if has_follow_up else None
-    heard = received(Verdict.CONFIRMED, AnswerSource.QUERY, provider_reference="QK1")
-    assert decide(transaction, dispatch, heard, RULES, adopted_receipts=("QK1",)) == Decision()
+    result = received(Verdict.CONFIRMED, AnswerSource.QUERY, provider_reference="QK1")
+    assert decide(transaction, dispatch, result, RULES, adopted_receipts=("QK1",)) == Decision()

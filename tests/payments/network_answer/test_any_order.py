@@ -38,7 +38,7 @@ def test_whatever_is_received_in_whatever_order_a_payment_ends_only_as_its_netwo
         before, dispatch = life.transaction.status, life.dispatch
         life.now += timedelta(seconds=seconds)
 
-        decision = life.hear(news)
+        decision = life.report(news)
 
         if before.is_final:
             assert decision.cause is None
@@ -75,7 +75,7 @@ def _assert_certain(type_: Type, dispatch: Dispatch, news: ReceivedAnswer, decis
 
 
 @given(st.sampled_from(Type), st.sampled_from([status for status in Status if status.is_final]), STEPS)
-def test_nothing_that_is_received_after_the_end_ever_changes_the_status(
+def test_no_answer_after_the_end_changes_the_status(
     type_: Type, status: Status, steps: list[tuple[ReceivedAnswer, int]]
 ) -> None:
     dispatch: Dispatch | None = None

@@ -107,8 +107,8 @@ def test_a_line_leads_where_the_grid_says(
     type_: Type, status: Status, reported: str, line: Verdict, expected: str
 ) -> None:
     given = dispatch_of(status)
-    heard = received(line, AnswerSource.STATEMENT, amount=1000)
-    decision = decide(a_transaction(type_, status), given, heard, RULES, last=last_of(reported))
+    result = received(line, AnswerSource.STATEMENT, amount=1000)
+    decision = decide(a_transaction(type_, status), given, result, RULES, last=last_of(reported))
     assert in_words(given, decision) == expected
 
 
@@ -123,8 +123,8 @@ def test_the_grid_leaves_no_cell_out() -> None:
 @pytest.mark.parametrize("type_", Type)
 @pytest.mark.parametrize("status", Status)
 def test_a_line_of_another_amount_ends_nothing_and_contradicts_nothing(type_: Type, status: Status) -> None:
-    heard = received(Verdict.CONFIRMED, AnswerSource.STATEMENT, amount=1001)
-    decision = decide(a_transaction(type_, status), dispatch_of(status), heard, RULES)
+    result = received(Verdict.CONFIRMED, AnswerSource.STATEMENT, amount=1001)
+    decision = decide(a_transaction(type_, status), dispatch_of(status), result, RULES)
     assert decision.cause in (None, Cause.SUBMITTED)
     assert not decision.is_contradiction
     assert decision.dispatch is not None
@@ -134,27 +134,27 @@ def test_a_line_of_another_amount_ends_nothing_and_contradicts_nothing(type_: Ty
 @pytest.mark.parametrize("type_", Type)
 @pytest.mark.parametrize("status", [Status.PENDING, Status.PROCESSING])
 def test_a_line_that_waits_for_a_second_operator_ends_nothing(type_: Type, status: Status) -> None:
-    heard = received(Verdict.CONFIRMED, AnswerSource.STATEMENT, is_trusted=False, amount=1000)
-    decision = decide(a_transaction(type_, status), dispatch_of(status), heard, RULES)
+    result = received(Verdict.CONFIRMED, AnswerSource.STATEMENT, is_trusted=False, amount=1000)
+    decision = decide(a_transaction(type_, status), dispatch_of(status), result, RULES)
     assert decision.cause in (None, Cause.SUBMITTED)
     assert decision.dispatch is not None
     assert (decision.dispatch.next_action, decision.wait_seconds) == (NextAction.QUERY, 0), "its network is queried"
 
 
 @pytest.mark.parametrize("is_paid", [True, False])
-@pytest.mark.parametrize("heard_as", [AnswerSource.SEND, AnswerSource.QUERY, AnswerSource.CALLBACK])
+@pytest.mark.parametrize("source", [AnswerSource.SEND, AnswerSource.QUERY, AnswerSource.CALLBACK])
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.FAILED, Status.CANCELLED])
 def test_a_statement_has_the_last_word_whoever_reports_something_else(
-    status: Status, heard_as: AnswerSource, is_paid: bool
+    status: Status, source: AnswerSource, is_paid: bool
 ) -> None:
     other = Verdict.REFUSED if is_paid else Verdict.CONFIRMED
     last = LatestAnswer(is_paid, AnswerSource.STATEMENT)
     ended = a_transaction(Type.DISBURSEMENT, status)
-    assert decide(ended, follow_up(None, "mpesa"), received(other, heard_as), RULES, last=last) == Decision()
+    assert decide(ended, follow_up(None, "mpesa"), received(other, source), RULES, last=last) == Decision()
 
 
 def test_a_reversal_without_a_query_is_shown_to_operators_and_not_sent_again() -> None:
-    heard = replace(received(Verdict.REFUSED, AnswerSource.STATEMENT, amount=1000), cannot_query=frozenset(Type))
-    dispatch = decide(processing(), sent(NextAction.SEND), heard, RULES).dispatch
+    result = replace(received(Verdict.REFUSED, AnswerSource.STATEMENT, amount=1000), cannot_query=frozenset(Type))
+    dispatch = decide(processing(), sent(NextAction.SEND), result, RULES).dispatch
     assert dispatch is not None
     assert (dispatch.next_action, dispatch.review_reason) == (NextAction.QUERY, ReviewReason.SAID_PAID)

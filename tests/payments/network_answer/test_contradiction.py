@@ -16,12 +16,12 @@ from tests.payments.test_transaction import a_transaction
 
 def test_a_network_that_denies_it_after_the_end_is_believed_when_it_has_had_the_time() -> None:
     life = Life(replace(processing(), status=Status.FAILED), dispatch=follow_up(None, "mpesa"))
-    life.hear(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
+    life.report(received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False))
     life.now += timedelta(seconds=5)
-    life.hear(replace(received(Verdict.REFUSED), age_seconds=10))
+    life.report(replace(received(Verdict.REFUSED), age_seconds=10))
     assert life.dispatch is not None
     assert life.dispatch.is_success_reported, "that answer is older than the callback"
-    life.hear(replace(received(Verdict.REFUSED), age_seconds=1))
+    life.report(replace(received(Verdict.REFUSED), age_seconds=1))
     assert life.dispatch is not None
     assert not life.dispatch.is_success_reported
 
@@ -35,7 +35,9 @@ def test_a_network_that_denies_it_after_the_end_is_believed_when_it_has_had_the_
         for failure in FailureCode
     ],
 )
-def test_what_may_yet_turn_out_to_be_paid_is_queried_again(type_: Type, failure: FailureCode, is_asked: bool) -> None:
+def test_an_ended_payment_that_may_have_been_paid_is_queried_again(
+    type_: Type, failure: FailureCode, is_asked: bool
+) -> None:
     decision = decide(processing(type_), sent(), received(Verdict.REFUSED, failure_code=failure), RULES)
     assert in_words(sent(), decision) == ("failed+" if is_asked else "failed")
     cannot = replace(received(Verdict.REFUSED, failure_code=failure), cannot_query=frozenset(Type))
@@ -45,25 +47,25 @@ def test_what_may_yet_turn_out_to_be_paid_is_queried_again(type_: Type, failure:
 @pytest.mark.parametrize("verdict", [Verdict.REFUSED, Verdict.UNKNOWN, Verdict.WAITING, Verdict.MISSING])
 def test_queries_after_the_end_follow_their_own_schedule_and_stop(verdict: Verdict) -> None:
     life = Life(processing())
-    waits = [life.hear(received(Verdict.REFUSED)).wait_seconds]
+    waits = [life.report(received(Verdict.REFUSED)).wait_seconds]
     while life.dispatch is not None:
-        waits.append(life.hear(received(verdict)).wait_seconds)
+        waits.append(life.report(received(verdict)).wait_seconds)
     assert waits == [600, 3000, 18_000, None], "at 10 minutes, one hour and six hours after the end"
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.CONFIRMED])
 def test_an_additional_query_uses_up_none_of_the_schedule(verdict: Verdict) -> None:
     life = Life(processing())
-    life.hear(received(Verdict.REFUSED))
+    life.report(received(Verdict.REFUSED))
     life.now = life.ended_at + timedelta(seconds=100)
     act = AnswerSource.SEND if verdict is Verdict.WAITING else AnswerSource.CALLBACK
-    life.hear(received(verdict, act, is_trusted=act is AnswerSource.SEND))
+    life.report(received(verdict, act, is_trusted=act is AnswerSource.SEND))
     for seconds in range(101, 121):
         life.now = life.ended_at + timedelta(seconds=seconds)
-        life.hear(received(Verdict.REFUSED))
+        life.report(received(Verdict.REFUSED))
     assert life.dispatch is not None, "it is still asked about"
     life.now = life.ended_at + timedelta(seconds=21_599)
-    assert life.hear(received(Verdict.REFUSED)).wait_seconds == 1
+    assert life.report(received(Verdict.REFUSED)).wait_seconds == 1
 
 
 def test_another_amount_that_was_shown_stays_shown_after_a_failure() -> None:
@@ -99,7 +101,7 @@ def test_a_query_does_not_undo_what_was_signed_and_an_operator_is_shown_the_disp
     assert decision.dispatch.review_reason is ReviewReason.DISPUTED
 
     signed = decide(failed, decision.dispatch, received(Verdict.REFUSED, AnswerSource.CALLBACK), RULES, last=said)
-    assert not signed.is_contradiction, "it may be the first failure, told once more"
+    assert not signed.is_contradiction, "it may be the first failure, reported once more"
     unasked = unanswerable(Verdict.REFUSED, "callback-signed")
     shown = decide(failed, None, unasked, RULES, last=said)
     assert shown.dispatch is not None
@@ -110,7 +112,7 @@ def test_a_query_does_not_undo_what_was_signed_and_an_operator_is_shown_the_disp
 
 
 @pytest.mark.parametrize("verdict", [Verdict.WAITING, Verdict.UNKNOWN, Verdict.MISSING, Verdict.UNSENT])
-def test_whoever_cannot_say_otherwise_through_the_whole_schedule_does_not_contradict(verdict: Verdict) -> None:
+def test_answers_without_an_outcome_through_the_whole_schedule_do_not_contradict(verdict: Verdict) -> None:
     transaction = a_transaction(Type.DISBURSEMENT, Status.FAILED)
     doubt = decide(transaction, None, received(Verdict.CONFIRMED, AnswerSource.CALLBACK, is_trusted=False), RULES)
     dispatch, waits = doubt.dispatch, []

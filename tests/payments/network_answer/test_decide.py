@@ -96,7 +96,7 @@ def test_an_answer_leads_where_the_grid_says(
     assert in_words(given_, decision) == expected
     assert (decision.failure_code is not None) == expected.startswith("failed")
     if not status.is_final and verdict is Verdict.CONFIRMED and decision.dispatch is not None:
-        assert decision.dispatch.is_success_reported, "a success that was heard is never forgotten"
+        assert decision.dispatch.is_success_reported, "a reported success is never forgotten"
 
 
 def test_the_grid_leaves_no_cell_out() -> None:

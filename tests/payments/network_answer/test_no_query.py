@@ -12,11 +12,11 @@ from malipo.payments.transaction import Cause, Status, Type
 from tests.payments.network_answer.answers import (
     RULES,
     Life,
-    heard_as,
     in_words,
     processing,
     received,
     sent,
+    source_of,
     the_dispatch_of,
     unanswerable,
 )
@@ -88,7 +88,7 @@ HEADER, *NO_QUERY_ROWS = [line.split() for line in NO_QUERY.splitlines() if line
 def test_without_a_query_an_answer_leads_where_the_grid_says(
     type_: Type, status: Status, how: str, verdict: Verdict, expected: str
 ) -> None:
-    given_ = the_dispatch_of(status, heard_as(how)[0])
+    given_ = the_dispatch_of(status, source_of(how)[0])
 
     decision = decide(a_transaction(type_, status), given_, unanswerable(verdict, how, amount=1000), RULES)
 
@@ -121,18 +121,18 @@ def test_a_list_of_addresses_counts_only_where_there_is_no_query() -> None:
 
 def test_a_payment_that_somebody_speaks_of_too_early_is_sent_only_when_its_network_does_not_know_it() -> None:
     life = Life(a_transaction(Type.DISBURSEMENT), dispatch=Dispatch())
-    life.hear(received(Verdict.WAITING, AnswerSource.CALLBACK, is_trusted=False))
+    life.report(received(Verdict.WAITING, AnswerSource.CALLBACK, is_trusted=False))
     assert life.transaction.status is Status.PROCESSING
     for _ in range(3):
         assert life.dispatch is not None
         assert life.dispatch.next_action is NextAction.QUERY
         life.now += timedelta(seconds=301)
-        life.hear(received(Verdict.MISSING, resubmit=Resubmit.DUPLICATES_REFUSED))
+        life.report(received(Verdict.MISSING, resubmit=Resubmit.DUPLICATES_REFUSED))
     assert life.dispatch is not None
     assert life.dispatch.next_action is NextAction.SEND
 
 
-def test_nothing_is_sent_that_is_said_to_be_paid_where_there_is_no_query() -> None:
+def test_a_payout_that_was_reported_paid_is_not_sent_again_where_there_is_no_query() -> None:
     given_ = sent(NextAction.SEND, send_count=0)
     news = unanswerable(Verdict.CONFIRMED, "callback-unsigned")
     decision = decide(processing(), given_, news, RULES)
@@ -150,7 +150,7 @@ def test_a_payment_of_just_the_amount_that_operators_review_is_believed() -> Non
 
 
 @pytest.mark.parametrize("how", ["send", "ask", "callback-signed"])
-def test_what_is_not_an_unsigned_callback_is_believed_whatever_the_amount(how: str) -> None:
+def test_any_answer_but_an_unsigned_callback_is_believed_whatever_the_amount(how: str) -> None:
     news = replace(unanswerable(Verdict.CONFIRMED, how), review_amount=0)
     assert decide(processing(), sent(), news, RULES).cause is Cause.CONFIRMED
 
@@ -159,7 +159,7 @@ def test_a_failure_after_a_success_that_operators_review_ends_it_and_it_stays_on
     life = Life(processing(Type.COLLECTION), dispatch=sent())
     reached = []
     for verdict in (Verdict.CONFIRMED, Verdict.REFUSED):
-        life.hear(unanswerable(verdict, "callback-above"))
+        life.report(unanswerable(verdict, "callback-above"))
         reached.append(life.transaction.status)
     assert reached == [Status.PROCESSING, Status.FAILED]
     assert life.dispatch is not None

@@ -116,7 +116,7 @@ def test_a_network_that_has_it_after_all_is_not_held_to_what_it_did_not_know_bef
 def test_a_payout_that_is_never_found_is_sent_three_times_and_then_left_to_an_operator() -> None:
     life = Life(processing())
     for _ in range(30):
-        life.hear(received(Verdict.MISSING, AnswerSource.QUERY, resubmit=Resubmit.DUPLICATES_REFUSED))
+        life.report(received(Verdict.MISSING, AnswerSource.QUERY, resubmit=Resubmit.DUPLICATES_REFUSED))
         assert life.dispatch is not None
         if life.dispatch.next_action is NextAction.SEND:
             life.send()
@@ -131,12 +131,12 @@ def test_a_payout_that_is_never_found_is_sent_three_times_and_then_left_to_an_op
 def test_connections_that_were_refused_are_no_sendings() -> None:
     life = Life(processing())
     for _ in range(20):
-        assert life.hear(received(Verdict.UNSENT, AnswerSource.SEND)).wait_seconds == 5
+        assert life.report(received(Verdict.UNSENT, AnswerSource.SEND)).wait_seconds == 5
         life.send()
     assert life.dispatch is not None
     assert life.dispatch.send_count == 1
 
-    life.hear(received(Verdict.REFUSED, AnswerSource.SEND))
+    life.report(received(Verdict.REFUSED, AnswerSource.SEND))
     assert life.transaction.status is Status.FAILED, "of all those, one has arrived"
 
 

@@ -8,8 +8,8 @@ from tests.payments.network_answer.answers import RULES, Life, processing, recei
 
 def test_queries_follow_the_schedule_and_its_last_pause_repeats() -> None:
     life = Life(processing())
-    waits = [life.hear(received(Verdict.WAITING, AnswerSource.SEND)).wait_seconds]
-    waits += [life.hear(received(verdict)).wait_seconds for verdict in (Verdict.WAITING, Verdict.UNKNOWN) * 3]
+    waits = [life.report(received(Verdict.WAITING, AnswerSource.SEND)).wait_seconds]
+    waits += [life.report(received(verdict)).wait_seconds for verdict in (Verdict.WAITING, Verdict.UNKNOWN) * 3]
     assert waits == [10, 60, 300, 300, 300, 300, 300]
 
 

@@ -64,9 +64,9 @@ def test_a_callback_that_overtakes_the_reply_leaves_it_to_the_worker_who_is_send
 
 def test_a_hint_that_overtakes_the_reply_is_not_forgotten_when_the_reply_comes() -> None:
     life = Life(processing())
-    assert life.hear(received(Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)).wait_seconds == 0
-    assert life.hear(received(Verdict.WAITING, AnswerSource.SEND)).wait_seconds == 0
-    assert life.hear(received(Verdict.WAITING)).wait_seconds == 60, "once was enough"
+    assert life.report(received(Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)).wait_seconds == 0
+    assert life.report(received(Verdict.WAITING, AnswerSource.SEND)).wait_seconds == 0
+    assert life.report(received(Verdict.WAITING)).wait_seconds == 60, "once was enough"
 
 
 def test_a_hint_keeps_what_waits_to_be_sent_again_from_being_sent_before_it_was_queried() -> None:
@@ -77,7 +77,7 @@ def test_a_hint_keeps_what_waits_to_be_sent_again_from_being_sent_before_it_was_
     assert (decision.dispatch.next_action, decision.wait_seconds) == (NextAction.QUERY, 0)
 
 
-# What a hint says of the reason, what the answer then says, and what the merchant is told.
+# What a hint says of the reason, what the answer then says, and what is reported to the merchant.
 REASONS = """
     type          hint                answer              told
     COLLECTION    -                   -                   rejected
@@ -98,22 +98,22 @@ REASONS = """
 _, *REASON_ROWS = [line.split() for line in REASONS.strip().splitlines()]
 
 
-@pytest.mark.parametrize(("type_", "hint", "answer", "told"), REASON_ROWS)
-def test_a_hint_only_colours_the_reason(type_: str, hint: str, answer: str, told: str) -> None:
+@pytest.mark.parametrize(("type_", "hint", "answer", "reported"), REASON_ROWS)
+def test_a_hint_only_colours_the_reason(type_: str, hint: str, answer: str, reported: str) -> None:
     def code(word: str) -> FailureCode | None:
         return None if word == "-" else FailureCode(word)
 
     life = Life(processing(Type(type_)))
-    hinted = life.hear(received(Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False, failure_code=code(hint)))
+    hinted = life.report(received(Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False, failure_code=code(hint)))
     assert hinted.cause is None, "it ends nothing"
 
-    ended = life.hear(received(Verdict.REFUSED, failure_code=code(answer)))
+    ended = life.report(received(Verdict.REFUSED, failure_code=code(answer)))
 
-    assert (ended.cause, ended.failure_code) == (Cause.REFUSED, FailureCode(told))
+    assert (ended.cause, ended.failure_code) == (Cause.REFUSED, FailureCode(reported))
 
 
 def test_a_hint_of_failure_does_not_stand_against_a_confirmation() -> None:
     life = Life(processing())
-    life.hear(received(Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False, failure_code=FailureCode.DECLINED))
-    life.hear(received(Verdict.CONFIRMED))
+    life.report(received(Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False, failure_code=FailureCode.DECLINED))
+    life.report(received(Verdict.CONFIRMED))
     assert life.transaction.status is Status.COMPLETED

@@ -56,13 +56,13 @@ class RefundSteps(PaymentSteps):
             opened = await self.refund(collection, amount)
             return await self.service.payments.cancel(Cancellation(self.merchant_id, opened.id))
         verdict = Verdict.CONFIRMED if status is Status.COMPLETED else Verdict.REFUSED
-        return (await self.hear(await self.sent(collection, amount), verdict, AnswerSource.SEND)).transaction
+        return (await self.report(await self.sent(collection, amount), verdict, AnswerSource.SEND)).transaction
 
     async def contradict(self, transaction: Transaction, *, is_paid: bool) -> None:
         """The network reports the opposite, first by an unsigned callback, and then when it is asked."""
         says = Verdict.CONFIRMED if is_paid else Verdict.REFUSED
-        await self.hear(transaction, says, AnswerSource.CALLBACK, is_trusted=False)
-        assert (await self.hear(transaction, says)).is_contradiction
+        await self.report(transaction, says, AnswerSource.CALLBACK, is_trusted=False)
+        assert (await self.report(transaction, says)).is_contradiction
 
     async def seen(self, collection: Transaction) -> Transaction:
         """As the merchant reads it."""
@@ -77,7 +77,7 @@ class RefundSteps(PaymentSteps):
         return sum(each.amount for each in (await self.seen(collection)).refunds if each.is_paid)
 
     async def events(self, collection: Transaction) -> list[tuple[str, int]]:
-        """What was told of a payment, with the ordinals."""
+        """The events of a payment, with the ordinals."""
         async with self.database.read() as connection:
             rows = await connection.fetch(
                 "SELECT event, ordinal FROM events WHERE transaction_id = $1 ORDER BY id", collection.id

@@ -42,7 +42,9 @@ async def names(steps: RefundSteps) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("what", TAMPERED)
-async def test_what_was_tampered_with_is_found(steps: RefundSteps, names: dict[str, str], what: str) -> None:
+async def test_the_check_finds_a_refund_that_was_tampered_with(
+    steps: RefundSteps, names: dict[str, str], what: str
+) -> None:
     statement, name = TAMPERED[what]
     async with steps.database.begin() as tx:
         await tx.execute(statement.format(**names))

@@ -138,7 +138,7 @@ class Run:
                     each.status = "CANCELLED"
             elif each.status == "PROCESSING":
                 is_paid = how == "confirm"
-                await self.steps.hear(each.transaction, Verdict.CONFIRMED if is_paid else Verdict.REFUSED)
+                await self.steps.report(each.transaction, Verdict.CONFIRMED if is_paid else Verdict.REFUSED)
                 each.status, each.is_paid = ("COMPLETED", True) if is_paid else ("FAILED", False)
                 each.was_told |= is_paid
 
@@ -160,8 +160,8 @@ class Run:
         available, in_flight = await database_facts.wallet(self.steps.database, self.steps.merchant_id)
         assert available == self.model.wallet
         assert in_flight == sum(each.amount for each in self.model.refunds if each.is_open)
-        told = [event for event, _ in await self.steps.events(self.collection)].count("payment.refunded")
-        assert told == sum(each.was_told for each in self.model.refunds)
+        reported = [event for event, _ in await self.steps.events(self.collection)].count("payment.refunded")
+        assert reported == sum(each.was_told for each in self.model.refunds)
         owed = await self.steps.value("SELECT owed FROM wallets WHERE merchant_id = $1", self.steps.merchant_id)
         paid_after_all = sum(each.amount for each in self.model.refunds if each.is_paid and each.status == "FAILED")
         assert owed == paid_after_all + (COLLECTED if self.model.is_taken_back else 0)

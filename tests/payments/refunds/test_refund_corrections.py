@@ -38,7 +38,7 @@ async def test_a_refund_that_was_completed_and_taken_back_may_be_made_again(step
     await database_facts.assert_clean(steps.database)
 
 
-async def test_a_network_that_changes_its_mind_again_and_again_is_told_once(steps: RefundSteps) -> None:
+async def test_a_refund_whose_network_contradicts_itself_repeatedly_is_reported_once(steps: RefundSteps) -> None:
     collection = await steps.collected()
     refund = await steps.refunded(collection, status=F)
     for is_paid in (True, False, True):
@@ -56,7 +56,7 @@ async def test_both_refunds_paid_because_the_first_was_reported_too_late_are_bot
     await steps.contradict(first, is_paid=True)
     with pytest.raises(RefundInProgress):
         await steps.ask(collection)
-    await steps.hear(second, Verdict.CONFIRMED)
+    await steps.report(second, Verdict.CONFIRMED)
 
     assert await steps.refunded_amount(collection) == 10_000
     assert await steps.value("SELECT owed FROM wallets WHERE merchant_id = $1", steps.merchant_id) == 5000
@@ -136,7 +136,7 @@ async def test_a_refund_that_the_network_may_have_is_never_given_up(steps: Refun
     first = await steps.refunded(collection, status=F)
     sent = await steps.sent(collection)
     await steps.contradict(first, is_paid=True)
-    await steps.hear(sent, Verdict.UNKNOWN)
+    await steps.report(sent, Verdict.UNKNOWN)
     assert (await steps.claim()).lapsed == []
     assert await steps.status(sent) is Status.PROCESSING
 

@@ -28,14 +28,14 @@ async def _two(steps: RefundSteps) -> tuple[Transaction, Transaction, Transactio
     collection = await steps.collected()
     first = await steps.refunded(collection, status=F)
     second = await steps.sent(collection)
-    await steps.hear(second, Verdict.UNKNOWN, AnswerSource.SEND)
+    await steps.report(second, Verdict.UNKNOWN, AnswerSource.SEND)
     return collection, first, second
 
 
 async def _not_found(steps: RefundSteps, refund: Transaction) -> None:
     await steps.wait(refund, seconds=A_DAY)
     for _ in range(3):
-        await steps.hear(refund, Verdict.MISSING)
+        await steps.report(refund, Verdict.MISSING)
 
 
 async def _learn(steps: RefundSteps, how: str, collection: Transaction, first: Transaction) -> None:
@@ -89,13 +89,13 @@ async def test_the_networks_definite_word_still_ends_it(steps: RefundSteps, verd
     await _not_found(steps, second)
     await steps.claim()
 
-    await steps.hear(second, verdict)
+    await steps.report(second, verdict)
 
     assert await steps.status(second) is status
     await database_facts.assert_clean(steps.database)
 
 
-async def test_it_stays_with_operators_if_the_network_changes_its_word_about_the_first_again(
+async def test_a_refund_in_doubt_stays_with_operators_if_the_network_contradicts_itself_about_the_first(
     steps: RefundSteps,
 ) -> None:
     _, first, second = await _two(steps)
@@ -119,7 +119,7 @@ async def test_a_second_sending_of_which_nothing_left_is_not_tried_again_and_has
     _, first, second = await _two(steps)
     await _not_found(steps, second)
     await steps.claim()
-    await steps.hear(second, Verdict.UNSENT, AnswerSource.SEND)
+    await steps.report(second, Verdict.UNSENT, AnswerSource.SEND)
     await steps.contradict(first, is_paid=True)
     await steps.make_due(second)
     claimed = await steps.claim()
@@ -172,12 +172,12 @@ async def test_a_refund_that_may_have_been_sent_before_a_restore_is_not_cancelle
     assert await let_go(steps, ASHA, is_single_operator=True)
     await ask_first(steps)
     await steps.wait(waiting, seconds=A_DAY)
-    await steps.hear(waiting, Verdict.MISSING)
+    await steps.report(waiting, Verdict.MISSING)
     await steps.contradict(first, is_paid=True)
 
     claimed = await steps.claim()
 
     assert (claimed.to_send, claimed.lapsed) == ([], [])
     await _assert_in_doubt(steps, waiting)
-    await steps.hear(waiting, Verdict.REFUSED)
+    await steps.report(waiting, Verdict.REFUSED)
     assert await steps.status(waiting) is F

@@ -97,7 +97,7 @@ async def test_fifty_at_once_of_other_amounts_never_exceed_it(processes: list[Re
         assert len(made) <= 1
         for each in made:
             await steps.claim()
-            await steps.hear(each, Verdict.CONFIRMED)
+            await steps.report(each, Verdict.CONFIRMED)
     assert await steps.refunded_amount(collection) <= 5000
     await database_facts.assert_clean(steps.database)
 
@@ -109,7 +109,7 @@ async def test_a_refund_raced_with_the_end_of_the_one_before_it(processes: list[
         collection = await steps.collected()
         first = await steps.sent(collection)
         await asyncio.gather(
-            steps.hear(first, verdict), *(other.ask(collection) for _ in range(10)), return_exceptions=True
+            steps.report(first, verdict), *(other.ask(collection) for _ in range(10)), return_exceptions=True
         )
         under_way = [each for each in (await steps.seen(collection)).refunds if each.is_under_way]
         assert len(under_way) <= (verdict is Verdict.REFUSED)

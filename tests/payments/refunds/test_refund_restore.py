@@ -54,7 +54,7 @@ async def _forget(steps: RefundSteps, *refunds: Transaction) -> None:
 async def _paid(steps: RefundSteps, opened: Transaction) -> Transaction:
     [sent] = (await steps.claim()).to_send
     assert sent.id == opened.id
-    return (await steps.hear(sent, Verdict.CONFIRMED, AnswerSource.SEND)).transaction
+    return (await steps.report(sent, Verdict.CONFIRMED, AnswerSource.SEND)).transaction
 
 
 async def _restored(steps: RefundSteps) -> None:
@@ -93,7 +93,7 @@ async def test_a_refund_that_was_lost_is_asked_about_and_not_paid_again(
     assert (await steps.claim()).to_send == [], "the network is asked first"
     assert [each.id for each in await ask_first(steps)] == [again.id]
     for _ in range(2):
-        await steps.hear(again, Verdict.CONFIRMED, amount=told_amount)
+        await steps.report(again, Verdict.CONFIRMED, amount=told_amount)
     assert await steps.status(again) is expected
     assert await steps.refunded_amount(collection) == (5000 if told_amount == 5000 else 0)
     dispatch = await steps.dispatch(again)
@@ -113,7 +113,7 @@ async def test_a_refund_that_was_lost_together_with_its_collection_has_the_same_
     assert repeated.network_key == collection.network_key
     assert repeated.id != collection.id
     for _ in range(2):
-        await steps.hear(repeated, Verdict.CONFIRMED)
+        await steps.report(repeated, Verdict.CONFIRMED)
     again = await steps.refund(repeated)
 
     assert (again.network_key, again.reference) == (lost.network_key, lost.reference)

@@ -74,7 +74,9 @@ def answer(
         ([(600, F, True), (4000, C)], None, "already_refunded"),
     ],
 )
-def test_what_is_left(known: list[Any], wanted: int | None, expected: int | str) -> None:
+def test_a_refund_is_compared_with_what_earlier_refunds_have_left(
+    known: list[Any], wanted: int | None, expected: int | str
+) -> None:
     assert answer(refunds(*known), wanted) == expected
 
 
@@ -140,7 +142,7 @@ def test_there_is_an_end_of_refunds() -> None:
         ([(5000, C), (5000, F, True)], -5000),
     ],
 )
-def test_what_is_under_way_is_not_left_and_what_was_paid_after_all_neither(known: list[Any], left: int) -> None:
+def test_refunds_under_way_and_refunds_paid_after_all_reduce_the_refundable_amount(known: list[Any], left: int) -> None:
     assert refundable.left_of(collection(), refunds(*known)) == left
 
 

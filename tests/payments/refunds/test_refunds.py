@@ -34,7 +34,7 @@ async def test_a_refund_pays_all_of_it_back_to_who_paid(steps: RefundSteps) -> N
     assert await steps.refunded_amount(collection) == 0
 
     await steps.claim()
-    await steps.hear(refund, Verdict.CONFIRMED)
+    await steps.report(refund, Verdict.CONFIRMED)
     assert await steps.refunded_amount(collection) == 5000
     assert [each.id for each in (await steps.seen(collection)).refunds] == [refund.id]
     assert [event for event, _ in await steps.events(collection)] == [
@@ -53,7 +53,7 @@ async def test_a_collection_is_refunded_in_parts_one_after_the_other(steps: Refu
     first = await steps.sent(collection, 2000)
     with pytest.raises(RefundInProgress, match=first.id):
         await steps.ask(collection, 1000)
-    await steps.hear(first, Verdict.CONFIRMED)
+    await steps.report(first, Verdict.CONFIRMED)
     second = await steps.refunded(collection, 1000)
     with pytest.raises(Invalid, match="invalid fields") as caught:
         await steps.ask(collection, 2001)
@@ -131,16 +131,16 @@ async def test_a_refused_refund_does_not_use_up_its_idempotency_key(steps: Refun
     first = await steps.sent(collection)
     with pytest.raises(RefundInProgress):
         await steps.ask(collection, key="return-1")
-    await steps.hear(first, Verdict.REFUSED)
+    await steps.report(first, Verdict.REFUSED)
     assert not (await steps.ask(collection, key="return-1")).is_replay
 
 
-async def test_what_is_owed_cannot_be_refunded(steps: RefundSteps) -> None:
+async def test_an_owed_amount_cannot_be_refunded(steps: RefundSteps) -> None:
     collection = await steps.collected()
     paid = await steps.contradicted(Type.DISBURSEMENT, Status.FAILED, 1_001_000)
     with pytest.raises(InsufficientBalance, match="not sufficient"):
         await steps.ask(collection, 5000)
-    await steps.hear(paid, Verdict.REFUSED)
+    await steps.report(paid, Verdict.REFUSED)
     assert await steps.refund(collection)
 
 
@@ -157,7 +157,7 @@ async def test_the_limits_of_a_key_and_of_a_person_hold_for_refunds(steps: Refun
             await steps.service.payments.initiate(replace(steps.order(collection, amount), payout_limits=limits))
     first = await steps.service.payments.initiate(replace(steps.order(collection, 2000), payout_limits=key))
     await steps.claim()
-    await steps.hear(first.transaction, Verdict.CONFIRMED)
+    await steps.report(first.transaction, Verdict.CONFIRMED)
     with pytest.raises(DayUsedUp):
         await steps.service.payments.initiate(replace(steps.order(collection, 1500), payout_limits=key))
     with pytest.raises(PayoutTooLarge):  # What is left counts, where no amount is named.

@@ -54,7 +54,7 @@ async def test_a_balance_that_is_two_shillings_off_is_not_taken_for_cents(books:
         await books.close(MONDAY)
 
 
-async def test_what_came_in_with_the_words_of_a_fee_is_open_as_an_exception_and_no_gap(
+async def test_an_incoming_line_with_the_words_of_a_fee_is_an_open_exception_and_no_gap(
     books: Books, service: Service
 ) -> None:
     apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=QueryRules.of(service.settings))

@@ -157,7 +157,7 @@ async def test_a_day_that_does_not_add_up_takes_two_operators_and_a_reason(books
     }
 
 
-async def test_what_changed_since_it_was_proposed_is_not_accepted(books: Books) -> None:
+async def test_a_difference_that_changed_since_its_proposal_is_not_accepted(books: Books) -> None:
     first = await books.statement(MONDAY, [("X", 700, "15:00", "money")])
     await books.try_to_close(MONDAY, accepts_difference=True, reason="small")
     await books.withdraw(first)
@@ -200,7 +200,7 @@ async def test_bookings_that_come_while_a_day_is_closed_are_each_in_exactly_one_
         assert (len(booked) >= 3, close.changes["bank"]) == (True, sum(booked))
 
 
-async def test_nothing_is_booked_into_a_closed_day_whoever_asks(books: Books) -> None:
+async def test_no_act_books_into_a_closed_day(books: Books) -> None:
     """Also by a caller who did not ask which day is open."""
     booked = await books.book(HouseBookingKind.BANK_TRANSFER, 1000, MONDAY, reference="FT1")
     await books.statement(MONDAY, [])

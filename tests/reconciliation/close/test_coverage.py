@@ -68,7 +68,7 @@ def test_these_files_cover_the_day(files: list[StatementFile], balance: int | No
 
 
 @pytest.mark.parametrize(
-    ("files", "balance", "told"),
+    ("files", "balance", "reported"),
     [
         ([], None, ["There is no statement of 2026-11-02 00:00:00 to 2026-11-03 00:00:00."]),
         ([FROM_MORNING, NEXT], 99, ["No statement covers 2026-11-02 00:00:00 to 2026-11-02 06:12:00."]),
@@ -94,8 +94,8 @@ def test_these_files_cover_the_day(files: list[StatementFile], balance: int | No
         ([NEXT], 499, ["No statement covers 2026-11-02 00:00:00 to 2026-11-03 00:00:00."]),
     ],
 )
-def test_these_files_do_not(files: list[StatementFile], balance: int | None, told: list[str]) -> None:
-    assert [say(each) for each in missing(files, BEGIN, END, balance=balance)] == told
+def test_these_files_do_not(files: list[StatementFile], balance: int | None, reported: list[str]) -> None:
+    assert [say(each) for each in missing(files, BEGIN, END, balance=balance)] == reported
 
 
 def test_of_two_files_the_one_that_goes_nearer_to_a_moment_says_what_was_held() -> None:
@@ -123,20 +123,20 @@ def test_balances_follow_each_other_to_the_cent() -> None:
     assert missing([morning, evening], BEGIN, END, balance=0) == []
     other = replace(evening, opening_cents=1)
     assert len(spans_of([morning, other])) == 2
-    told = ["No statement covers 2026-11-02 10:00:00 to 2026-11-02 20:00:00."]
-    assert [say(each) for each in missing([morning, other], BEGIN, END, balance=0)] == told
+    reported = ["No statement covers 2026-11-02 10:00:00 to 2026-11-02 20:00:00."]
+    assert [say(each) for each in missing([morning, other], BEGIN, END, balance=0)] == reported
 
 
 def test_a_file_inside_a_longer_one_does_not_say_with_what_the_next_one_opens() -> None:
     longer = a_file(BEGIN - timedelta(days=2), BEGIN - timedelta(hours=1), 0, 9)
     inside = a_file(BEGIN - timedelta(days=1), BEGIN - timedelta(hours=23), 4, 5)
     next_ = a_file(at(MONDAY, "06:00"), END, 5, 5)
-    told = ["No statement covers 2026-11-02 00:00:00 to 2026-11-02 06:00:00."]
-    assert [say(each) for each in missing([longer, inside, next_], BEGIN, END, balance=9)] == told
+    reported = ["No statement covers 2026-11-02 00:00:00 to 2026-11-02 06:00:00."]
+    assert [say(each) for each in missing([longer, inside, next_], BEGIN, END, balance=9)] == reported
     assert missing([longer, inside, replace(next_, opening=9)], BEGIN, END, balance=9) == []
 
 
-async def test_what_changed_between_two_files_of_one_minute_takes_two_operators(
+async def test_a_balance_that_changed_between_two_files_of_one_minute_takes_two_operators(
     database: Database, tmp_path: Path
 ) -> None:
     books = await Books.begin(database, tmp_path)

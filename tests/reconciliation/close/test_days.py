@@ -122,7 +122,7 @@ async def test_a_payment_over_midnight_is_timing_and_gone_the_next_day(books: Bo
     assert (opened(tuesday), of_channel(tuesday).difference, tuesday.adds_up) == ({}, 0, True)
 
 
-async def test_what_the_ledger_has_shortly_before_midnight_is_expected_in_the_next_statement(books: Books) -> None:
+async def test_a_payment_shortly_before_midnight_is_expected_in_the_next_statement(books: Books) -> None:
     await books.paid("R1", 5000, at(MONDAY, "23:59:58"))
     await books.statement(MONDAY, [])
     assert opened(await books.close(MONDAY)) == {OpenReason.EXPECTED: -5000}
@@ -262,7 +262,7 @@ async def test_wallets_that_are_not_those_of_the_moves_are_found_by_the_trial_ba
     assert (close.wallets, close.in_flight, close.trial_balance) == (4990, 0, 0)
 
 
-async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, service: Service) -> None:
+async def test_a_day_that_an_import_matches_and_books_automatically_adds_up(books: Books, service: Service) -> None:
     """With the real matching: payments by their receipts, fees and sweeps by bookings, an unknown line as an exception."""
     apply_answers = ApplyNetworkAnswers(clock=lambda: LATER, rules=QueryRules.of(service.settings))
     await books.paid("R1", 5000, at(MONDAY))
@@ -294,7 +294,7 @@ async def test_what_an_import_matches_and_books_by_itself_adds_up(books: Books, 
     assert {reason: each.amount for reason, each in tuesday.open.items()} == {OpenReason.EXCEPTION: 700}
 
 
-async def test_what_an_aggregator_without_a_statement_paid_is_explained_as_that(books: Books) -> None:
+async def test_payments_of_an_aggregator_without_a_statement_are_explained_as_such(books: Books) -> None:
     await books.paid("R1", 5000, at(MONDAY))
     await books.paid_out("R2", 2000, at(MONDAY, "13:00"))
     await books.paid_out("R3", 300, at(MONDAY, "14:00"))
@@ -307,7 +307,7 @@ async def test_what_an_aggregator_without_a_statement_paid_is_explained_as_that(
     assert opened(await books.close(TUESDAY)) == {OpenReason.OTHER_CARRIER: 2000}, "a day does not change that"
 
 
-async def test_what_merchants_owe_is_told_as_of_the_end_of_the_day(books: Books) -> None:
+async def test_the_report_has_merchants_debts_as_of_the_end_of_the_day(books: Books) -> None:
     """By hand: 5,000 is taken back on Tuesday, of which the wallet gives 1,200 and the house bears 300 on Wednesday."""
     await books.paid("R1", 5000, at(MONDAY))
     await books.contradicted("R1", -5000, at(TUESDAY))

@@ -70,7 +70,7 @@ CLOSE = DayClose(
 )
 
 
-def test_what_is_in_flight_is_in_the_trial_balance() -> None:
+def test_payments_in_flight_are_in_the_trial_balance() -> None:
     balances = {"float MPESA": -5950, "float TIGO_PESA": -10, "wallet": 5560, "in_flight": 400}
     assert replace(CLOSE, balances=balances, wallets=5560, in_flight=400).trial_balance == 0
 
@@ -124,8 +124,8 @@ def test_the_report_names_the_company_and_has_lines_to_sign() -> None:
 
 def test_the_report_has_every_amount_and_runs_nothing_from_elsewhere() -> None:
     page = html_of(closed(), KEY)
-    for told in ("5,700", "-50", "6,650", "5,950", "exc_1", "Trial balance", "operator asha", "Sunday, 2026-11-15"):
-        assert told in page
+    for reported in ("5,700", "-50", "6,650", "5,950", "exc_1", "Trial balance", "operator asha", "Sunday, 2026-11-15"):
+        assert reported in page
     assert (
         "What differs is explained to the shilling. Closed without a statement of TIGO_PESA: &lt;b&gt;portal&lt;/b&gt;"
         in page

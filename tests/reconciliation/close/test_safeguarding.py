@@ -91,7 +91,7 @@ GRID: list[tuple[int | None, dict[OpenReason, int], dict[str, int], tuple[int, i
 MISSING: list[tuple[int, int, int, tuple[int, int, int, int, Cover]]] = [
     # suspense, owed, M-Pesa's balance
     (60, 0, 350, (60, 0, 100, 0, Cover.COVERED)),
-    # A payout that was told FAILED was paid, and its merchant has spent the money.
+    # A payout that was reported FAILED was paid, and its merchant has spent the money.
     (-200, 200, 90, (0, 200, -100, 0, Cover.SHORT)),
     # A payout that the network paid twice: nobody owes it.
     (-200, 0, 90, (0, 200, -100, 0, Cover.SHORT)),

@@ -42,7 +42,7 @@ async def test_closed_days_that_nobody_has_touched_are_verified(books: Books) ->
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ("UPDATE day_closes SET content = replace(content, '5000', '5001') WHERE day = '2026-11-03'", "its hash"),
         ("UPDATE day_closes SET hash = sha256('x') WHERE day = '2026-11-03'", "2026-11-04: it does not follow"),
@@ -65,14 +65,14 @@ async def test_closed_days_that_nobody_has_touched_are_verified(books: Books) ->
         ("UPDATE moves SET amount = amount - 1 WHERE created_at < '2026-11-04'", "2026-11-03: the ledger's moves"),
     ],
 )
-async def test_whatever_is_changed_in_a_closed_day_is_found(books: Books, change: str, told: str) -> None:
+async def test_whatever_is_changed_in_a_closed_day_is_found(books: Books, change: str, reported: str) -> None:
     async with books.database.begin() as tx:
         await tx.execute(change)
     findings = [say(each) for each in (await verified(books)).findings]
-    assert any(told in each for each in findings), findings
+    assert any(reported in each for each in findings), findings
 
 
-async def test_whoever_has_only_the_database_cannot_sign(books: Books) -> None:
+async def test_a_close_cannot_be_signed_with_the_database_alone(books: Books) -> None:
     """A new content with its right hash, all the way to the end, still lacks the signature."""
     async with books.database.begin() as tx:
         await tx.execute(

@@ -158,7 +158,7 @@ async def test_a_query_may_name_no_status(azampay: Azampay, sim: Sim) -> None:
     assert set(shown) == {"statusCode", "success", "message", "pgReferenceId"}
 
 
-async def test_names_are_told_with_a_right_checksum_or_without_one(azampay: Azampay) -> None:
+async def test_names_are_answered_with_a_right_checksum_or_without_one(azampay: Azampay) -> None:
     found = await azampay.look_up(PHONE)
     assert (found.status, found.body["status"], found.body["accountNumber"]) == (200, True, PHONE[1:])
     assert found.body["name"] == f"{found.body['fName']} {found.body['lName']}"
@@ -172,12 +172,16 @@ async def test_names_are_told_with_a_right_checksum_or_without_one(azampay: Azam
 async def test_a_callback_comes_in_two_forms_and_unsigned(azampay: Azampay, sim: Sim, listener: Listener) -> None:
     network_id = (await azampay.disburse(PHONE, 1000, "salary4")).body["pgReferenceId"]
     await until(lambda: len(listener.calls) == 1)
-    told = listener.calls[0].body
-    assert (told["initiatorReferenceId"], told["pgReferenceId"]) == ("salary4", network_id)
-    assert (told["status"], told["amount"], told["operator"]) == ("success", "1000", "Halotel")
-    assert "signature" not in told
+    answer = listener.calls[0].body
+    assert (answer["initiatorReferenceId"], answer["pgReferenceId"]) == ("salary4", network_id)
+    assert (answer["status"], answer["amount"], answer["operator"]) == ("success", "1000", "Halotel")
+    assert "signature" not in answer
     await sim.control(channels={"AZAMPAY": {"callbackForm": "collections"}})
     await azampay.disburse(PHONE, 1000, "salary5")
     await until(lambda: len(listener.calls) == 2)
-    told = listener.calls[1].body
-    assert (told["utilityref"], told["transactionstatus"], told["reference"]) == ("salary5", "success", told["transid"])
+    answer = listener.calls[1].body
+    assert (answer["utilityref"], answer["transactionstatus"], answer["reference"]) == (
+        "salary5",
+        "success",
+        answer["transid"],
+    )

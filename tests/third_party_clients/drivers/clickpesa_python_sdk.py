@@ -41,8 +41,8 @@ def _open(url: str, keys: Any) -> dict[str, wording.Doing]:
         return wording.ACCEPTED, [each["name"] for each in shown["activeMethods"]]
 
     def verify(body: Any) -> wording.Understood:
-        told = {name: value for name, value in body.items() if name != "checksum"}
-        is_right = WebhookValidator.verify(told, body["checksum"], keys["checksumSecret"])
+        answer = {name: value for name, value in body.items() if name != "checksum"}
+        is_right = WebhookValidator.verify(answer, body["checksum"], keys["checksumSecret"])
         return wording.ACCEPTED if is_right else wording.REFUSED, body
 
     return {

@@ -23,7 +23,7 @@ SENTENCES = ("We do not know whether this was done. Look at it again.",)
 _LARGEST_SHOWN = 5
 
 
-async def ask_to_approve(request: MerchantRequest) -> Response:
+async def confirm_approve(request: MerchantRequest) -> Response:
     async def find(connection: Conn) -> tuple[BatchData, list[BatchItem]]:
         found = await look(connection, request, None, 1)
         return found, await items.find_all(connection, found.batch)
@@ -55,7 +55,7 @@ async def approve(request: MerchantRequest) -> Response:
     return await _decide(request, request.parts.batches.approve(approval), "batch-approved")
 
 
-async def ask_to_cancel(request: MerchantRequest) -> Response:
+async def confirm_cancel(request: MerchantRequest) -> Response:
     found = await request.parts.queries.read_snapshot(lambda connection: look(connection, request, None, 1))
     return render.page(request, "merchant/batches/cancel.html", batch=found.batch, counts=found.counts)
 

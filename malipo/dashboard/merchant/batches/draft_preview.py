@@ -51,7 +51,7 @@ class DraftPreview:
 
     @property
     def sum_in_file(self) -> int | None:
-        """The sum that the file tells, if it differs from the sum to be paid."""
+        """The sum that the file has, if it differs from the sum to be paid."""
         total = self.draft.total
         return None if total == self.amount else total
 

@@ -25,7 +25,7 @@ class Allowance:
     paid_out: int = 0
 
     def is_enough_for(self, amount: int) -> bool:
-        """As far as it can be told now. The limit is compared again under the lock of the wallet."""
+        """As far as it is known now. The limit is compared again under the lock of the wallet."""
         return self.limit is None or self.paid_out + amount <= self.limit.most
 
 

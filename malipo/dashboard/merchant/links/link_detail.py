@@ -40,7 +40,7 @@ async def show(request: MerchantRequest) -> Response:
     return await _page(request)
 
 
-async def ask_to_cancel(request: MerchantRequest) -> Response:
+async def confirm_cancel(request: MerchantRequest) -> Response:
     found = await _find(request)
     if found.link.status is not LinkStatus.ACTIVE:
         return request.go(f"{PATH}/{found.link.id}")

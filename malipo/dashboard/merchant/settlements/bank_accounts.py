@@ -47,7 +47,7 @@ async def show(request: MerchantRequest) -> Response:
     )
 
 
-async def ask_for_new(request: MerchantRequest) -> Response:
+async def show_new_form(request: MerchantRequest) -> Response:
     return await _form(request, {})
 
 
@@ -77,7 +77,7 @@ async def add(request: MerchantRequest) -> Response:
     return request.go(PATH, "bank-account-added")
 
 
-async def ask_to_stop(request: MerchantRequest) -> Response:
+async def confirm_stop(request: MerchantRequest) -> Response:
     account_id = id_in(request)
     found = await request.parts.queries.read(
         lambda connection: bank_accounts.get(connection, request.merchant_id, account_id)

@@ -44,7 +44,7 @@ async def show(request: MerchantRequest) -> Response:
     return await _page(request)
 
 
-async def ask_to_cancel(request: MerchantRequest) -> Response:
+async def confirm_cancel(request: MerchantRequest) -> Response:
     found = await _find(request)
     if not found.settlement.is_cancellable:
         return request.go(f"{PATH}/{found.settlement.id}")

@@ -222,7 +222,7 @@ class SummaryLine(NamedTuple):
 
 
 def _told(words: Translator, summary: MatchingSummary) -> list[SummaryLine]:
-    """As the command line tells it."""
+    """As the command line prints it."""
     return [
         SummaryLine(words(matching_summary.SENTENCES[name], **values), kind or "")
         if name in matching_summary.SENTENCES

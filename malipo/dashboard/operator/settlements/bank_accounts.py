@@ -17,7 +17,7 @@ from malipo.dashboard.urls import id_in
 from malipo.db import Conn, Tx
 from malipo.errors import Missing, Refusal
 from malipo.merchants.store import merchants
-from malipo.messages import tell_of_bank_accounts
+from malipo.messages import notify_of_bank_accounts
 from malipo.messages.store.messages import Notices
 from malipo.settlement import manage_bank_accounts, operator_acts
 from malipo.settlement.bank_account import BankAccount
@@ -132,7 +132,7 @@ async def page(
             [each for each in others if each.id != account.id],
             [each for each in await settlements.find_to_stopped(connection) if each.bank_account_id == account.id],
             await find_waiting(connection, request, [Act.VERIFY_BANK_ACCOUNT], account.id),
-            await tell_of_bank_accounts.count_notices_of_added(connection, account.id),
+            await notify_of_bank_accounts.count_notices_of_added(connection, account.id),
         )
 
     found, now = await request.parts.queries.read_snapshot(find), request.parts.clock()

@@ -43,7 +43,7 @@ class Edits(msgspec.Struct, frozen=True):
 
     typed: dict[int, dict[str, str]] = {}
     left_out: frozenset[int] = frozenset()
-    # Names that networks have on file, by network and number; None: the network was queried and told no name.
+    # Names that networks have on file, by network and number; None: the network was queried and reported no name.
     names: dict[str, str | None] = {}
     unregistered: frozenset[str] = frozenset()  # of these, the numbers without an account there
     barred: frozenset[str] = frozenset()  # of these, the numbers whose account cannot receive money

@@ -126,7 +126,7 @@ async def follow_adoption(tx: Tx, undone: Sequence[str], adopted: Transaction) -
 
 
 async def note_names(tx: Tx, batch: Batch, names: Mapping[int, str | None], *, now: datetime) -> None:
-    """Store the name that the network has on file for the number of each item; None if it tells none."""
+    """Store the name that the network has on file for the number of each item; None if it reports none."""
     await tx.execute(
         """
         UPDATE batch_items i SET name_found = new.name, name_checked_at = $5

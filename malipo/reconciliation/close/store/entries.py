@@ -57,7 +57,7 @@ async def begin(tx: Tx, before: date) -> None:
     await tx.execute(
         """
         CREATE TEMPORARY TABLE close_entries (
-            channel text, account text, what text, line_id bigint, file_id text COLLATE "C",
+            channel text, account text, entry_kind text, line_id bigint, file_id text COLLATE "C",
             merchant_id text COLLATE "C", cause_id text COLLATE "C", amount bigint, happened_at timestamptz, since date,
             accepted_on date
         ) ON COMMIT DROP;
@@ -234,11 +234,11 @@ async def add_withdrawn(tx: Tx, day: date, first: datetime, counted: dict[str, C
     return [LineSum(**dict(row)) for row in rows]
 
 
-async def add(tx: Tx, what: str, changes: Sequence[tuple[str, str, int]], *, day: date, moment: datetime) -> None:
+async def add(tx: Tx, entry_kind: str, changes: Sequence[tuple[str, str, int]], *, day: date, moment: datetime) -> None:
     """Add balances that do not follow from the lines, or moves that were written late, by channel and account."""
     await tx.executemany(
         "INSERT INTO close_entries VALUES ($1, $2, $3, NULL, NULL, NULL, NULL, $4, $5, $6)",
-        [(channel, account, what, amount, moment, day) for channel, account, amount in changes if amount],
+        [(channel, account, entry_kind, amount, moment, day) for channel, account, amount in changes if amount],
     )
 
 

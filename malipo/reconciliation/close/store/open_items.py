@@ -12,8 +12,8 @@ from malipo.reconciliation.close.signed_content import MOST_ITEMS, ItemKind, Ope
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
 from malipo.reconciliation.matching.store.summed_lines import HAS_SUMMED_KIND, IS_PAYMENT, SHILLINGS
 
-_WHOSE = "coalesce(m.merchant_id, w.merchant_id, e.merchant_id)"
-_WHICH = "coalesce(m.transaction_id, w.transaction_id, e.cause_id)"
+_MERCHANT_ID = "coalesce(m.merchant_id, w.merchant_id, e.merchant_id)"
+_CAUSE_ID = "coalesce(m.transaction_id, w.transaction_id, e.cause_id)"
 
 
 class _Subject(NamedTuple):
@@ -25,13 +25,13 @@ class _Subject(NamedTuple):
     id: str  # of the payment, the booking, the line or the file
 
 
-_PAYMENT = f"CASE {_WHOSE} WHEN '{HOUSE}' THEN 'booking' ELSE 'payment' END"
+_PAYMENT = f"CASE {_MERCHANT_ID} WHEN '{HOUSE}' THEN 'booking' ELSE 'payment' END"
 _IS_SUMMED_LINE = f"({HAS_SUMMED_KIND} OR w.kind = 'sweep' OR w.kind = 'fee' AND w.amount < 0)"
 _SUBJECTS = (
     # A line that matches a payment is about it, also if it was counted before it did, or was withdrawn since.
-    _Subject("m.line_id IS NOT NULL OR w.transaction_id IS NOT NULL", _PAYMENT, owner=_WHOSE, id=_WHICH),
-    _Subject("e.what = 'rounding'", "e.what", owner="e.account", id="''"),
-    _Subject("e.what IN ('fee', 'sweep')", "e.what", owner="e.account", id="e.file_id"),
+    _Subject("m.line_id IS NOT NULL OR w.transaction_id IS NOT NULL", _PAYMENT, owner=_MERCHANT_ID, id=_CAUSE_ID),
+    _Subject("e.entry_kind = 'rounding'", "e.entry_kind", owner="e.account", id="''"),
+    _Subject("e.entry_kind IN ('fee', 'sweep')", "e.entry_kind", owner="e.account", id="e.file_id"),
     _Subject(
         f"e.line_id IS NOT NULL AND {_IS_SUMMED_LINE}\n            ",
         "coalesce(l.kind, w.kind)",
@@ -39,9 +39,9 @@ _SUBJECTS = (
         id="coalesce(l.file_id, w.file_id)",
     ),
     _Subject("e.line_id IS NOT NULL", "'line'", owner="''", id="e.line_id::text"),
-    _Subject("e.cause_id IS NOT NULL", _PAYMENT, owner=_WHOSE, id=_WHICH),
+    _Subject("e.cause_id IS NOT NULL", _PAYMENT, owner=_MERCHANT_ID, id=_CAUSE_ID),
 )
-_OF_ACCOUNT = _Subject("true", "e.what", owner="e.account", id="''")
+_OF_ACCOUNT = _Subject("true", "e.entry_kind", owner="e.account", id="''")
 
 
 def _subject_sql(column: Callable[[_Subject], str]) -> str:
@@ -83,7 +83,8 @@ async def build_open_items(
         f"""
         CREATE TEMPORARY TABLE close_subjects ON COMMIT DROP AS
         SELECT e.*, {_SUBJECT_KIND} AS subject_kind, {_SUBJECT_OWNER} AS subject_owner, {_SUBJECT_ID} AS subject_id,
-               {_WHOSE} AS whose, {_WHICH} AS which, coalesce(e.file_id, l.file_id, w.file_id) AS of_file
+               {_MERCHANT_ID} AS subject_merchant_id, {_CAUSE_ID} AS subject_cause_id,
+               coalesce(e.file_id, l.file_id, w.file_id) AS of_file
         FROM close_entries e
         LEFT JOIN statement_matches m ON m.line_id = e.line_id AND m.role <> 'fee'
         LEFT JOIN statement_lines l ON l.id = e.line_id
@@ -91,11 +92,11 @@ async def build_open_items(
         CREATE TEMPORARY TABLE close_open ON COMMIT DROP AS
         SELECT channel, subject_kind, subject_owner, subject_id, sum(amount)::bigint AS amount, min(since) AS since,
                max(happened_at) AS happened_at, max(account) AS account, max(line_id) AS line_id,
-               max(of_file) AS file_id, max(whose) AS merchant_id, max(which) AS cause_id,
-               min(what) AS what, bool_and(accepted_on IS NOT NULL) AS is_accepted,
-               bool_or(what = 'line') AS has_line,
-               CASE WHEN min(what) = 'rounding' THEN 'both'
-                    WHEN min(what) = 'late' OR bool_and(cause_id IS NOT NULL) THEN 'ledger'
+               max(of_file) AS file_id, max(subject_merchant_id) AS merchant_id, max(subject_cause_id) AS cause_id,
+               min(entry_kind) AS entry_kind, bool_and(accepted_on IS NOT NULL) AS is_accepted,
+               bool_or(entry_kind = 'line') AS has_line,
+               CASE WHEN min(entry_kind) = 'rounding' THEN 'both'
+                    WHEN min(entry_kind) = 'late' OR bool_and(cause_id IS NOT NULL) THEN 'ledger'
                     WHEN bool_and(cause_id IS NULL) THEN 'statement' ELSE 'both' END AS side,
                NULL::text AS reason, NULL::text AS exception_id,
                NULL::text AS kind
@@ -109,7 +110,7 @@ async def build_open_items(
                 UNION ALL
                 SELECT e.channel, e.subject_kind, e.subject_owner, e.subject_id, x.id
                 FROM close_subjects e JOIN reconciliation_exceptions x
-                    ON x.merchant_id = e.whose AND x.transaction_id = e.which WHERE {_IS_KNOWN}
+                    ON x.merchant_id = e.subject_merchant_id AND x.transaction_id = e.subject_cause_id WHERE {_IS_KNOWN}
             ) AS each GROUP BY 1, 2, 3, 4
         ) AS e JOIN reconciliation_exceptions x ON x.id = e.exception_id
         WHERE {_SAME_SUBJECT};
@@ -118,18 +119,18 @@ async def build_open_items(
     await tx.execute(
         f"""
         UPDATE close_open o SET reason = CASE
-            WHEN o.what = 'rounding' AND abs(o.amount) <= 1 + (
+            WHEN o.entry_kind = 'rounding' AND abs(o.amount) <= 1 + (
                 SELECT count(*) FROM open_statement_lines q JOIN statement_lines l ON l.id = q.line_id
                 WHERE l.channel = o.channel AND l.account = o.account AND l.cents <> 0) THEN 'rounding'
-            WHEN o.what IN ('balance', 'late', 'rounding') THEN NULL
+            WHEN o.entry_kind IN ('balance', 'late', 'rounding') THEN NULL
             WHEN ({_IN_STATEMENTS}) = ({_IN_LEDGER}) THEN 'timing'
             WHEN o.exception_id IS NOT NULL THEN 'exception'
             WHEN o.has_line THEN NULL
-            WHEN o.what = 'payment'
+            WHEN o.entry_kind = 'payment'
                  AND {carrier_of_payment_sql("o.merchant_id", "o.cause_id")} <> ALL($3::text[] || lower(o.channel))
                 THEN 'other_carrier'
-            WHEN o.what = 'payment' AND o.happened_at >= $1 THEN 'expected'
-            WHEN o.what = 'booking' AND o.line_id IS NULL AND o.happened_at >= $2 THEN 'transfer' END
+            WHEN o.entry_kind = 'payment' AND o.happened_at >= $1 THEN 'expected'
+            WHEN o.entry_kind = 'booking' AND o.line_id IS NULL AND o.happened_at >= $2 THEN 'transfer' END
         """,
         expected_since,
         transfers_since,
@@ -231,9 +232,10 @@ async def keep(tx: Tx, day: date) -> None:
         f"""
         INSERT INTO day_close_entries
         SELECT $1::date, row_number() OVER (
-                   ORDER BY e.channel, {_order_of_subjects("e")}, e.what, e.line_id, e.since, e.happened_at, e.amount),
-               e.channel, e.account, e.what, e.line_id, e.file_id, e.merchant_id, e.cause_id, e.amount, e.happened_at,
-               e.since, CASE WHEN o.reason = 'unexplained' THEN coalesce(e.accepted_on, $1::date)
+                   ORDER BY e.channel, {_order_of_subjects("e")}, e.entry_kind, e.line_id, e.since, e.happened_at,
+                            e.amount),
+               e.channel, e.account, e.entry_kind, e.line_id, e.file_id, e.merchant_id, e.cause_id, e.amount,
+               e.happened_at, e.since, CASE WHEN o.reason = 'unexplained' THEN coalesce(e.accepted_on, $1::date)
                              ELSE e.accepted_on END
         FROM close_subjects e JOIN close_open o ON {_SAME_SUBJECT}
         """,

@@ -87,7 +87,7 @@ async def count_lines_of_heirs(connection: Conn, file_id: str, waiting_files: Co
 
 async def count_matches(connection: Conn, file_id: str) -> int:
     """The number of matches that a withdrawal undoes: of lines that only this file has (payments, reversals, bank
-    transfers), and matches by facts that only this file tells."""
+    transfers), and matches by facts that only this file has."""
     return int(
         await connection.fetchval(
             f"""

@@ -12,7 +12,7 @@ from malipo.audit_log.actor import SYSTEM_NAME
 from malipo.db import Conn, Tx
 from malipo.reconciliation.matching.statement_answer_ids import is_of_line
 from malipo.reconciliation.matching.store.line_queue import UnbookedLine
-from malipo.reconciliation.matching.store.line_tellers import TELLS
+from malipo.reconciliation.matching.store.line_sources import HAS_FACT
 from malipo.reconciliation.matching.store.single_matches import report_payments_again
 from malipo.reconciliation.matching.store.summed_lines import HAS_SUMMED_KIND, IS_PAYMENT, IS_SUMMED
 from malipo.reconciliation.statements.statement_file import StatementFile
@@ -29,12 +29,12 @@ HEIR = """
 """
 
 
-# Matches by a fact that only the file $1 tells of a line that stays: its key, or that it is a reversal. Not matches
+# Matches by a fact that only the file $1 has of a line that stays: its key, or that it is a reversal. Not matches
 # that two operators have made.
 UNTOLD = f"""
     m.how <> 'operator' AND m.role IN ('payment', 'reversal') AND NOT EXISTS (
         SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-        WHERE k.line_id = l.id AND k.file_id <> $1 AND n.withdrawn_at IS NULL AND {TELLS})
+        WHERE k.line_id = l.id AND k.file_id <> $1 AND n.withdrawn_at IS NULL AND {HAS_FACT})
 """
 
 
@@ -158,7 +158,7 @@ async def find_bookings(connection: Conn, file_id: str) -> list[FileBooking]:
 
 async def withdraw_lines(tx: Tx, file_id: str, proposal_id: str, *, now: datetime) -> list[UnbookedLine]:
     """Remove the file's lines. Fees and sweeps that another file has become new lines of that file, because they are
-    booked by file. Other shared lines keep their matches, unless only this file told the fact that they were matched
+    booked by file. Other shared lines keep their matches, unless only this file had the fact that they were matched
     by.
 
     Returns the lines that stay, were matched with payments, and would now be booked by their words.
@@ -220,7 +220,7 @@ async def _find_payments_by_words(tx: Tx, unconfirmed: list[int]) -> list[Unbook
 
 
 async def _undo_unconfirmed(tx: Tx, file_id: str) -> list[int]:
-    """Undo the matches by facts that only this file tells, so that the lines are matched again by the other files'
+    """Undo the matches by facts that only this file has, so that the lines are matched again by the other files'
     facts. The reversal of such a payment is undone too, because it found the payment by that line. Returns the
     lines."""
     unconfirmed = f"""

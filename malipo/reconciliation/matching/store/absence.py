@@ -8,12 +8,12 @@ from malipo.db import Conn, Tx
 from malipo.networks.connector import Channel, Type
 from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
-from malipo.reconciliation.matching.store.line_tellers import (
+from malipo.reconciliation.matching.store.line_sources import (
     IS_FETCHED_OR_WHOLE,
     is_in_fetched_or_whole_file_sql,
     is_shown_sql,
 )
-from malipo.reconciliation.matching.store.told_by_network import SIGNED
+from malipo.reconciliation.matching.store.reported_by_network import SIGNED
 from malipo.reconciliation.statements.coverage import AFTER_END, AFTER_SENDING, Span
 from malipo.reconciliation.statements.statement_file import StatementFile
 from malipo.reconciliation.statements.store.statements import FILE, file_of

@@ -9,11 +9,11 @@ from datetime import date
 
 from malipo import clock
 from malipo.db import Conn, Tx
-from malipo.reconciliation.matching.store.told_by_network import (
+from malipo.reconciliation.matching.store.reported_by_network import (
     SIGNED,
     is_key_added_sql,
     is_own_sql,
-    is_receipt_told_by_people_sql,
+    is_receipt_reported_by_people_sql,
     keys_of_sql,
 )
 from malipo.reconciliation.matching.stronger_fits import stronger_fits_sql
@@ -71,18 +71,18 @@ _CANDIDATES = f"""
 """
 
 # Whose key a line `l` has.
-_KEY_TOLD_BY = (
+_KEY_SOURCE = (
     f"CASE WHEN {is_own_sql('l')} THEN 'network' WHEN {is_key_added_sql('l')} THEN 'copy' ELSE 'operators' END"
 )
 # By what a line fits a payment.
 _CLAIM = """
     CASE WHEN NOT f.by_receipt THEN 'key'
-         WHEN f.by_key THEN CASE WHEN f.is_told_by_people THEN 'key_typed' ELSE 'key_receipt' END
-         ELSE CASE WHEN f.is_told_by_people THEN 'typed' ELSE 'receipt' END END
+         WHEN f.by_key THEN CASE WHEN f.is_reported_by_people THEN 'key_typed' ELSE 'key_receipt' END
+         ELSE CASE WHEN f.is_reported_by_people THEN 'typed' ELSE 'receipt' END END
 """
 _DROP_WEAKER = f"""
     WITH fitting AS MATERIALIZED (
-        SELECT c.*, {_KEY_TOLD_BY} AS key_told_by, {is_receipt_told_by_people_sql("t")} AS is_told_by_people
+        SELECT c.*, {_KEY_SOURCE} AS key_source, {is_receipt_reported_by_people_sql("t")} AS is_reported_by_people
         FROM candidates c JOIN statement_lines l ON l.id = c.line_id
         JOIN transactions t ON t.merchant_id = c.merchant_id AND t.id = c.transaction_id
         WHERE c.line_id IN (SELECT line_id FROM candidates GROUP BY 1 HAVING count(*) > 1)
@@ -93,7 +93,7 @@ _DROP_WEAKER = f"""
     WHERE (d.line_id, d.merchant_id, d.transaction_id) = (weak.line_id, weak.merchant_id, weak.transaction_id)
       AND strong.line_id = weak.line_id AND strong.is_exact
       AND (strong.merchant_id, strong.transaction_id) <> (weak.merchant_id, weak.transaction_id)
-      AND weak.key_told_by = ANY(rule.key_told_by) AND strong.claim = ANY(rule.stronger)
+      AND weak.key_source = ANY(rule.key_sources) AND strong.claim = ANY(rule.stronger)
       AND weak.claim = ANY(rule.weaker) AND NOT (rule.is_of_another_amount AND weak.is_exact)
 """
 

@@ -1,4 +1,5 @@
-"""The SQL of matches that do not hold any more: what the network itself tells now comes before what operators told.
+"""The SQL of matches that do not hold any more: what the network itself reports now comes before what operators
+reported.
 
 A line that loses its payment is in the queue again.
 """
@@ -11,12 +12,12 @@ from malipo.db import Tx
 from malipo.payments.network_keys import ending_sql
 from malipo.reconciliation.matching.store.candidates import SINGLE
 from malipo.reconciliation.matching.store.matching import CANDIDATES_TO_TAKE_BACK
-from malipo.reconciliation.matching.store.told_by_network import (
+from malipo.reconciliation.matching.store.reported_by_network import (
     SIGNED,
     is_key_added_sql,
     is_own_reversal_sql,
     is_own_sql,
-    is_receipt_told_by_people_sql,
+    is_receipt_reported_by_people_sql,
 )
 from malipo.reconciliation.statements.statement_file import FETCHED_BY
 
@@ -45,7 +46,8 @@ async def find_contradicted(tx: Tx) -> list[int]:
 
 async def find_named_by_people(tx: Tx, *, since: datetime) -> dict[int, date]:
     """Lines of the network's own, with their days, that were matched by a key which only an operator's copy adds, or by
-    a receipt that only people have told: of files that no complete run has seen, or that operators imported since."""
+    a receipt that only people have reported: of files that no complete run has seen, or that operators imported
+    since."""
     rows = await tx.fetch(
         f"""
         SELECT DISTINCT l.id, {clock.day_sql("l.moved_at")} AS day
@@ -55,7 +57,7 @@ async def find_named_by_people(tx: Tx, *, since: datetime) -> dict[int, date]:
         JOIN statement_lines l ON l.id = q.line_id AND l.receipt <> ''
         JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
         WHERE (NOT u.is_absence_checked OR f.imported_by <> '{FETCHED_BY}' AND f.imported_at >= $1)
-          AND CASE m.how WHEN 'key' THEN {is_key_added_sql("l")} ELSE {is_receipt_told_by_people_sql("t")} END
+          AND CASE m.how WHEN 'key' THEN {is_key_added_sql("l")} ELSE {is_receipt_reported_by_people_sql("t")} END
         """,
         since,
     )
@@ -113,7 +115,7 @@ async def find_with_receipts_of_others(
                           WHERE s.merchant_id = t.merchant_id AND s.transaction_id = t.id AND s.role = 'payment')
           AND NOT EXISTS (SELECT FROM adopted_payments a
                           WHERE a.merchant_id = t.merchant_id AND a.transaction_id = t.id AND a.undone_at IS NOT NULL)
-          AND NOT {is_receipt_told_by_people_sql("t")}
+          AND NOT {is_receipt_reported_by_people_sql("t")}
         ORDER BY 1
         """,
         list(first),
@@ -133,7 +135,7 @@ async def find_displaced_by_receipts(tx: Tx) -> list[int]:
         JOIN statement_matches m ON m.merchant_id = s.merchant_id AND m.transaction_id = s.transaction_id
              AND m.role = 'payment' AND m.how <> 'operator'
         JOIN statement_lines d ON d.id = m.line_id
-        WHERE s.by_receipt AND {is_key_added_sql("l")} AND NOT {is_receipt_told_by_people_sql("t")}
+        WHERE s.by_receipt AND {is_key_added_sql("l")} AND NOT {is_receipt_reported_by_people_sql("t")}
           AND NOT {is_own_sql("d")}
         ORDER BY 1
         """

@@ -6,7 +6,7 @@ import msgspec
 
 from malipo.db import Conn, Row, Tx
 from malipo.networks.connector import Channel, Type
-from malipo.reconciliation.matching.store.told_by_network import is_own_reversal_sql
+from malipo.reconciliation.matching.store.reported_by_network import is_own_reversal_sql
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,8 +18,8 @@ from malipo.reconciliation.matching.exception import (
     ReconciliationException,
 )
 from malipo.reconciliation.matching.store.carriers import carrier_of_payment_sql
-from malipo.reconciliation.matching.store.line_tellers import is_shown_sql
-from malipo.reconciliation.matching.store.told_by_network import SIGNED
+from malipo.reconciliation.matching.store.line_sources import is_shown_sql
+from malipo.reconciliation.matching.store.reported_by_network import SIGNED
 
 _encode = msgspec.json.Encoder().encode
 _AT_ONCE = 1000

@@ -10,8 +10,8 @@ from malipo.db import Tx
 from malipo.ledger.accounts import HOUSE
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.store.possible_payments import ACCOUNTS, HAS_LINE, HAS_PAYMENT_LINE
+from malipo.reconciliation.matching.store.reported_by_network import SIGNED, keys_of_sql
 from malipo.reconciliation.matching.store.summed_lines import IS_PAYMENT, IS_SUMMED, ChargeSum
-from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of_sql
 from malipo.reconciliation.statements.statement_file import FETCHED_BY
 from malipo.reconciliation.statements.store.statements import authors_sql
 
@@ -32,17 +32,17 @@ class BookedLine(msgspec.Struct, frozen=True, kw_only=True):
     payments: list[str]  # with its receipt and amount, and without a line
 
 
-class ToldLine(BookedLine, frozen=True, kw_only=True):
-    """A booked line whose key was told by a file that was imported later."""
+class LaterKeyLine(BookedLine, frozen=True, kw_only=True):
+    """A booked line whose key is in a file that was imported later."""
 
     amount: int
-    told_in: str  # the file
-    told_by: str
+    key_file_id: str  # the file
+    key_imported_by: str
     authors: tuple[str, ...]  # of the layout that read that file, beside its importer
 
     @property
     def is_fetched(self) -> bool:
-        return self.told_by == FETCHED_BY
+        return self.key_imported_by == FETCHED_BY
 
 
 # Lines that were booked in a sum, and are not known to be a charge for a payment.
@@ -89,14 +89,14 @@ async def find_booked_of_payments(tx: Tx, *, layouts: Sequence[str], accounts: S
     return [msgspec.convert(dict(row), BookedLine) for row in rows]
 
 
-async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[ToldLine]:
+async def find_booked_with_later_keys(tx: Tx, *, layouts: Sequence[str], accounts: Sequence[str]) -> list[LaterKeyLine]:
     """Booked lines whose key is in a file that no complete run has seen: a payment without a line has exactly this key,
     or no payment has it and the file was fetched. (An operator's file could be invented.)"""
     rows = await tx.fetch(
         f"""
         WITH {ACCOUNTS}
         SELECT DISTINCT {_BOOKED}, k.key, {_DAY_OF_LINE} AS day, ARRAY[]::text[] AS payments,
-               l.amount, f.id AS told_in, f.imported_by AS told_by, {_AUTHORS} AS authors
+               l.amount, f.id AS key_file_id, f.imported_by AS key_imported_by, {_AUTHORS} AS authors
         FROM statement_line_copies k JOIN statement_lines l ON l.id = k.line_id
         JOIN statement_files f ON f.id = k.file_id AND f.withdrawn_at IS NULL
         JOIN accounts a ON a.channel = l.channel AND a.account = l.account
@@ -118,7 +118,7 @@ async def find_booked_with_told_keys(tx: Tx, *, layouts: Sequence[str], accounts
         list(accounts),
         list(Channel),
     )
-    return [msgspec.convert(dict(row), ToldLine) for row in rows]
+    return [msgspec.convert(dict(row), LaterKeyLine) for row in rows]
 
 
 async def find_booking_of(tx: Tx, line: BookedLine, *, kind: str) -> str | None:

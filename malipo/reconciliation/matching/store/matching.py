@@ -10,11 +10,11 @@ from malipo.db import Conn, Tx
 from malipo.db.whole_sets import whole_sets_sql
 from malipo.errors import Code, Conflict
 from malipo.reconciliation.matching.store.candidates import SINGLE
-from malipo.reconciliation.matching.store.told_by_network import (
+from malipo.reconciliation.matching.store.reported_by_network import (
     is_key_added_sql,
     is_own_reversal_sql,
     is_own_sql,
-    is_receipt_told_by_people_sql,
+    is_receipt_reported_by_people_sql,
 )
 
 
@@ -25,7 +25,7 @@ class MatchingRefusal(Code):
 # Whether the line is the network's own, whatever key an operator's copy adds to it, and the payment has the line's
 # receipt from its network.
 _HAS_NETWORKS_RECEIPT = f"""
-    CASE WHEN s.by_receipt AND {is_key_added_sql("l")} THEN NOT {is_receipt_told_by_people_sql("t")} ELSE false END
+    CASE WHEN s.by_receipt AND {is_key_added_sql("l")} THEN NOT {is_receipt_reported_by_people_sql("t")} ELSE false END
 """
 # A line that fits several payments is not matched. If several lines fit a payment, the first one is matched: a line of
 # the network's own statement before lines that only operators brought.

@@ -172,11 +172,11 @@ async def find_of_line(connection: Conn, line_id: int) -> Transaction | None:
 
 
 async def find_adopted_with_key(connection: Conn) -> list[tuple[Transaction, str]]:
-    """Adopted payments whose repeats are not recognized, with the keys that fetched files tell of their lines by now.
+    """Adopted payments whose repeats are not recognized, with the keys that fetched files have for their lines by now.
     (An operator's file could be invented.)"""
     rows = await connection.fetch(
         f"""
-        SELECT told.key AS written, {COLUMNS} FROM adopted_payments a
+        SELECT fetched.key AS written, {COLUMNS} FROM adopted_payments a
         JOIN statement_matches m ON m.merchant_id = a.merchant_id AND m.transaction_id = a.transaction_id
              AND m.role = 'payment'
         JOIN statement_lines l ON l.id = m.line_id AND l.key <> ''
@@ -185,7 +185,7 @@ async def find_adopted_with_key(connection: Conn) -> list[tuple[Transaction, str
             SELECT k.key FROM statement_line_copies k JOIN statement_files f ON f.id = k.file_id
             WHERE k.line_id = l.id AND k.key <> '' AND f.imported_by = '{FETCHED_BY}' AND f.withdrawn_at IS NULL
             ORDER BY f.imported_at, f.id LIMIT 1
-        ) told
+        ) fetched
         WHERE a.holds_until IS NOT NULL AND a.undone_at IS NULL AND {ending_sql("l.key")} <> t.network_key
         ORDER BY t.id
         """

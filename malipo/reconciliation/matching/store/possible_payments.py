@@ -9,8 +9,8 @@ from malipo import clock
 from malipo.db import Tx
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.store.line_queue import UnbookedLine
+from malipo.reconciliation.matching.store.reported_by_network import SIGNED, keys_of_sql
 from malipo.reconciliation.matching.store.summed_lines import IS_SUMMED
-from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of_sql
 
 
 class SuspectLine(UnbookedLine, frozen=True, kw_only=True):

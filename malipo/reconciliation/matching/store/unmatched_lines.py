@@ -11,8 +11,8 @@ from malipo.network_statements.statement_line import LineKind
 from malipo.networks.connector import Channel
 from malipo.reconciliation.matching.exception import UNMATCHED_LINE_KINDS, Suggestion
 from malipo.reconciliation.matching.store.payments import has_other_line_sql
+from malipo.reconciliation.matching.store.reported_by_network import SIGNED, keys_of_sql
 from malipo.reconciliation.matching.store.summed_lines import IS_SUMMED
-from malipo.reconciliation.matching.store.told_by_network import SIGNED, keys_of_sql
 
 _AT_A_TIME = 1000
 _UNMATCHED = ", ".join(f"'{kind}'" for kind in UNMATCHED_LINE_KINDS)

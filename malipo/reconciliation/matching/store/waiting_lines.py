@@ -8,10 +8,10 @@ import msgspec
 from malipo.db import Conn, Tx
 from malipo.networks.connector import Type
 from malipo.reconciliation.matching.store.evidence import IS_PAID, IS_TAKEN_BACK
-from malipo.reconciliation.matching.store.line_tellers import is_by_two_sql, is_told_by_worker_sql, teller_sql
-from malipo.reconciliation.matching.store.told_by_network import (
+from malipo.reconciliation.matching.store.line_sources import is_by_two_sql, is_reported_by_worker_sql, source_sql
+from malipo.reconciliation.matching.store.reported_by_network import (
     is_key_added_sql,
-    is_receipt_told_by_people_sql,
+    is_receipt_reported_by_people_sql,
 )
 from malipo.reconciliation.statements.store.statements import authors_sql
 
@@ -37,6 +37,15 @@ class WaitingLine(msgspec.Struct, frozen=True, kw_only=True):
     named_by: tuple[str, ...] = ()  # of a reversal: operators who said that the reversed line is the payment's
     word: str = ""  # the status, if operators said that it means that money moved
 
+
+# The aliases of all fragments below; `_JOINED` has the joins. An example: Asha's file has the line QB1 of a payout, and
+# Juma's file has R1, a reversal of QB1. The rows of R1:
+#     t, c  the payout, and its correction if it has one
+#     m, l  the match of R1 with the payout, and R1 itself
+#     x, y  the match of QB1 with the payout, and QB1 itself; NULL if the line is no reversal
+#     f     the file that answers for the effect: Juma's; or Asha's, if the network's own statement has R1 too
+# So `_IS_BY_LINE` is true if the network has R1, `_TYPISTS` are those who typed QB1 as the payout's receipt, and
+# `_NAMED_BY` is Asha, unless the network or two operators say that QB1 is the payout's.
 
 # Payments that one operator alone has called paid, with that operator.
 _COMPLETED_ALONE = """
@@ -66,18 +75,18 @@ _HAS_EFFECT = f"""
 
 # A reversal finds its payment `t` by the payment's line `y`, matched as `x`. Even if the reversal was fetched, an
 # operator who said whose line `y` is answers for it.
-_IS_BY_LINE = f"(x.line_id IS NOT NULL AND {is_told_by_worker_sql('m', 'l')})"
+_IS_BY_LINE = f"(x.line_id IS NOT NULL AND {is_reported_by_worker_sql('m', 'l')})"
 
 
 _IS_FETCHED = f"""
-    ({is_told_by_worker_sql("m", "l")}
-     AND (x.line_id IS NULL OR x.is_counted OR {is_told_by_worker_sql("x", "y")} OR {is_by_two_sql("x")}))
+    ({is_reported_by_worker_sql("m", "l")}
+     AND (x.line_id IS NULL OR x.is_counted OR {is_reported_by_worker_sql("x", "y")} OR {is_by_two_sql("x")}))
 """
 
 
-# The operators who alone typed the receipt by which the payment's line was matched, if the network tells no key.
+# The operators who alone typed the receipt by which the payment's line was matched, if the network reports no key.
 _TYPISTS = f"""
-    CASE WHEN x.how = 'receipt' AND NOT {is_told_by_worker_sql("x", "y", is_by_key=True)} THEN ARRAY(
+    CASE WHEN x.how = 'receipt' AND NOT {is_reported_by_worker_sql("x", "y", is_by_key=True)} THEN ARRAY(
         SELECT DISTINCT r.requested_by FROM resolutions r
         WHERE r.merchant_id = t.merchant_id AND r.transaction_id = t.id AND r.provider_reference = t.provider_reference
           AND r.outcome = 'completed' AND r.is_approved AND r.decided_by = r.requested_by) ELSE '{{}}'::text[] END
@@ -88,13 +97,13 @@ _TYPISTS = f"""
 # the network or two operators say so, or if the payment has that line's receipt from its network.
 _NAMED_BY = f"""
     CASE WHEN x.line_id IS NULL OR {_IS_BY_LINE} OR x.is_counted OR {is_by_two_sql("x")}
-           OR y.receipt = t.provider_reference COLLATE "C" AND NOT {is_receipt_told_by_people_sql("t")}
+           OR y.receipt = t.provider_reference COLLATE "C" AND NOT {is_receipt_reported_by_people_sql("t")}
          THEN '{{}}'::text[]
-         WHEN {is_told_by_worker_sql("x", "y")} THEN {_TYPISTS}
+         WHEN {is_reported_by_worker_sql("x", "y")} THEN {_TYPISTS}
          WHEN x.how = 'operator' THEN ARRAY[x.matched_by]
          ELSE {_TYPISTS} || (
              SELECT array_append({authors_sql("g")}, g.imported_by) FROM statement_files g
-             WHERE g.id = {teller_sql("x", "y", rather_by="f.imported_by")}) END
+             WHERE g.id = {source_sql("x", "y", rather_by="f.imported_by")}) END
 """
 
 
@@ -114,14 +123,14 @@ _JOINED = f"""
          AND x.transaction_id = m.transaction_id
     LEFT JOIN statement_lines y ON y.id = x.line_id
     JOIN transactions t ON t.merchant_id = m.merchant_id AND t.id = m.transaction_id
-    JOIN statement_files f ON f.id = CASE WHEN {_IS_BY_LINE} THEN {teller_sql("x", "y")} ELSE {teller_sql("m", "l")} END
+    JOIN statement_files f ON f.id = CASE WHEN {_IS_BY_LINE} THEN {source_sql("x", "y")} ELSE {source_sql("m", "l")} END
     LEFT JOIN corrections c ON c.merchant_id = m.merchant_id AND c.transaction_id = m.transaction_id
 """
 
 
 async def note_named_alone(tx: Tx) -> None:
     """Have lines reported that needed no report, but that one operator alone links with their payment: this counts as
-    moved by that operator. Only lines of files that no complete run has seen, as they may tell more than earlier
+    moved by that operator. Only lines of files that no complete run has seen, as they may have more than earlier
     files."""
     await tx.execute(
         f"""
@@ -176,7 +185,7 @@ async def find_lines_of_proposal(tx: Tx, proposal_id: str) -> list[int]:
 
 
 async def release_waiting(tx: Tx) -> None:
-    """Release waiting or rejected lines that would change nothing now, or that the network itself has told."""
+    """Release waiting or rejected lines that would change nothing now, or that the network itself has reported."""
     await tx.execute(
         f"""
         UPDATE statement_matches w SET proposal_id = NULL

@@ -212,7 +212,7 @@ _KEEP_VERSION = """
 
 
 async def merge_copies(tx: Tx, line_ids: Sequence[int]) -> None:
-    """Merge the facts that all files tell of these lines into the lines."""
+    """Merge the facts that all files have of these lines into the lines."""
     await _merge_copies(tx, "SELECT unnest($1::bigint[])", list(line_ids))
 
 
@@ -222,10 +222,10 @@ async def merge_copies_of(tx: Tx, table: str) -> None:
 
 
 async def _merge_copies(tx: Tx, lines: str, *values: object) -> None:
-    """Merge the facts that all files tell of the lines that a SELECT finds.
+    """Merge the facts that all files have of the lines that a SELECT finds.
 
     Field by field, a fetched file takes precedence over operators' files, which fill fields that the network leaves
-    empty. Otherwise the first file that tells a fact counts; of phones and words the longest, which is the least
+    empty. Otherwise the first file that has a fact counts; of phones and words the longest, which is the least
     masked. An unmatched line can become a reversal; a matched or booked line keeps its kind.
     """
     await tx.execute(

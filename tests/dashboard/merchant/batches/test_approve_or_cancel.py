@@ -103,7 +103,7 @@ async def test_a_batch_that_awaits_approval_can_be_cancelled_by_who_made_it(offi
     assert "It no longer awaits approval." in refused.words
 
 
-async def test_what_was_not_sent_yet_is_stopped(office: Office) -> None:
+async def test_cancelling_an_approved_batch_cancels_the_payouts_that_were_not_sent(office: Office) -> None:
     page = await office.submitted()
     await office.owner.post(f"{page}/approve")
     assert "2 payouts were not sent yet" in (await office.clerk.get(f"{page}/cancel")).words

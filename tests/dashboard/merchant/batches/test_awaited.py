@@ -32,7 +32,7 @@ async def _takes_one(office: Office) -> None:
         await approval_rules.save(tx, office.merchant_id, ApprovalRules(takes_two=False, above=None))
 
 
-async def test_every_page_tells_the_owner_how_many_batches_await_them(office: Office) -> None:
+async def test_every_page_shows_the_owner_how_many_batches_await_them(office: Office) -> None:
     assert counts_in(await office.owner.get("/dashboard")) == []
     first = await office.submitted()
     second = await office.submitted(ONE)

@@ -181,8 +181,8 @@ async def test_log_ins_take_at_most_twice_as_long_while_hostile_workbooks_are_re
         medians = [statistics.median(each) for each in (quiet, meanwhile)]
         rows[name] = (*medians, medians[1] / medians[0], more)
         with capsys.disabled():
-            told = f"{medians[0] * 1000:.0f} | {medians[1] * 1000:.0f} | {rows[name][2]:.2f} | {more / 2**20:.0f} MB"
-            print(f"| {name} | {told} |", flush=True)
+            shown = f"{medians[0] * 1000:.0f} | {medians[1] * 1000:.0f} | {rows[name][2]:.2f} | {more / 2**20:.0f} MB"
+            print(f"| {name} | {shown} |", flush=True)
     assert max(ratio for _, _, ratio, _ in rows.values()) <= MOST_RATIO
     assert max(more for *_, more in rows.values()) < MOST_MORE_BYTES
 
@@ -202,9 +202,9 @@ async def _log_ins_during(office: Office, other: OtherMerchant, content: bytes, 
 def _check(answers: list[Seen], status: int, words: str) -> None:
     """Each is answered in words; whoever waited too long is told when to come again."""
     # On a busy machine, time may be the first limit that is met.
-    told = [each for each in answers if each.status != 429 and "takes too long to be read" not in each.words]
-    assert {each.status for each in told} <= {status}
-    assert all(words in each.words for each in told)
+    shown = [each for each in answers if each.status != 429 and "takes too long to be read" not in each.words]
+    assert {each.status for each in shown} <= {status}
+    assert all(words in each.words for each in shown)
     for busy in (each for each in answers if each.status == 429):
         assert "Another file of yours is being read" in busy.words
         assert int(busy.headers["Retry-After"]) > 0

@@ -126,14 +126,14 @@ async def test_what_its_network_has_corrected_is_not_paid_again(office: Office, 
     draft = (await again(office, page)).to
     first, *_ = await payouts(office)
     steps = PaymentSteps(service, office.merchant_id)
-    await steps.hear(first, Verdict.CONFIRMED)
+    await steps.report(first, Verdict.CONFIRMED)
     assert await steps.correction(first) is not None
     refused = await office.submit(draft)
     assert refused.status == 409
     assert "Leave out rows 1." in refused.words
     assert len(await office.made()) == 1
-    await steps.hear(first, Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)
-    assert (await steps.hear(first, Verdict.REFUSED)).is_contradiction, "it may say a third thing"
+    await steps.report(first, Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)
+    assert (await steps.report(first, Verdict.REFUSED)).is_contradiction, "it may say a third thing"
     other = (await again(office, page)).to
     assert "Asha Juma" not in (await office.clerk.get(other)).words
 
@@ -144,7 +144,7 @@ async def test_what_its_network_corrects_before_the_approval_is_not_paid_again(
     page = await ended(office, service, FAILED, FAILED, PAID)
     submitted = (await office.submit((await again(office, page)).to)).to
     _, second, _ = await payouts(office)
-    await PaymentSteps(service, office.merchant_id).hear(second, Verdict.CONFIRMED)
+    await PaymentSteps(service, office.merchant_id).report(second, Verdict.CONFIRMED)
 
     refused = await office.owner.post(f"{submitted}/approve")
 

@@ -100,7 +100,7 @@ async def test_another_owner_sees_it_vouches_and_then_they_are_two(
     assert len(await office.payouts()) == 2
 
 
-async def test_staff_are_not_told(office: Office, colleague: Surfer) -> None:
+async def test_staff_get_no_message(office: Office, colleague: Surfer) -> None:
     assert LINE not in (await office.clerk.get("/dashboard")).words
 
 
@@ -112,7 +112,7 @@ async def test_for_a_viewer_nobody_needs_to_vouch(office: Office) -> None:
     assert SAYS not in (await office.owner.get(PEOPLE)).words
 
 
-async def test_staff_who_approve_nothing_are_told_of_only_if_an_operator_has_added_them(office: Office) -> None:
+async def test_staff_who_approve_nothing_are_shown_only_if_an_operator_has_added_them(office: Office) -> None:
     email = f"till+{secrets.token_hex(6)}@example.com"
     await office.owner.post(PEOPLE, {"name": "Till", "email": email, "role": "staff"})
     assert "cannot approve payouts yet" not in (await office.owner.get("/dashboard")).words

@@ -1,4 +1,4 @@
-"""When a collection is paid, its page shows that in its head and its title, and tells screen readers."""
+"""When a collection is paid, its page shows that in its head and its title, and announces it to screen readers."""
 
 import re
 
@@ -15,7 +15,7 @@ from tests.payments.payment_steps import PaymentSteps
 
 
 @pytest.mark.parametrize(
-    ("type_", "status", "told", "has_next"),
+    ("type_", "status", "result", "has_next"),
     [
         (Type.COLLECTION, Status.COMPLETED, "Paid", True),
         (Type.COLLECTION, Status.FAILED, "Failed", False),
@@ -24,15 +24,15 @@ from tests.payments.payment_steps import PaymentSteps
     ],
 )
 async def test_what_became_of_it_is_told(
-    payment_form: PaymentForm, type_: Type, status: Status, told: str, has_next: bool
+    payment_form: PaymentForm, type_: Type, status: Status, result: str, has_next: bool
 ) -> None:
     steps = PaymentSteps(assemble(Settings(**NO_LIMITS), payment_form.database), payment_form.merchant_id)
     ended = await steps.ended(type_, status)
     shown = await payment_form.surfer.get(f"/dashboard/transactions/{ended.id}")
-    assert f"<title>{told}: TZS 1,000" in shown.text
+    assert f"<title>{result}: TZS 1,000" in shown.text
     live = re.search(r'role="status" data-follows="told">([^<]*)<', shown.text)
     assert live is not None
-    assert live[1].startswith(f"{told}. TZS 1,000.")
+    assert live[1].startswith(f"{result}. TZS 1,000.")
     main = shown.text[shown.text.index("<main") :]
     assert ("paid by" in main, 'class="button primary" href="/dashboard/collect"' in main) == (has_next, has_next)
     assert "is being asked on the phone" not in main

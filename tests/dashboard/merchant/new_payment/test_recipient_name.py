@@ -145,7 +145,7 @@ async def test_what_is_not_typed_to_the_end_is_not_looked_up(payment_form: Payme
     assert await _looked_up(payment_form) == []
 
 
-async def test_a_network_that_tells_no_names_changes_nothing(payment_form: PaymentForm) -> None:
+async def test_a_network_that_reports_no_names_changes_nothing(payment_form: PaymentForm) -> None:
     seen = await _fetch(payment_form, channel="MPESA", phone="0754 000 100")
     assert (seen.status, seen.words.strip()) == (200, "")
     assert await _looked_up(payment_form) == []

@@ -140,13 +140,13 @@ async def test_what_its_network_corrects_meanwhile_is_not_paid_again(
 ) -> None:
     failed = await steps.ended(Type.DISBURSEMENT, Status.FAILED)
     fields = await reviewed(payment_form, PAYOUT, failed)
-    await steps.hear(failed, Verdict.CONFIRMED)
+    await steps.report(failed, Verdict.CONFIRMED)
     refused = await payment_form.surfer.post(PAYOUT, fields)
     assert refused.to == path_of(failed)
     assert len(await payment_form.made()) == 1
     assert "again…" not in (await payment_form.surfer.get(path_of(failed))).words
-    await steps.hear(failed, Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)
-    assert (await steps.hear(failed, Verdict.REFUSED)).is_contradiction
+    await steps.report(failed, Verdict.REFUSED, AnswerSource.CALLBACK, is_trusted=False)
+    assert (await steps.report(failed, Verdict.REFUSED)).is_contradiction
     assert "again…" not in (await payment_form.surfer.get(path_of(failed))).words, "it may say a third thing"
 
 
@@ -155,7 +155,7 @@ async def test_what_its_network_corrects_while_the_new_one_waits_is_not_sent(
 ) -> None:
     failed = await steps.ended(Type.DISBURSEMENT, Status.FAILED)
     again = await payment_form.surfer.post(PAYOUT, await reviewed(payment_form, PAYOUT, failed))
-    await steps.hear(failed, Verdict.CONFIRMED)
+    await steps.report(failed, Verdict.CONFIRMED)
     assert (await steps.claim()).to_send == []
     assert "Cancelled" in (await payment_form.surfer.get(again.to)).words
 
@@ -167,7 +167,7 @@ async def test_what_its_network_corrects_while_the_new_one_waits_for_approval_is
     async with payment_form.database.begin() as tx:
         await approval_rules.save(tx, payment_form.merchant_id, ApprovalRules(takes_two=True, above=500))
     submitted = await payment_form.surfer.post(PAYOUT, await reviewed(payment_form, PAYOUT, failed))
-    await steps.hear(failed, Verdict.CONFIRMED)
+    await steps.report(failed, Verdict.CONFIRMED)
     juma = Requester("juma@duka.example", "juma@duka.example")
     approval = Approval(payment_form.merchant_id, submitted.to.rpartition("/")[2], juma)
     with pytest.raises(PaidAfterAll):
@@ -185,7 +185,7 @@ async def test_an_attempt_that_was_cancelled_can_be_made_again_and_one_that_fail
     second = (await surfer.post(COLLECT, await reviewed(payment_form, COLLECT, failed))).to
     assert second != first
     [sent] = (await steps.claim()).to_send
-    await steps.hear(sent, Verdict.REFUSED)
+    await steps.report(sent, Verdict.REFUSED)
     assert "Ask again…" in (await surfer.get(second)).words
     assert "Ask again…" not in (await surfer.get(path_of(failed))).words
 

@@ -63,7 +63,7 @@ async def test_a_collection_is_refunded_in_three_clicks(
     assert "Refund of" in shown.words
     await steps.claim()
     made = await steps.seen_by_id(refund.id)
-    await steps.hear(made, Verdict.CONFIRMED)
+    await steps.report(made, Verdict.CONFIRMED)
     after = await surfer.get(path_of(collection))
     assert "Refunded TZS 5,000" in after.words
     assert f'href="/dashboard/transactions/{refund.id}"' in after.text
@@ -182,7 +182,7 @@ async def test_a_refund_is_called_one_wherever_it_is_shown(
     payout = await steps.open(Type.DISBURSEMENT, 2000)
     await steps.claim()
     made = await steps.seen_by_id(refund.rsplit("/", 1)[1])
-    await steps.hear(made, Verdict.CONFIRMED)
+    await steps.report(made, Verdict.CONFIRMED)
 
     shown = await surfer.get(refund)
     assert "Refund to Asha" in shown.words
@@ -213,14 +213,14 @@ async def test_a_refund_is_called_one_wherever_it_is_shown(
     assert "TZS 1,000 refunded. The customer has it back." in refunded
 
 
-async def test_a_refund_that_fails_is_told_on_its_collection_which_is_not_called_refunded(
+async def test_a_failed_refund_is_shown_on_its_collection_which_is_not_called_refunded(
     payment_form: PaymentForm, steps: RefundSteps, collection: Transaction
 ) -> None:
     surfer = payment_form.surfer
     key = key_in(await surfer.get(f"{path_of(collection)}/refund"))
     refund = (await send(payment_form, collection, key, "pay")).to
     await steps.claim()
-    await steps.hear(await steps.seen_by_id(refund.rsplit("/", 1)[1]), Verdict.REFUSED)
+    await steps.report(await steps.seen_by_id(refund.rsplit("/", 1)[1]), Verdict.REFUSED)
     assert "Failed. The customer did not get the money back." in (await surfer.get(refund)).words
     shown = (await surfer.get(path_of(collection))).words
     assert "The refund of TZS 5,000 failed. The customer did not get it." in shown

@@ -46,7 +46,7 @@ async def test_after_the_password_comes_the_code_and_before_it_nothing_is_open(
     assert (await surfer.post(CODE, {"code": app.code(1)})).to == "/dashboard/login", "it became one session"
 
 
-async def test_a_wrong_password_hears_nothing_of_a_second_factor(business: Business, app: AuthenticatorApp) -> None:
+async def test_a_wrong_password_reveals_nothing_of_a_second_factor(business: Business, app: AuthenticatorApp) -> None:
     seen = await business.surfer.post("/dashboard/login", {"email": business.owner.email, "password": "not it at all"})
     assert (seen.status, "malipo_login" in seen.cookies) == (400, False)
     assert "The email or the password is not right." in seen.words
@@ -172,16 +172,16 @@ async def test_a_new_password_ends_what_waits_for_a_code(
     assert (await waiting.post(CODE, {"code": app.code(1)})).to == "/dashboard/login"
 
 
-async def test_a_recovery_code_lets_in_once_and_is_told(
+async def test_a_recovery_code_lets_in_once_and_is_reported(
     business: Business, app: AuthenticatorApp, running: Running, stack: AsyncExitStack
 ) -> None:
     surfer = await password_typed(running, stack, business.owner.email)
     assert (await surfer.post(CODE, {"recovery": app.recovery_codes[0].upper()})).status == 303
     again = await password_typed(running, stack, business.owner.email)
     assert (await again.post(CODE, {"recovery": app.recovery_codes[0]})).status == 400
-    told = (await surfer.get("/dashboard/settings/activity")).words
-    assert "Used a recovery code; 9 are left" in told
-    assert "Typed a wrong code" in told
+    shown = (await surfer.get("/dashboard/settings/activity")).words
+    assert "Used a recovery code; 9 are left" in shown
+    assert "Typed a wrong code" in shown
 
 
 async def test_a_sensitive_act_needs_the_code_too(business: Business, app: AuthenticatorApp) -> None:

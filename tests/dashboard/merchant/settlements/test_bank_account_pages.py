@@ -47,7 +47,7 @@ async def listed(business: Business) -> Seen:
     return await business.surfer.get(PATH)
 
 
-async def test_an_owner_adds_an_account_and_everybody_concerned_is_told(secured: Business) -> None:
+async def test_an_owner_adds_an_account_and_everybody_concerned_gets_a_message(secured: Business) -> None:
     async with secured.database.begin() as tx:
         await tx.execute("DELETE FROM messages")
 

@@ -56,7 +56,7 @@ async def test_a_withdrawal_is_shown_once_more_and_then_leaves_the_wallet(desk: 
         (date(2026, 12, 24), date(2026, 12, 30)),
     ],
 )
-def test_the_day_by_which_it_arrives_is_told_with_holidays(asked_on: date, said: date) -> None:
+def test_the_day_of_arrival_is_shown_with_holidays(asked_on: date, said: date) -> None:
     assert arrives_by(noon(asked_on), BankingDays()) == noon(said)
 
 

@@ -13,7 +13,7 @@ from tests.dashboard.merchant.transactions.transaction_pages import shop as shop
 from tests.dashboard.merchant.transactions.transaction_pages import surfer as surfer
 
 
-async def test_a_page_tells_everything_about_a_completed_collection(shop: TransactionPages) -> None:
+async def test_a_page_shows_everything_about_a_completed_collection(shop: TransactionPages) -> None:
     made = await shop.make(
         status=Status.COMPLETED, name="Neema", description="Two bags", metadata={"orderId": "A-17", "vip": True, "n": 3}
     )
@@ -42,7 +42,7 @@ async def test_a_page_tells_everything_about_a_completed_collection(shop: Transa
         assert "No money has changed hands" not in words
 
 
-async def test_a_failure_is_told_in_words_and_nothing_is_said_to_arrive(shop: TransactionPages) -> None:
+async def test_a_failure_is_shown_in_words_without_a_day_of_arrival(shop: TransactionPages) -> None:
     made = await shop.make(status=Status.FAILED)
     words = (await shop.surfer.get(f"{PATH}/{made.id}")).words
     assert "The customer declined the payment." in words

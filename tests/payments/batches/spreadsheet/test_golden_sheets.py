@@ -69,7 +69,7 @@ def test_a_row_of_totals_is_not_paid_and_its_sum_is_known(name: str, total: int)
     assert sum(each.amount for each in lines) == total
 
 
-def test_each_repair_is_told_with_what_the_file_has() -> None:
+def test_each_repair_is_reported_with_the_text_of_the_file() -> None:
     _, lines = lines_in(FILES / "english.csv")
     repairs = [[(each.field, each.kind, each.was) for each in line.repairs] for line in lines]
     assert repairs == [

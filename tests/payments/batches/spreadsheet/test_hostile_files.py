@@ -51,7 +51,7 @@ def with_part(part: str, content: str) -> bytes:
         "simu,kiasi".encode("utf-16"),
     ],
 )
-def test_what_is_no_table_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_table_is_refused(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(Refusal):
         read_bytes(tmp_path, content)
 

@@ -31,7 +31,7 @@ _NAMES = {
 }
 
 
-def ask_for_profile(path: Path, channel: Channel, *, account: str) -> StatementProfile:
+def prompt_profile(path: Path, channel: Channel, *, account: str) -> StatementProfile:
     found = guess(first_rows(path))
     if found is None:
         raise NoProfileFits(f"No row of {path.name} looks like the header of a statement.")
@@ -45,14 +45,14 @@ def ask_for_profile(path: Path, channel: Channel, *, account: str) -> StatementP
         _print(f"  {number:>2}  {printable(name)}")
     found = _complete(found)
     _show(path, profile_of(found, channel, name=""))
-    if terminal.ask("Are these lines read as they should be (yes, no)").strip().lower() not in ("yes", "y", "ndiyo"):
+    if terminal.prompt("Are these lines read as they should be (yes, no)").strip().lower() not in ("yes", "y", "ndiyo"):
         raise NoProfileFits("Nothing was imported. Describe the file in a profile, or save it with plainer columns.")
-    name = terminal.ask("A name for this layout, such as tigo-portal").strip()
+    name = terminal.prompt("A name for this layout, such as tigo-portal").strip()
     if not is_free_name(name):
         raise Invalid("A name is up to 40 letters, digits and hyphens, and not that of a profile of malipo's own.")
     if not (carrier := carrier_named(account)):
         question = f"Whose account is it: the network's own (no), or an aggregator's ({', '.join(aggregators())})"
-        carrier = carrier_named(terminal.ask(question).strip().lower())
+        carrier = carrier_named(terminal.prompt(question).strip().lower())
     return profile_of(dataclasses.replace(found, carrier=carrier), channel, name=name)
 
 
@@ -65,12 +65,12 @@ def _complete(found: Guess) -> Guess:
     for field in NEEDED[sign]:
         if field not in columns:
             columns[field] = _column(_NAMES[field], len(found.header))
-    format_ = found.time_format or terminal.ask(f"How is the time written ({', '.join(TIME_FORMATS)})").strip()
+    format_ = found.time_format or terminal.prompt(f"How is the time written ({', '.join(TIME_FORMATS)})").strip()
     return dataclasses.replace(found, columns=columns, sign=sign, time_format=format_)
 
 
 def _column(meaning: str, columns: int) -> int:
-    answer = terminal.ask(f"Which column is {meaning} (1 to {columns})").strip()
+    answer = terminal.prompt(f"Which column is {meaning} (1 to {columns})").strip()
     if not answer.isdecimal() or not 1 <= int(answer) <= columns:
         raise Invalid(f"{answer!r} is not a column from 1 to {columns}. Nothing was imported.")
     return int(answer) - 1

@@ -13,7 +13,7 @@ import msgspec
 from malipo.payments.transaction import Status
 
 
-class Standing(IntEnum):
+class RetriedOutcome(IntEnum):
     """Whether a failed payout may be paid again. Of several payouts, the highest counts."""
 
     FAILED = 0  # it may be paid again
@@ -29,13 +29,15 @@ class RetriedPayout(msgspec.Struct, frozen=True):
     is_doubted: bool  # its dispatch waits for a query, or for operators, about such a report
 
     @property
-    def standing(self) -> Standing:
+    def outcome(self) -> RetriedOutcome:
         is_paid = self.status is Status.COMPLETED if self.is_reported_paid is None else self.is_reported_paid
         if is_paid:
-            return Standing.PAID
-        return Standing.IN_DOUBT if self.is_doubted or not self.status.is_final else Standing.FAILED
+            return RetriedOutcome.PAID
+        return RetriedOutcome.IN_DOUBT if self.is_doubted or not self.status.is_final else RetriedOutcome.FAILED
 
 
-def worst(chain: Iterable[RetriedPayout | None]) -> Standing:
-    """The standing of a chain of retries. None is a payout that we do not have, whose outcome is unknown."""
-    return max((Standing.IN_DOUBT if each is None else each.standing for each in chain), default=Standing.FAILED)
+def worst(chain: Iterable[RetriedPayout | None]) -> RetriedOutcome:
+    """The outcome of a chain of retries. None is a payout that we do not have, whose outcome is unknown."""
+    return max(
+        (RetriedOutcome.IN_DOUBT if each is None else each.outcome for each in chain), default=RetriedOutcome.FAILED
+    )

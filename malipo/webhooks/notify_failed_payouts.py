@@ -1,4 +1,4 @@
-"""Tells people by message of payouts that have failed, where their events are numbered: no payment waits for it.
+"""Notifies people by message of payouts that have failed, where their events are numbered: no payment waits for it.
 
 Those of a batch are reported with the whole batch.
 """
@@ -59,7 +59,7 @@ def failed_payouts(events: Iterable[AnyEvent]) -> dict[str, FailedPayouts]:
     return found
 
 
-async def tell_failed_payouts(tx: Tx, events: Iterable[AnyEvent], *, now: datetime) -> None:
+async def notify_failed_payouts(tx: Tx, events: Iterable[AnyEvent], *, now: datetime) -> None:
     for merchant_id, failed in sorted(failed_payouts(events).items()):
         facts = {"reference": failed.reference, "path": f"/dashboard/transactions/{failed.id}"}
         await write.to_people(

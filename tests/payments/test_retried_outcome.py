@@ -2,10 +2,10 @@
 
 import pytest
 
-from malipo.payments.retry_standing import RetriedPayout, Standing, worst
+from malipo.payments.retried_outcome import RetriedOutcome, RetriedPayout, worst
 from malipo.payments.transaction import Status
 
-FAILED, IN_DOUBT, PAID = Standing.FAILED, Standing.IN_DOUBT, Standing.PAID
+FAILED, IN_DOUBT, PAID = RetriedOutcome.FAILED, RetriedOutcome.IN_DOUBT, RetriedOutcome.PAID
 UNREPORTED, SAID_UNPAID, SAID_PAID = None, False, True
 
 # By its status and the latest report after its end: without a doubt, and with one.
@@ -25,8 +25,8 @@ GRID = {
 
 
 @pytest.mark.parametrize(("status", "report"), GRID)
-def test_it_may_be_paid_again_only_while_it_surely_counts_as_failed(status: Status, report: bool | None) -> None:
-    found = tuple(RetriedPayout(status, report, doubt).standing for doubt in (False, True))
+def test_a_payout_may_be_paid_again_only_while_it_surely_counts_as_failed(status: Status, report: bool | None) -> None:
+    found = tuple(RetriedPayout(status, report, doubt).outcome for doubt in (False, True))
     assert found == GRID[status, report]
 
 
@@ -48,5 +48,7 @@ A_FAILED, A_DOUBTED, A_PAID = (
     ],
     ids=["failed", "twice", "doubted", "lost", "paid"],
 )
-def test_of_a_chain_of_retries_whatever_was_paid_counts(chain: list[RetriedPayout | None], standing: Standing) -> None:
+def test_of_a_chain_of_retries_whatever_was_paid_counts(
+    chain: list[RetriedPayout | None], standing: RetriedOutcome
+) -> None:
     assert worst(chain) is standing

@@ -1,4 +1,4 @@
-"""An operator whose file told a fact of a line cannot approve another operator's proposal about it."""
+"""An operator whose file has a fact of a line cannot approve another operator's proposal about the line."""
 
 import re
 from dataclasses import replace
@@ -16,7 +16,7 @@ from malipo.reconciliation.exceptions.action import Action
 from malipo.reconciliation.exceptions.approve_case import approve_case
 from malipo.reconciliation.matching.exception import ExceptionState, ReconciliationException
 from malipo.reconciliation.matching.import_approval import ImportApprovalRefusal
-from malipo.reconciliation.matching.line_tellers import FactSource, tellers_of
+from malipo.reconciliation.matching.line_sources import FactSource, sources_of
 from malipo.reconciliation.statements.statement_file import FETCHED_BY
 from tests.operators.booking_steps import NEEMA, give_password, hire
 from tests.payments.payment_steps import steps as steps
@@ -48,14 +48,14 @@ async def found(desk: ImportDesk) -> ReconciliationException:
     return exception
 
 
-async def test_who_names_the_payment_of_a_line_does_not_approve_the_match(desk: ImportDesk) -> None:
+async def test_an_operator_whose_file_names_the_payment_of_a_line_does_not_approve_the_match(desk: ImportDesk) -> None:
     """The network's line has no key. Asha's copy names a declined collection, and Juma proposes what he is shown."""
     payment, before = await failed(desk, MILLIONS - 100), await desk.wallet()
     exceptions, own = ExceptionDesk(desk.database), a_line()
     exception = await bring_both(desk, own, replace(own, key=payment.network_key))
     assert (exception.kind, exception.reference) == ("amount_differs", payment.reference)
     await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=JUMA)
-    with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+    with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
         await exceptions.approve(exception, by=ASHA)
     assert await desk.wallet() == before
     await exceptions.approve(exception, by=NEEMA)
@@ -64,7 +64,7 @@ async def test_who_names_the_payment_of_a_line_does_not_approve_the_match(desk: 
 
 
 @pytest.mark.parametrize(
-    ("own", "told", "is_refused"),
+    ("own", "reported", "is_refused"),
     [
         ({}, {}, False),
         ({"key": "1M7Q2VXD76XZRVT6"}, {"key": "MLP-1M7Q2VXD76XZRVT6"}, False),
@@ -76,27 +76,27 @@ async def test_who_names_the_payment_of_a_line_does_not_approve_the_match(desk: 
         ({"details": "Reversal", "linked": "QOTHER0001"}, {"details": "Reversal", "linked": "QOTHER0001"}, False),
     ],
 )
-async def test_only_what_the_network_does_not_tell_counts(
-    desk: ImportDesk, own: dict[str, str], told: dict[str, str], is_refused: bool
+async def test_only_facts_that_the_networks_file_does_not_have_count(
+    desk: ImportDesk, own: dict[str, str], reported: dict[str, str], is_refused: bool
 ) -> None:
     exceptions = ExceptionDesk(desk.database)
-    exception = await bring_both(desk, a_line(**own), a_line(**told))
+    exception = await bring_both(desk, a_line(**own), a_line(**reported))
     await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=JUMA)
     if is_refused:
-        with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+        with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
             await exceptions.approve(exception, by=ASHA)
     else:
         assert (await exceptions.approve(exception, by=ASHA)).state is ExceptionState.RESOLVED
 
 
-async def test_who_brought_a_line_that_the_network_does_not_have_proposes_and_another_approves(
+async def test_the_importer_of_a_line_that_the_network_does_not_have_proposes_and_another_approves(
     desk: ImportDesk,
 ) -> None:
     exceptions = ExceptionDesk(desk.database)
     await desk.bring(desk.statements.write(a_line()), ASHA)
     exception = await found(desk)
     await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=JUMA)
-    with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+    with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
         await exceptions.approve(exception, by=ASHA)
     await exceptions.reject(exception, by=ASHA)
     await exceptions.propose(exception, Action.BOOK, SUSPENSE, by=ASHA)
@@ -113,11 +113,11 @@ async def test_nor_does_who_said_how_its_file_is_read(desk: ImportDesk) -> None:
     exception = await found(desk)
     await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=NEEMA)
     for by in (ASHA, JUMA):
-        with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+        with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
             await exceptions.approve(exception, by=by)
 
 
-async def test_nor_does_anybody_while_the_teller_may_be_another(desk: ImportDesk) -> None:
+async def test_nor_does_anybody_while_the_source_may_be_another(desk: ImportDesk) -> None:
     """Asha has set Neema's password, and may have brought the file as Neema."""
     await hire(desk.database, "asha", "juma", "neema")
     await give_password(desk.database, "neema", by=ASHA)
@@ -142,7 +142,7 @@ async def test_the_only_operator_says_so(desk: ImportDesk) -> None:
     assert done.state is ExceptionState.RESOLVED
 
 
-async def test_who_told_the_line_of_a_payment_does_not_approve_what_another_says_of_the_payment(
+async def test_the_importer_of_a_payments_line_does_not_approve_anothers_proposal_about_the_payment(
     desk: ImportDesk,
 ) -> None:
     """Asha's line waits, and is an exception. Juma reads it, and proposes that the payment was paid."""
@@ -152,10 +152,10 @@ async def test_who_told_the_line_of_a_payment_does_not_approve_what_another_says
     [exception] = await desk.statements.open_exceptions()
     exceptions = ExceptionDesk(desk.database)
     await exceptions.propose(exception, Action.RESOLVE, {"outcome": "completed"}, by=JUMA)
-    with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+    with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
         await exceptions.approve(exception, by=ASHA)
     async with desk.database.begin() as tx:
-        with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+        with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
             await approve_case(tx, payment.reference, actor=ASHA, now=clock.now())
     assert await desk.wallet() == before
     await exceptions.approve(exception, by=NEEMA)
@@ -163,7 +163,7 @@ async def test_who_told_the_line_of_a_payment_does_not_approve_what_another_says
     await desk.statements.check_ledger()
 
 
-def test_no_page_and_no_command_approves_past_who_told_a_line() -> None:
+def test_no_page_and_no_command_approves_without_the_check_of_a_lines_sources() -> None:
     """They use `approve_case`, which looks at the lines of the payment."""
     past = re.compile(
         r"^from malipo\.payments(?:\.cases)? import (?:.*\b)?resolve\b.*^.*\bresolve\.approve\(",
@@ -173,18 +173,18 @@ def test_no_page_and_no_command_approves_past_who_told_a_line() -> None:
     assert [name for name, text in sources.items() if past.search(text)] == ["approve_case.py"]
 
 
-async def test_who_told_only_the_words_of_a_line_does_not_approve_the_match(desk: ImportDesk) -> None:
+async def test_the_source_of_a_lines_words_alone_does_not_approve_the_match(desk: ImportDesk) -> None:
     payment = await failed(desk)
     own = a_line(amount=payment.amount, details="")
     exception = await bring_both(desk, own, replace(own, details=f"Paid for {payment.reference}"))
     exceptions = ExceptionDesk(desk.database)
     await exceptions.propose(exception, Action.MATCH, {"payment": payment.reference}, by=JUMA)
-    with pytest.raises(Forbidden, match=ImportApprovalRefusal.TELLER):
+    with pytest.raises(Forbidden, match=ImportApprovalRefusal.SOURCE):
         await exceptions.approve(exception, by=ASHA)
 
 
 async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk: ImportDesk) -> None:
-    """Nothing is fetched, and there is no third one. What Juma's own file tells, he need not believe Asha."""
+    """Nothing is fetched, and there is no third one. What Juma's own file has, he need not believe Asha."""
     payment, line = await failed(desk), a_line(receipt="QREAL12345")
     await import_lines(desk, ASHA, line)
     await import_lines(desk, JUMA, line, line_of(await desk.statements.completed(amount=1000)))
@@ -196,7 +196,7 @@ async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk:
 
 
 @pytest.mark.parametrize(
-    ("told", "tellers"),
+    ("reported", "sources"),
     [
         ([FactSource("key", "asha")], {"asha"}),
         ([FactSource("key", "asha", ("neema",))], {"asha", "neema"}),
@@ -207,5 +207,5 @@ async def test_two_operators_who_have_both_imported_a_line_decide_about_it(desk:
         ([FactSource("key", "asha"), FactSource("kind", "juma")], {"asha", "juma"}),
     ],
 )
-def test_who_told_what_is_shown_of_a_line_that_juma_proposes_about(told: list[FactSource], tellers: set[str]) -> None:
-    assert tellers_of(told, proposed_by="juma") == tellers
+def test_the_sources_of_a_line_leave_out_the_proposer(reported: list[FactSource], sources: set[str]) -> None:
+    assert sources_of(reported, proposed_by="juma") == sources

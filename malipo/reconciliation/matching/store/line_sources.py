@@ -1,15 +1,15 @@
-"""The SQL of tellers: which files tell a fact of a line, and which operators matched it."""
+"""The SQL of the sources of lines: which files have a fact of a line, and which operators matched it."""
 
 from malipo.db import Conn
 from malipo.payments.network_keys import ending_sql
-from malipo.reconciliation.matching.line_tellers import FactSource
+from malipo.reconciliation.matching.line_sources import FactSource
 from malipo.reconciliation.statements.statement_file import FETCHED_BY
 from malipo.reconciliation.statements.store.statements import authors_sql
 
 _AUTHORS = authors_sql("f")
 
 
-def _tells(match: str, line: str) -> str:
+def _has_fact(match: str, line: str) -> str:
     """A condition: whether the copy `k` of a line contains the fact by which the line was matched.
 
     Several files may have a line, and each may add facts. The operator who imported a file with the key, or with the
@@ -24,11 +24,11 @@ def _tells(match: str, line: str) -> str:
     """
 
 
-TELLS = _tells("m", "l")
+HAS_FACT = _has_fact("m", "l")
 
 
-def is_told_by_worker_sql(match: str, line: str, *, is_by_key: bool = False) -> str:
-    """A condition: whether a fetched file tells the fact by which the line was matched. If an operator matched it, or
+def is_reported_by_worker_sql(match: str, line: str, *, is_by_key: bool = False) -> str:
+    """A condition: whether a fetched file has the fact by which the line was matched. If an operator matched it, or
     with `is_by_key`, that fact is the payment's key."""
 
     def names(copy: str) -> str:
@@ -39,7 +39,7 @@ def is_told_by_worker_sql(match: str, line: str, *, is_by_key: bool = False) -> 
         (CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
             SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
             WHERE k.line_id = {line}.id AND n.imported_by = '{FETCHED_BY}' AND n.withdrawn_at IS NULL
-              AND {_tells(match, line)} AND {names("k")})
+              AND {_has_fact(match, line)} AND {names("k")})
          ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
               AND {names(line)} END)
     """
@@ -56,14 +56,14 @@ def is_by_two_sql(match: str) -> str:
     """
 
 
-def teller_sql(match: str, line: str, *, rather_by: str = "''") -> str:
-    """The file that tells the fact by which the line was matched; preferably one that this operator imported."""
-    tells = _tells(match, line)
+def source_sql(match: str, line: str, *, rather_by: str = "''") -> str:
+    """The file that has the fact by which the line was matched; preferably one that this operator imported."""
+    fact = _has_fact(match, line)
     return f"""
         coalesce((
             SELECT n.id FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
             WHERE k.line_id = {line}.id AND n.withdrawn_at IS NULL
-            ORDER BY ({tells}) DESC, n.imported_by = {rather_by} DESC, NOT ({tells}) AND n.imported_by = '{FETCHED_BY}',
+            ORDER BY ({fact}) DESC, n.imported_by = {rather_by} DESC, NOT ({fact}) AND n.imported_by = '{FETCHED_BY}',
                      k.linked = {line}.linked DESC, n.imported_at, n.id LIMIT 1), {line}.file_id)
     """
 
@@ -75,29 +75,29 @@ IS_FETCHED_OR_WHOLE = f"""
 """
 
 
-def is_in_fetched_or_whole_file_sql(line: str, tells: str = "true") -> str:
-    """A condition: whether such a file has the line, with a copy `k` that fulfils `tells`."""
+def is_in_fetched_or_whole_file_sql(line: str, has_fact: str = "true") -> str:
+    """A condition: whether such a file has the line, with a copy `k` that fulfils `has_fact`."""
     return f"""
         CASE WHEN EXISTS (SELECT FROM statement_line_copies k WHERE k.line_id = {line}.id) THEN EXISTS (
             SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
-            WHERE k.line_id = {line}.id AND {tells} AND {IS_FETCHED_OR_WHOLE})
+            WHERE k.line_id = {line}.id AND {has_fact} AND {IS_FETCHED_OR_WHOLE})
         ELSE EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND {IS_FETCHED_OR_WHOLE}) END
     """
 
 
 def is_shown_sql(match: str) -> str:
     """A condition: whether a payment's matched line shows that the payment is in a statement: a complete or fetched
-    file tells the fact by which it was matched, or operators answer for it. (One operator could invent a line.)"""
+    file has the fact by which it was matched, or operators answer for it. (One operator could invent a line.)"""
     return f"""
         EXISTS (
             SELECT FROM statement_matches m JOIN statement_lines l ON l.id = m.line_id
             WHERE m.line_id = {match}.line_id
-              AND (m.is_counted OR m.how = 'operator' OR {is_in_fetched_or_whole_file_sql("l", TELLS)}))
+              AND (m.is_counted OR m.how = 'operator' OR {is_in_fetched_or_whole_file_sql("l", HAS_FACT)}))
     """
 
 
-async def find_what_is_told(connection: Conn, line_id: int) -> list[FactSource]:
-    """The facts that are shown of a line (kind, key, phone, linked receipt, words), each with the files that tell
+async def find_shown_facts(connection: Conn, line_id: int) -> list[FactSource]:
+    """The facts that are shown of a line (kind, key, phone, linked receipt, words), each with the files that have
     it."""
     rows = await connection.fetch(
         f"""
@@ -113,9 +113,9 @@ async def find_what_is_told(connection: Conn, line_id: int) -> list[FactSource]:
         CROSS JOIN LATERAL (
             VALUES ('kind', c.kind, l.kind), ('key', {ending_sql("c.key")}, {ending_sql("l.key")}),
                    ('phone', c.phone, l.phone), ('linked', c.linked, l.linked), ('details', c.details, l.details)
-        ) AS t (fact, told, shown)
+        ) AS t (fact, stated, shown)
         JOIN statement_files f ON f.id = c.file_id
-        WHERE l.id = $1 AND t.told <> '' AND t.told = t.shown AND f.withdrawn_at IS NULL
+        WHERE l.id = $1 AND t.stated <> '' AND t.stated = t.shown AND f.withdrawn_at IS NULL
         """,
         line_id,
     )

@@ -1,6 +1,6 @@
-"""SQL conditions: what the network itself has told of a line or a payment, and what only operators have told.
+"""SQL conditions: what the network itself has reported of a line or a payment, and what only operators have.
 
-The network has told what stands in a statement that the worker fetched, or in an answer about the payment.
+The network has reported what is in a statement that the worker fetched, or in an answer about the payment.
 """
 
 from malipo.payments.network_keys import ending_sql
@@ -18,15 +18,15 @@ def keys_of_sql(written: str) -> str:
 
 def is_own_sql(line: str) -> str:
     """A condition: whether the network's own statement has a line, with the line's key."""
-    return _is_told(line, f"k.key = {line}.key")
+    return _is_reported(line, f"k.key = {line}.key")
 
 
 def is_own_reversal_sql(line: str) -> str:
     """A condition: whether the network's own statement calls a line a reversal of the receipt that the line names."""
-    return _is_told(line, f"k.kind = 'reversal' AND k.linked = {line}.linked")
+    return _is_reported(line, f"k.kind = 'reversal' AND k.linked = {line}.linked")
 
 
-def _is_told(line: str, copy: str) -> str:
+def _is_reported(line: str, copy: str) -> str:
     """A condition: a fetched file alone has the line, or a fetched file has a copy `k` of it for which this holds."""
     return f"""
         (EXISTS (SELECT FROM statement_files n WHERE n.id = {line}.file_id AND n.imported_by = '{FETCHED_BY}')
@@ -38,7 +38,7 @@ def _is_told(line: str, copy: str) -> str:
 
 
 def is_key_added_sql(line: str) -> str:
-    """A condition: whether the network's own statement has a line, and only an operator's copy tells the line's key."""
+    """A condition: whether the network's own statement has a line, and only an operator's copy has the line's key."""
     return f"""
         ({line}.key <> '' AND NOT {is_own_sql(line)} AND EXISTS (
             SELECT FROM statement_line_copies k JOIN statement_files n ON n.id = k.file_id
@@ -46,7 +46,7 @@ def is_key_added_sql(line: str) -> str:
     """
 
 
-def is_receipt_told_by_people_sql(payment: str) -> str:
+def is_receipt_reported_by_people_sql(payment: str) -> str:
     """A condition: whether a payment has its receipt from operators, or from a line of a statement, and not from an
     answer of its network."""
     return f"""

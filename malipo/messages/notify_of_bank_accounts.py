@@ -1,7 +1,7 @@
-"""Tells owners of bank accounts. The notices go to everybody who has been an owner in the last 30 days, and cannot be
-switched off: somebody who has taken over an owner's account would add a bank account, and remove the other owners. Each
-notice of a new or verified account has a single-use link that stops it without a log-in
-(`merchants/bank_account_stop_links.py`). Operators are told of a stopped account to which money is on its way.
+"""Notifies owners of bank accounts. The notices go to everybody who has been an owner in the last 30 days, and cannot
+be switched off: somebody who has taken over an owner's account would add a bank account, and remove the other owners.
+Each notice of a new or verified account has a single-use link that stops it without a log-in
+(`merchants/bank_account_stop_links.py`). Operators are notified of a stopped account to which money is on its way.
 """
 
 from collections.abc import Collection
@@ -83,7 +83,7 @@ async def money_to_stopped_account(
     files: Collection[str],
     now: datetime,
 ) -> None:
-    """Tell all operators, also who has stopped it, that money is on its way to an account that was stopped, or has
+    """Notify all operators, also who has stopped it, that money is on its way to an account that was stopped, or has
     just arrived there. `files` are the approved files which send it."""
     facts = account.facts | {"merchant": merchant, "by": by, "happened_at": now.isoformat()}
     facts |= {"sent_amount": sent_amount} if sent_amount else {}

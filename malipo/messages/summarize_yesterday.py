@@ -15,7 +15,7 @@ from malipo.outbox import daily_totals
 _FROM = time(7)
 
 
-async def tell_yesterday(tx: Tx, *, now: datetime) -> None:
+async def summarize_yesterday(tx: Tx, *, now: datetime) -> None:
     at = now.astimezone(clock.ZONE)
     if at.time() < _FROM:
         return

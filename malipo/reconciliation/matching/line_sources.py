@@ -1,4 +1,4 @@
-"""The tellers of a line: the operators whose files contain a fact of it. They cannot approve another operator's
+"""The sources of a line: the operators whose files contain a fact of it. They cannot approve another operator's
 proposal about the line. Pure."""
 
 from collections import defaultdict
@@ -9,16 +9,16 @@ from malipo.reconciliation.statements.statement_file import FETCHED_BY
 
 
 class FactSource(NamedTuple):
-    """A fact of a line as it is shown, and a file that tells it."""
+    """A fact of a line as it is shown, and a file that has it."""
 
     fact: str  # kind, key, phone, linked or details
     imported_by: str
     authors: tuple[str, ...] = ()  # of the layout that read the file
 
 
-def tellers_of(found_facts: Sequence[FactSource], *, proposed_by: str) -> set[str]:
-    """The importers and layout authors of files that tell a fact which neither a fetched file nor a file of the
-    proposer tells. Of the proposer's own files, the layout authors."""
+def sources_of(found_facts: Sequence[FactSource], *, proposed_by: str) -> set[str]:
+    """The importers and layout authors of files that have a fact which neither a fetched file nor a file of the
+    proposer has. Of the proposer's own files, the layout authors."""
     facts: dict[str, list[FactSource]] = defaultdict(list)
     for each in found_facts:
         facts[each.fact].append(each)
