@@ -396,6 +396,22 @@ FAULTS = (
         _OF_A_MONTH,
     ),
     Fault(
+        "the reconciliation of the bank does not say whose settlement came back",
+        "find_lines_without_movement",
+        "LEFT JOIN settlements s ON s.key = b.key AND s.created_at < $3",
+        "LEFT JOIN settlements s ON false",
+        "Money of a merchant that the books have in the next month has no name in this one.",
+        _OF_A_MONTH,
+    ),
+    Fault(
+        "what the books have in a later month is on no list of the month",
+        "_bank_and_books",
+        "if each.kind is BankItemKind.NOT_IN_BOOKS]",
+        "if False]",
+        "Wallets are too low at the end of a month, and nobody who hands it over is told.",
+        _BANK_AND_BOOKS,
+    ),
+    Fault(
         "a settlement whose file was voided later was never sent",
         "settlements_of",
         "coalesce(l.left_at, $2) >= $2",
