@@ -1,7 +1,7 @@
 """The SQL of the books: balances at the beginning of a day, and the moves of a day, one after the other."""
 
 from collections.abc import AsyncIterator
-from datetime import date
+from datetime import date, datetime
 
 from malipo import clock
 from malipo.books.chart import OF_MERCHANTS
@@ -46,15 +46,18 @@ async def _balances(connection: Conn, of_merchants: str, of_house: str, *values:
     )
 
 
-async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: LateMoves) -> AsyncIterator[Row]:
+async def moves_of(
+    connection: Conn, day: date, late: LateMoves, late_before: LateMoves, *, until: datetime
+) -> AsyncIterator[Row]:
     """The moves of merchants that the books count in this day, with what they are about: the late ones of the days
-    before, then those of the day but for its late ones."""
+    before, then those of the day but for its late ones. A payment that ended after `until` has no receipt then."""
     cursor = connection.cursor(
         f"""
         SELECT m.is_late, {clock.day_sql("m.created_at")} AS own_day,
                m.merchant_id, m.cause_id, m.step, m.ordinal, m.source, m.target, m.channel, m.amount,
                coalesce(t.reference, s.reference, b.bank_reference, '') AS reference,
-               coalesce(t.provider_reference, '') AS receipt, coalesce(t.refund_of, '') AS refund_of,
+               CASE WHEN t.ended_at < $4 THEN coalesce(t.provider_reference, '') ELSE '' END AS receipt,
+               coalesce(t.refund_of, '') AS refund_of,
                a.transaction_id IS NOT NULL OR coalesce(s.is_adopted AND m.step = 'end', false) AS is_adopted,
                coalesce(r.evidence, n.answer, '') AS evidence
         FROM (
@@ -86,6 +89,7 @@ async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: La
         begin_of(late_before.since),
         begin_of(day),
         end_of(day),
+        until,
         prefetch=_AT_ONCE,
     )
     async for row in cursor:

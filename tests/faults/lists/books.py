@@ -412,6 +412,14 @@ FAULTS = (
         _BANK_AND_BOOKS,
     ),
     Fault(
+        "the journal has receipts that were learned after its last day",
+        "moves_of",
+        "CASE WHEN t.ended_at < $4 THEN coalesce(t.provider_reference, '') ELSE '' END AS receipt,",
+        "coalesce(t.provider_reference, '') AS receipt,",
+        "November's archive is other bytes in December, and its payments.csv says that the payment is open.",
+        _ARCHIVE,
+    ),
+    Fault(
         "a settlement whose file was voided later was never sent",
         "settlements_of",
         "coalesce(l.left_at, $2) >= $2",
