@@ -118,6 +118,7 @@ def _entry_of(step: list[Row], day: date) -> Entry:
         lines=lines_of(moves, first["merchant_id"]),
         id=f"{first['cause_id']} {first['step']}{ordinal}",
         merchant_id=first["merchant_id"],
+        at=first["created_at"],
         reference=first["reference"],
         receipt=first["receipt"],
         late_of=first["own_day"] if first["is_late"] else None,

@@ -54,7 +54,7 @@ async def moves_of(
     cursor = connection.cursor(
         f"""
         SELECT m.is_late, {clock.day_sql("m.created_at")} AS own_day,
-               m.merchant_id, m.cause_id, m.step, m.ordinal, m.source, m.target, m.channel, m.amount,
+               m.created_at, m.merchant_id, m.cause_id, m.step, m.ordinal, m.source, m.target, m.channel, m.amount,
                coalesce(t.reference, s.reference, b.bank_reference, '') AS reference,
                CASE WHEN t.ended_at < $4 THEN coalesce(t.provider_reference, '') ELSE '' END AS receipt,
                coalesce(t.refund_of, '') AS refund_of,
@@ -84,7 +84,8 @@ async def moves_of(
               AND n.received_at = m.created_at
             ORDER BY n.id DESC LIMIT 1
         ) AS n ON true
-        ORDER BY m.is_late DESC, m.created_at, m.merchant_id, m.cause_id, m.step, m.ordinal, m.move_number
+        ORDER BY m.is_late DESC, m.created_at, m.merchant_id, m.cause_id, m.step <> 'open', m.step, m.ordinal,
+                 m.move_number
         """,
         begin_of(late_before.since),
         begin_of(day),

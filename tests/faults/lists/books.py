@@ -6,6 +6,7 @@ _LATE = ("books/test_late_moves.py",)
 _BANK = ("ledger/test_bank_bookings.py",)
 _SUSPENSE = ("ledger/test_suspense.py",)
 _ARCHIVE = ("month_end/test_archive.py",)
+_CHECK = ("month_end/test_check_archive.py",)
 _BANK_AND_BOOKS = ("month_end/test_bank_and_books.py",)
 _OF_A_MONTH = ("month_end/test_settlements_of_a_month.py",)
 _SAFEGUARDING = ("reconciliation/close/test_safeguarding.py",)
@@ -410,6 +411,30 @@ FAULTS = (
         "if False]",
         "Wallets are too low at the end of a month, and nobody who hands it over is told.",
         _BANK_AND_BOOKS,
+    ),
+    Fault(
+        "the program in the archive does not look for entries without a payment",
+        "Check._without_row",
+        "if id_.startswith(prefix) and id_ not in seen:",
+        "if not id_:",
+        "Whoever has the key takes a payment out of payments.csv, and nobody notices.",
+        _CHECK,
+    ),
+    Fault(
+        "the program in the archive does not compare the merchants of an entry and its payment",
+        "Check._compare",
+        'if moved.merchants != (row["merchantId"],) and (moved.merchants or self.names_merchants):',
+        "if not moved:",
+        "A collection is moved to another merchant in all journals, and all sums are right.",
+        _CHECK,
+    ),
+    Fault(
+        "the program in the archive takes documents for those of any merchant",
+        "Check._invoices",
+        "if by_merchant[merchant] != self.fees[merchant]:",
+        "if by_merchant.keys() == {merchant}:",
+        "One merchant is invoiced for the fees of another.",
+        _CHECK,
     ),
     Fault(
         "the journal has receipts that were learned after its last day",
