@@ -136,5 +136,6 @@ def _entry_of_house(row: Row, day: date) -> Entry:
         lines=lines,
         id=row["id"],
         reference=row["reference"],
+        receipt=row["receipt"],
         evidence=row["evidence"],
     )

@@ -59,7 +59,7 @@ async def moves_of(
                CASE WHEN t.ended_at < $4 THEN coalesce(t.provider_reference, '') ELSE '' END AS receipt,
                coalesce(t.refund_of, '') AS refund_of,
                a.transaction_id IS NOT NULL OR coalesce(s.is_adopted AND m.step = 'end', false) AS is_adopted,
-               coalesce(r.evidence, n.answer, '') AS evidence
+               coalesce(r.evidence, n.answer, b.releases, '') AS evidence
         FROM (
             SELECT *, true AS is_late FROM moves m
             WHERE created_at >= $1 AND created_at < $2 AND merchant_id <> '{HOUSE}' AND ({late_before.is_late})
@@ -98,12 +98,18 @@ async def moves_of(
 
 
 async def house_bookings_of(connection: Conn, day: date) -> AsyncIterator[Row]:
-    """The bookings of the house that count in this day."""
+    """The bookings of the house that count in this day. Of a line, with the network's receipt, or the bank's own
+    reference."""
     cursor = connection.cursor(
         """
-        SELECT id, kind, source, target, CASE WHEN 'float' IN (source, target) THEN channel END AS channel, amount,
-               reference, evidence
-        FROM house_bookings WHERE value_date = $1 ORDER BY id
+        SELECT h.id, h.kind, h.source, h.target, h.amount, h.evidence,
+               CASE WHEN 'float' IN (h.source, h.target) THEN h.channel END AS channel,
+               coalesce(nullif(b.reference, ''), h.reference) AS reference, coalesce(l.receipt, '') AS receipt
+        FROM house_bookings h LEFT JOIN house_bookings o ON o.id = h.reverses
+        LEFT JOIN statement_lines l ON l.id = coalesce(h.line_id, o.line_id)
+        LEFT JOIN bank_lines b ON b.id = CASE WHEN coalesce(o.kind, h.kind) = 'bank_line'
+                                              THEN coalesce(o.reference, h.reference)::bigint END
+        WHERE h.value_date = $1 ORDER BY h.id
         """,
         day,
         prefetch=_AT_ONCE,

@@ -274,7 +274,7 @@ _PAYOUT_FILE = (
 _PAYMENT = (
     *("reference", "id", "merchantId", "merchant", "type", "channel", "amount", "fee", "createdAt", "status"),
     *("endedAt", "receipt", "failureCode", "failureReason", "failureDetail", "networkCode", "orderReference"),
-    *("refundOf", "batchId"),
+    *("refundOf", "batchId", "isAdopted", "correctedAs", "credited", "correctedAt"),
 )
 _SETTLEMENT = (
     *("reference", "id", "key", "merchantId", "merchant", "status", "amount", "fee", "netAmount", "createdAt"),

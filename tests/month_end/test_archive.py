@@ -406,8 +406,8 @@ async def test_it_has_what_people_decided_and_what_was_open_at_its_end(
         ("prp_0", "open", ""),
     ]
     assert rows("exceptions.csv", "id", "receipt", "amount", "state") == [(found, "F2", "-150", "open")]
-    assert rows("suspense.csv", "kind", "amount", "since", "days", "evidence") == [
-        ("sweep", "40", str(SECOND), "1", "The other till")
+    assert rows("suspense.csv", "kind", "amount", "since", "days", "evidence", "releasedTo") == [
+        ("sweep", "40", str(SECOND), "1", "The other till", "")
     ]
     assert rows("bank/reconciliation.csv", "row", "day", "cents", "reference") == [
         ("before", "", "0", ""),
