@@ -241,6 +241,20 @@ def _found(members: Members, folder: Path, capsys: pytest.CaptureFixture[str]) -
     return [each for each in said if not each.endswith("is not signed by the key of the closed days")]
 
 
+async def test_each_column_of_each_table_is_explained(members: Members) -> None:
+    parts = re.split(r"^## (.*)$", members["COLUMNS.md"].decode(), flags=re.MULTILINE)
+    explained = dict(zip(parts[1::2], parts[2::2], strict=True))
+    tables = {name for name in members if name.endswith(".csv") and not name.startswith(_OTHER_TABLES)}
+    assert tables == explained.keys()
+    for name in tables:
+        [header, *_] = csv.reader(io.StringIO(members[name].decode()))
+        columns = [
+            each for row in re.findall(r"^\| (`.*?) \|", explained[name], re.MULTILINE) for each in row.split(", ")
+        ]
+        assert [f"`{each}`" for each in header if f"`{each}`" not in columns] == [], name
+
+
+_OTHER_TABLES = ("closes/", "statements/MPESA/", "journal/vouchers")  # They are explained elsewhere, or came so.
 _LIST, _SIGNATURE = "MANIFEST.sha256", "MANIFEST.sig"
 
 
