@@ -50,7 +50,8 @@ async def moves_of(
     connection: Conn, day: date, late: LateMoves, late_before: LateMoves, *, until: datetime
 ) -> AsyncIterator[Row]:
     """The moves of merchants that the books count in this day, with what they are about: the late ones of the days
-    before, then those of the day but for its late ones. A payment that ended after `until` has no receipt then."""
+    before, then those of the day but for its late ones. A payment that ended after `until` has no receipt
+    then, and one that was adopted after it is not adopted."""
     cursor = connection.cursor(
         f"""
         SELECT m.is_late, {clock.day_sql("m.created_at")} AS own_day,
@@ -71,6 +72,7 @@ async def moves_of(
         LEFT JOIN settlements s ON s.merchant_id = m.merchant_id AND s.id = m.cause_id
         LEFT JOIN bookings b ON b.id = m.cause_id
         LEFT JOIN adopted_payments a ON a.merchant_id = m.merchant_id AND a.transaction_id = m.cause_id
+            AND a.adopted_at < $4
         LEFT JOIN LATERAL (
             SELECT evidence FROM resolutions r
             WHERE m.step IN ('contradiction', 'resolution') AND r.merchant_id = m.merchant_id

@@ -283,7 +283,7 @@ async def test_an_entry_says_why_it_was_booked_and_which_are_refunds_and_adopted
             """,
             books.merchant_id,
             books.payments["LATE"],
-            NOW,
+            at(LAST),
         )
         await tx.execute(
             """

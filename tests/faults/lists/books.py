@@ -437,6 +437,22 @@ FAULTS = (
         _CHECK,
     ),
     Fault(
+        "what was released of a cause in suspense is named as of today",
+        "suspense_at",
+        "WHERE k.releases = c.cause AND m.created_at < $1 AND NOT (m.created_at >= $2 AND {late.is_later})",
+        "WHERE k.releases = c.cause",
+        "November's archive is other bytes after a release of December, and its amounts do not fit.",
+        ("month_end/test_whose_money.py",),
+    ),
+    Fault(
+        "a line of the bank that was booked has malipo's number of it",
+        "house_bookings_of",
+        "coalesce(nullif(b.reference, ''), h.reference) AS reference",
+        "h.reference",
+        "Nobody finds the line on the bank's statement by what the journal says.",
+        ("month_end/test_whose_money.py",),
+    ),
+    Fault(
         "the journal has receipts that were learned after its last day",
         "moves_of",
         "CASE WHEN t.ended_at < $4 THEN coalesce(t.provider_reference, '') ELSE '' END AS receipt,",
