@@ -4,7 +4,7 @@ Amounts are debits above zero and credits below, so the lines of an entry sum to
 """
 
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, datetime
 from enum import StrEnum
 
 import msgspec
@@ -71,6 +71,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     late_of: date | None = None  # the closed day that it belongs to: it was committed after the close
     refund_of: str = ""  # of a refund: the collection
     is_adopted: bool = False  # the payment, or the settlement, was lost, and is here by a statement
+    at: datetime | None = None  # when it was moved; None: it is of a whole day
     evidence: str = ""  # of what operators decided, or what the network has said that made a contradiction
 
 

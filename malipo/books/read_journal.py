@@ -5,7 +5,7 @@ accounts, and no more moves than are fetched at once.
 """
 
 from collections.abc import AsyncIterator, Mapping
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import msgspec
 
@@ -15,6 +15,7 @@ from malipo.books.entry import Entry, EntryKind, Line, MovedAmount, kind_of, kin
 from malipo.books.trial_balance import Balances, balances_before, differences, late_lines
 from malipo.db import Conn, Row
 from malipo.errors import Code, Invalid
+from malipo.reconciliation.close.business_day import end_of
 from malipo.reconciliation.close.late_moves import LateMoves, find_late
 from malipo.reconciliation.close.store import closes
 
@@ -61,7 +62,7 @@ async def read_journal(connection: Conn, period: Period) -> AsyncIterator[Journa
         yield Entry(day=period.first, kind=EntryKind.OPENING, lines=lines)
     for day in period.days:
         late, moved = await find_late(connection, day), set[SubAccount]()
-        async for entry in _entries_of(connection, day, late, late_before):
+        async for entry in _entries_of(connection, day, late, late_before, until=end_of(period.last)):
             _count(entry, balances, moved)
             yield entry
         if (closed := await closes.find(connection, day)) is not None:
@@ -77,10 +78,12 @@ def _count(entry: Entry, balances: Balances, moved: set[SubAccount]) -> None:
         moved.add(line.account)
 
 
-async def _entries_of(connection: Conn, day: date, late: LateMoves, late_before: LateMoves) -> AsyncIterator[Entry]:
+async def _entries_of(
+    connection: Conn, day: date, late: LateMoves, late_before: LateMoves, *, until: datetime
+) -> AsyncIterator[Entry]:
     """The entries of a day. The moves of one step come one after the other."""
     step: list[Row] = []
-    async for row in store.moves_of(connection, day, late, late_before):
+    async for row in store.moves_of(connection, day, late, late_before, until=until):
         if step and _step_of(row) != _step_of(step[0]):
             yield _entry_of(step, day)
             step = []
@@ -115,6 +118,7 @@ def _entry_of(step: list[Row], day: date) -> Entry:
         lines=lines_of(moves, first["merchant_id"]),
         id=f"{first['cause_id']} {first['step']}{ordinal}",
         merchant_id=first["merchant_id"],
+        at=first["created_at"],
         reference=first["reference"],
         receipt=first["receipt"],
         late_of=first["own_day"] if first["is_late"] else None,
@@ -132,5 +136,6 @@ def _entry_of_house(row: Row, day: date) -> Entry:
         lines=lines,
         id=row["id"],
         reference=row["reference"],
+        receipt=row["receipt"],
         evidence=row["evidence"],
     )

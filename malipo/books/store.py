@@ -1,7 +1,7 @@
 """The SQL of the books: balances at the beginning of a day, and the moves of a day, one after the other."""
 
 from collections.abc import AsyncIterator
-from datetime import date
+from datetime import date, datetime
 
 from malipo import clock
 from malipo.books.chart import OF_MERCHANTS
@@ -46,17 +46,21 @@ async def _balances(connection: Conn, of_merchants: str, of_house: str, *values:
     )
 
 
-async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: LateMoves) -> AsyncIterator[Row]:
+async def moves_of(
+    connection: Conn, day: date, late: LateMoves, late_before: LateMoves, *, until: datetime
+) -> AsyncIterator[Row]:
     """The moves of merchants that the books count in this day, with what they are about: the late ones of the days
-    before, then those of the day but for its late ones."""
+    before, then those of the day but for its late ones. A payment that ended after `until` has no receipt
+    then, and one that was adopted after it is not adopted."""
     cursor = connection.cursor(
         f"""
         SELECT m.is_late, {clock.day_sql("m.created_at")} AS own_day,
-               m.merchant_id, m.cause_id, m.step, m.ordinal, m.source, m.target, m.channel, m.amount,
+               m.created_at, m.merchant_id, m.cause_id, m.step, m.ordinal, m.source, m.target, m.channel, m.amount,
                coalesce(t.reference, s.reference, b.bank_reference, '') AS reference,
-               coalesce(t.provider_reference, '') AS receipt, coalesce(t.refund_of, '') AS refund_of,
+               CASE WHEN t.ended_at < $4 THEN coalesce(t.provider_reference, '') ELSE '' END AS receipt,
+               coalesce(t.refund_of, '') AS refund_of,
                a.transaction_id IS NOT NULL OR coalesce(s.is_adopted AND m.step = 'end', false) AS is_adopted,
-               coalesce(r.evidence, n.answer, '') AS evidence
+               coalesce(r.evidence, n.answer, b.releases, '') AS evidence
         FROM (
             SELECT *, true AS is_late FROM moves m
             WHERE created_at >= $1 AND created_at < $2 AND merchant_id <> '{HOUSE}' AND ({late_before.is_late})
@@ -68,6 +72,7 @@ async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: La
         LEFT JOIN settlements s ON s.merchant_id = m.merchant_id AND s.id = m.cause_id
         LEFT JOIN bookings b ON b.id = m.cause_id
         LEFT JOIN adopted_payments a ON a.merchant_id = m.merchant_id AND a.transaction_id = m.cause_id
+            AND a.adopted_at < $4
         LEFT JOIN LATERAL (
             SELECT evidence FROM resolutions r
             WHERE m.step IN ('contradiction', 'resolution') AND r.merchant_id = m.merchant_id
@@ -81,11 +86,13 @@ async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: La
               AND n.received_at = m.created_at
             ORDER BY n.id DESC LIMIT 1
         ) AS n ON true
-        ORDER BY m.is_late DESC, m.created_at, m.merchant_id, m.cause_id, m.step, m.ordinal, m.move_number
+        ORDER BY m.is_late DESC, m.created_at, m.merchant_id, m.cause_id, m.step <> 'open', m.step, m.ordinal,
+                 m.move_number
         """,
         begin_of(late_before.since),
         begin_of(day),
         end_of(day),
+        until,
         prefetch=_AT_ONCE,
     )
     async for row in cursor:
@@ -93,12 +100,18 @@ async def moves_of(connection: Conn, day: date, late: LateMoves, late_before: La
 
 
 async def house_bookings_of(connection: Conn, day: date) -> AsyncIterator[Row]:
-    """The bookings of the house that count in this day."""
+    """The bookings of the house that count in this day. Of a line, with the network's receipt, or the bank's own
+    reference."""
     cursor = connection.cursor(
         """
-        SELECT id, kind, source, target, CASE WHEN 'float' IN (source, target) THEN channel END AS channel, amount,
-               reference, evidence
-        FROM house_bookings WHERE value_date = $1 ORDER BY id
+        SELECT h.id, h.kind, h.source, h.target, h.amount, h.evidence,
+               CASE WHEN 'float' IN (h.source, h.target) THEN h.channel END AS channel,
+               coalesce(nullif(b.reference, ''), h.reference) AS reference, coalesce(l.receipt, '') AS receipt
+        FROM house_bookings h LEFT JOIN house_bookings o ON o.id = h.reverses
+        LEFT JOIN statement_lines l ON l.id = coalesce(h.line_id, o.line_id)
+        LEFT JOIN bank_lines b ON b.id = CASE WHEN coalesce(o.kind, h.kind) = 'bank_line'
+                                              THEN coalesce(o.reference, h.reference)::bigint END
+        WHERE h.value_date = $1 ORDER BY h.id
         """,
         day,
         prefetch=_AT_ONCE,

@@ -111,6 +111,7 @@ class _Members:
     async def all(self) -> AsyncIterator[Member]:
         """In the order of the archive: each is read when it is written."""
         yield _text("README.txt", _packaged("read_me.txt").format(month=self._month, **_days(self._whole)))
+        yield _text("COLUMNS.md", _packaged("columns.md"))
         yield _text("check_archive.py", _packaged("check_archive.py"))
         yield _csv("accounts.csv", ("code", "account", "name", "type", "path", "dividedBy"), self._accounts())
         async for member in self._closes():
@@ -274,7 +275,7 @@ _PAYOUT_FILE = (
 _PAYMENT = (
     *("reference", "id", "merchantId", "merchant", "type", "channel", "amount", "fee", "createdAt", "status"),
     *("endedAt", "receipt", "failureCode", "failureReason", "failureDetail", "networkCode", "orderReference"),
-    *("refundOf", "batchId"),
+    *("refundOf", "batchId", "isAdopted", "correctedAs", "credited", "correctedAt"),
 )
 _SETTLEMENT = (
     *("reference", "id", "key", "merchantId", "merchant", "status", "amount", "fee", "netAmount", "createdAt"),

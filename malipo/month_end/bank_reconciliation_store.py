@@ -74,15 +74,17 @@ async def find_accounts(connection: Conn, last: date) -> list[Row]:
 
 
 async def find_lines_without_movement(connection: Conn, month: Month) -> list[Row]:
-    """Lines of which the books have nothing, or not all, in the same time."""
+    """Lines of which the books have nothing, or not all, in the same time. A line with a settlement's key is about that
+    settlement, whatever has become of the line since."""
     late = await find_late(connection, month.last)
     return list(
         await connection.fetch(
             f"""
             WITH {_LINES}, {_PLACED}, {_movements(late.is_later)}
             SELECT p.number AS account, b.booked_on AS day, b.cents - coalesce(in_books.amount, 0) AS cents,
-                   b.reference, '' AS subject, '' AS merchant_id
+                   b.reference, coalesce(s.id, '') AS subject, coalesce(s.merchant_id, '') AS merchant_id
             FROM lines b JOIN payer_accounts p ON p.id = b.payer_account_id
+            LEFT JOIN settlements s ON s.key = b.key AND s.created_at < $3
             LEFT JOIN (
                 SELECT line_id, sum(amount)::bigint AS amount FROM placed JOIN movements v
                     ON v.subject = placed.subject_id AND v.is_return = placed.is_return GROUP BY 1

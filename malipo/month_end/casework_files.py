@@ -19,7 +19,7 @@ _DECISION = (
 )
 _SUSPENSE = (
     *("cause", "kind", "amount", "since", "days", "merchantId", "merchant", "channel", "reference", "receipt"),
-    "evidence",
+    *("evidence", "releasedTo"),
 )
 _AUDIT_LOG = ("at", "actor", "address", "osUser", "action", "merchantId", "details", "id")
 RECONCILIATION = ("row", "account", "day", "cents", "reference", "subject", "merchantId")
@@ -64,7 +64,7 @@ async def _suspense(connection: Conn, month: Month, names: Mapping[str, str]) ->
         cells: tuple[Cell, ...] = (
             *(row["cause"], row["kind"], row["amount"], cell(row["since"]), max(days, 0), row["merchant_id"]),
             names.get(row["merchant_id"], ""),
-            *(row[name] for name in ("channel", "reference", "receipt", "evidence")),
+            *(row[name] for name in ("channel", "reference", "receipt", "evidence", "released_to")),
         )
         yield csv_lines([cells]).encode()
 

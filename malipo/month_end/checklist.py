@@ -57,6 +57,7 @@ class MonthPoint(Code):
     SETTLEMENTS = "month_settlements"
     EXCEPTIONS = "month_exceptions"
     BANK_LINES = "month_bank_lines"
+    BANK_LATER = "month_bank_later"
     SUSPENSE = "month_suspense"
     PROPOSALS = "month_proposals"
 
@@ -95,9 +96,9 @@ async def find(connection: Conn, month: Month, *, now: datetime) -> MonthEnd:
     safeguarding = safeguarding_of(closed[-1].close) if closed else None
     balance = await find_trial_balance(connection, days[-1]) if days else None
     missing += _of_last_close(balance, safeguarding)
-    bank_is_seen, of_bank = True, list[Problem]()
+    bank_is_seen, of_bank, later = True, list[Problem](), list[Problem]()
     if balance is not None and not to_close:
-        bank_is_seen, of_bank = await _bank_and_books(connection, month, balance)
+        bank_is_seen, of_bank, later = await _bank_and_books(connection, month, balance)
     missing += of_bank if bank_is_seen else []
     missing += await _unanswered(connection, month, now=now)
     if days and not to_close:
@@ -106,7 +107,12 @@ async def find(connection: Conn, month: Month, *, now: datetime) -> MonthEnd:
         month=month,
         closed=days,
         missing=missing,
-        open=[*_of_closes(closed), *([] if bank_is_seen else of_bank), *await _open(connection, month, now=now)],
+        open=[
+            *_of_closes(closed),
+            *([] if bank_is_seen else of_bank),
+            *await _open(connection, month, now=now),
+            *later,
+        ],
         safeguarding=safeguarding,
         period=Period(days[0], month.last) if days and not to_close else None,
     )
@@ -204,9 +210,11 @@ def _of_last_close(balance: TrialBalance | None, safeguarding: Safeguarding | No
     return found
 
 
-async def _bank_and_books(connection: Conn, month: Month, balance: TrialBalance) -> tuple[bool, list[Problem]]:
-    """Whether there are statements of the bank at all, and where it and the books disagree at the end of the month:
-    safeguarding takes the bank by the ledger, so nothing else asks."""
+async def _bank_and_books(
+    connection: Conn, month: Month, balance: TrialBalance
+) -> tuple[bool, list[Problem], list[Problem]]:
+    """Whether there are statements of the bank at all, where it and the books disagree at the end of the month, and
+    lines of it that the books have later: safeguarding takes the bank by the ledger, so nothing else asks."""
     held = sum(amount for part, amount in balance.balances.items() if part.account == "bank")
     reconciliation = await find_bank_reconciliation(connection, month, ledger=held)
     found = []
@@ -214,7 +222,10 @@ async def _bank_and_books(connection: Conn, month: Month, balance: TrialBalance)
         found.append(Problem(MonthPoint.BANK_UNEXPLAINED, amount=money(cents // 100, cents % 100)))
     if old := [abs(each.cents) for each in reconciliation.items if each.kind is BankItemKind.OURS_ONLY]:
         found.append(Problem(MonthPoint.BANK_OURS_ONLY, count=len(old), amount=sum(old) // 100))
-    return bool(reconciliation.accounts), found
+    later = [abs(each.cents) for each in reconciliation.items if each.kind is BankItemKind.NOT_IN_BOOKS]
+    amount = sum(later) // 100
+    of_later = [Problem(MonthPoint.BANK_LATER, count=len(later), amount=amount)] if later else []
+    return bool(reconciliation.accounts), found, of_later
 
 
 def _of_invoices(not_invoiced: Sequence[Party]) -> list[Problem]:

@@ -183,7 +183,8 @@ async def read_payout_file(connection: Conn, file_id: str) -> AsyncIterator[byte
 
 
 async def payments_of(connection: Conn, month: Month) -> AsyncIterator[Row]:
-    """Payments that were asked for or ended in the month, and those open at its end, as they were at its end."""
+    """Payments that were asked for or ended in the month, and those open at its end, as they were at its end: with
+    the last correction, and what all of them have credited."""
     cursor = connection.cursor(
         """
         SELECT t.reference, t.id, t.merchant_id, t.type, t.channel, t.amount, t.fee, t.created_at,
@@ -194,8 +195,16 @@ async def payments_of(connection: Conn, month: Month) -> AsyncIterator[Row]:
                CASE WHEN e.is_over THEN t.failure_reason END AS failure_reason,
                CASE WHEN e.is_over THEN t.failure_detail END AS failure_detail,
                CASE WHEN e.is_over THEN t.network_code END AS network_code,
-               t.order_reference, t.refund_of, t.batch_id
+               t.order_reference, t.refund_of, t.batch_id, a.transaction_id IS NOT NULL AS is_adopted,
+               r.outcome, r.credited, r.decided_at
         FROM transactions t CROSS JOIN LATERAL (SELECT coalesce(t.ended_at < $2, false) AS is_over) AS e
+        LEFT JOIN adopted_payments a ON a.merchant_id = t.merchant_id AND a.transaction_id = t.id AND a.adopted_at < $2
+        LEFT JOIN (
+            SELECT DISTINCT ON (merchant_id, transaction_id) merchant_id, transaction_id, outcome, decided_at,
+                   sum(credited) OVER (PARTITION BY merchant_id, transaction_id)::bigint AS credited
+            FROM resolutions WHERE is_of_contradiction AND is_approved AND decided_at < $2
+            ORDER BY merchant_id, transaction_id, decided_at DESC, id DESC
+        ) AS r ON r.merchant_id = t.merchant_id AND r.transaction_id = t.id
         WHERE t.created_at < $2 AND (t.ended_at IS NULL OR t.ended_at >= $1)
         ORDER BY t.merchant_id, t.id
         """,

@@ -30,6 +30,7 @@ SENTENCES: dict[str, str] = {
     MonthPoint.SETTLEMENTS: "Settlements under way: {count}, TZS {amount}.",
     MonthPoint.EXCEPTIONS: "Exceptions of networks: {count}, TZS {amount}.",
     MonthPoint.BANK_LINES: "Lines of the bank without a place: {count}, TZS {amount}.",
+    MonthPoint.BANK_LATER: "Lines of the bank that the books of this month do not have: {count}, TZS {amount}.",
     MonthPoint.SUSPENSE: "Causes in suspense: {count}, TZS {amount} in all.",
     MonthPoint.PROPOSALS: "What waits for another operator: {count}.",
 }

@@ -277,15 +277,16 @@ class MonthRun:
         await self.treasurers.send_due(database)
 
     async def _release_from_suspense(self, database: Database) -> None:
-        """Some money of nobody turned out to be a merchant's."""
+        """Some money that a network shows twice turned out to be the merchant's whose payment it is."""
         async with database.read() as connection:
             booked = await connection.fetch(
-                "SELECT id, amount FROM house_bookings "
-                "WHERE kind = 'line' AND source = 'float' AND target = 'suspense' ORDER BY id LIMIT 3"
+                "SELECT h.id, h.amount, e.merchant_id FROM house_bookings h "
+                "JOIN reconciliation_exceptions e ON e.line_id = h.line_id AND e.merchant_id IS NOT NULL "
+                "WHERE h.kind = 'line' AND h.source = 'float' AND h.target = 'suspense' ORDER BY h.id LIMIT 3"
             )
         for row in booked:
             amount = max(row["amount"] // 2, 1)
-            await self.finance.release(database, row["id"], self.merchants[0], amount, f"FOUND-{row['id'][-8:]}")
+            await self.finance.release(database, row["id"], row["merchant_id"], amount, f"FOUND-{row['id'][-8:]}")
             self.releases += 1
 
     # The restore.

@@ -133,7 +133,9 @@ def _check_strictly(file: Path) -> None:
     hledger(file, "check", "--strict")
 
 
-async def test_csv_has_a_row_for_each_line_and_sums_to_zero(write: Callable[..., Awaitable[Path]]) -> None:
+async def test_csv_has_a_row_for_each_line_and_sums_to_zero(
+    write: Callable[..., Awaitable[Path]], books: Books
+) -> None:
     with (await write(BEFORE, THURSDAY, "csv")).open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert sum(int(row["debit"] or 0) - int(row["credit"] or 0) for row in rows) == 0
@@ -148,6 +150,7 @@ async def test_csv_has_a_row_for_each_line_and_sums_to_zero(write: Callable[...,
         if row["kind"] == "collection" and row["date"] == str(THURSDAY) and row["accountCode"] == "4010"
     ]
     assert (fees["account"], fees["credit"], fees["receipt"]) == ("Fees earned", "10", "R5")
+    assert (fees["merchantId"], fees["time"]) == (books.merchant_id, f"{THURSDAY}T09:00:00.000Z")
 
 
 async def test_the_trial_balance_of_a_closed_day_agrees_with_its_signed_close(books: Books, database_url: str) -> None:

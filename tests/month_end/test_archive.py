@@ -14,6 +14,8 @@ import pytest
 
 from malipo import ids
 from malipo.audit_log import store as audit_log
+from malipo.books.entry import Entry
+from malipo.books.read_journal import Period, read_journal
 from malipo.db import Database
 from malipo.invoices import change_invoice_data, issue_invoices
 from malipo.invoices.invoice import Party
@@ -121,6 +123,28 @@ async def test_it_is_the_same_to_the_byte_when_it_is_made_again_later(
     again = tmp_path / "again.zip"
     await _month(database_url, "2026-11", "--archive", str(again))
     assert _hash(again) == _hash(archive)
+
+
+async def test_a_receipt_that_was_learned_in_the_next_month_is_not_in_the_journal_of_this_one(books: Books) -> None:
+    """A payout that was open at the end of the month has no receipt in the journal, as it has none in payments.csv."""
+    payout = books.payments["R2"]
+    async with books.database.begin() as tx:
+        await tx.execute("DELETE FROM moves WHERE cause_id = $1 AND step = 'end'", payout)
+        await tx.execute("UPDATE transactions SET ended_at = NULL, status = 'PROCESSING' WHERE id = $1", payout)
+        await tx.execute("UPDATE transactions SET provider_reference = NULL WHERE id = $1", payout)
+    journals = []
+    for learned in (None, "R2"):
+        async with books.database.begin() as tx:
+            if learned:
+                await tx.execute(
+                    "UPDATE transactions SET ended_at = $2, status = 'COMPLETED', provider_reference = $3 WHERE id = $1",
+                    *(payout, at(NEXT), learned),
+                )
+        async with books.database.snapshot() as connection:
+            read = read_journal(connection, Period.of(FIRST, LAST))
+            journals.append([each async for each in read if isinstance(each, Entry)])
+    assert journals[0] == journals[1]
+    assert [each.receipt for each in journals[1] if each.id.startswith(payout)] == [""]
 
 
 async def test_what_is_committed_after_two_closes_is_of_the_next_month_before_and_after_its_close(
@@ -259,7 +283,7 @@ async def test_an_entry_says_why_it_was_booked_and_which_are_refunds_and_adopted
             """,
             books.merchant_id,
             books.payments["LATE"],
-            NOW,
+            at(LAST),
         )
         await tx.execute(
             """
@@ -382,8 +406,8 @@ async def test_it_has_what_people_decided_and_what_was_open_at_its_end(
         ("prp_0", "open", ""),
     ]
     assert rows("exceptions.csv", "id", "receipt", "amount", "state") == [(found, "F2", "-150", "open")]
-    assert rows("suspense.csv", "kind", "amount", "since", "days", "evidence") == [
-        ("sweep", "40", str(SECOND), "1", "The other till")
+    assert rows("suspense.csv", "kind", "amount", "since", "days", "evidence", "releasedTo") == [
+        ("sweep", "40", str(SECOND), "1", "The other till", "")
     ]
     assert rows("bank/reconciliation.csv", "row", "day", "cents", "reference") == [
         ("before", "", "0", ""),

@@ -72,6 +72,14 @@ async def test_what_bank_and_books_both_have_is_no_point(desk: BankDesk, databas
     assert (code, "ASK" in said) == (0, False), said
 
 
+async def test_lines_that_the_books_have_in_a_later_month_are_open(desk: BankDesk, database_url: str) -> None:
+    desk.move(250_000, "FT-1", day=PAID_IN)
+    desk.move(7_000, "FT-2", day=LAST)
+    await desk.bring(PAID_IN, LAST)
+    later = (await _points(database_url))["open"]["month_bank_later"]
+    assert (later["count"], later["amount"]) == (1, 7_000)
+
+
 async def test_what_nothing_explains_between_bank_and_books_is_missing_and_wrong(
     desk: BankDesk, database_url: str, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from malipo import clock
 from malipo.month_end import checklist, store
+from malipo.month_end.bank_reconciliation import BankItemKind, find_bank_reconciliation
 from malipo.month_end.month import Month, month_before
 from malipo.settlement import bank_outcomes
 from malipo.settlement.bank_outcomes import BankReturn, Debit
@@ -101,6 +102,25 @@ async def test_they_are_as_they_were_at_its_end_whatever_the_next_month_brings(d
     assert said(next_settlements, "status") | {waits.id: ""} == {
         returned.id: "RETURNED", completed.id: "COMPLETED", waits_again.id: "SENT", in_a_file.id: "SENT", waits.id: "",
     }  # fmt: skip
+
+
+async def test_what_the_bank_gave_back_and_the_books_have_later_is_named_with_its_settlement_and_merchant(
+    desk: BankDesk, month: Month
+) -> None:
+    """The statement of the last day is imported in the next month, whose books have what came back."""
+    _, [settlement] = await desk.approved(100_000)
+    desk.move(-100_000, "FT-OUT", key=settlement.key)
+    desk.move(100_000, "FT-BACK", key=settlement.key)
+    desk.move(7_000, "FT-NEW")
+    desk.at = month.ends + timedelta(hours=6)
+    await desk.bring(month.last)
+    async with desk.database.snapshot() as connection:
+        found = await find_bank_reconciliation(connection, month, ledger=0)
+    assert {(each.kind, each.cents, each.reference, each.subject, each.merchant_id) for each in found.items} == {
+        (BankItemKind.NOT_IN_BOOKS, -10_000_000, "FT-OUT", settlement.id, desk.merchant.id),
+        (BankItemKind.NOT_IN_BOOKS, 10_000_000, "FT-BACK", settlement.id, desk.merchant.id),
+        (BankItemKind.NOT_IN_BOOKS, 700_000, "FT-NEW", "", ""),
+    }
 
 
 async def test_what_ended_before_a_month_is_not_in_it(desk: BankDesk, month: Month) -> None:

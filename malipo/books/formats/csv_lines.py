@@ -1,5 +1,6 @@
 """The journal as CSV: a row for each line of an entry, debit and credit in columns of their own. Pure."""
 
+from malipo import clock
 from malipo.books.entry import Entry
 from malipo.books.formats.journal_format import JournalWords
 from malipo.books.read_journal import ClosingBalances, Period
@@ -22,6 +23,8 @@ COLUMNS = (
     "refundOf",
     "isAdopted",
     "evidence",
+    "merchantId",
+    "time",
 )
 
 
@@ -39,6 +42,7 @@ class CsvJournal:
         late_of = entry.late_of.isoformat() if entry.late_of else ""
         adopted = "yes" if entry.is_adopted else ""
         about = (entry.reference, entry.receipt, late_of, entry.refund_of, adopted, entry.evidence)
+        at = clock.iso(entry.at) if entry.at else ""
         return csv_lines(
             (
                 day,
@@ -51,7 +55,7 @@ class CsvJournal:
                 line.amount if line.amount > 0 else "",
                 -line.amount if line.amount < 0 else "",
                 words.entries[entry.kind],
-                *about,
+                *(*about, entry.merchant_id, at),
             )
             for line in entry.lines
         )

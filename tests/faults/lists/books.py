@@ -6,6 +6,7 @@ _LATE = ("books/test_late_moves.py",)
 _BANK = ("ledger/test_bank_bookings.py",)
 _SUSPENSE = ("ledger/test_suspense.py",)
 _ARCHIVE = ("month_end/test_archive.py",)
+_CHECK = ("month_end/test_check_archive.py",)
 _BANK_AND_BOOKS = ("month_end/test_bank_and_books.py",)
 _OF_A_MONTH = ("month_end/test_settlements_of_a_month.py",)
 _SAFEGUARDING = ("reconciliation/close/test_safeguarding.py",)
@@ -394,6 +395,70 @@ FAULTS = (
         "s.returned_at,",
         "A return of December changes the bytes of November's archive.",
         _OF_A_MONTH,
+    ),
+    Fault(
+        "the reconciliation of the bank does not say whose settlement came back",
+        "find_lines_without_movement",
+        "LEFT JOIN settlements s ON s.key = b.key AND s.created_at < $3",
+        "LEFT JOIN settlements s ON false",
+        "Money of a merchant that the books have in the next month has no name in this one.",
+        _OF_A_MONTH,
+    ),
+    Fault(
+        "what the books have in a later month is on no list of the month",
+        "_bank_and_books",
+        "if each.kind is BankItemKind.NOT_IN_BOOKS]",
+        "if False]",
+        "Wallets are too low at the end of a month, and nobody who hands it over is told.",
+        _BANK_AND_BOOKS,
+    ),
+    Fault(
+        "the program in the archive does not look for entries without a payment",
+        "Check._without_row",
+        "if id_.startswith(prefix) and id_ not in seen:",
+        "if not id_:",
+        "Whoever has the key takes a payment out of payments.csv, and nobody notices.",
+        _CHECK,
+    ),
+    Fault(
+        "the program in the archive does not compare the merchants of an entry and its payment",
+        "Check._compare",
+        'if moved.merchants != (row["merchantId"],) and (moved.merchants or self.names_merchants):',
+        "if not moved:",
+        "A collection is moved to another merchant in all journals, and all sums are right.",
+        _CHECK,
+    ),
+    Fault(
+        "the program in the archive takes documents for those of any merchant",
+        "Check._invoices",
+        "if by_merchant[merchant] != self.fees[merchant]:",
+        "if by_merchant.keys() == {merchant}:",
+        "One merchant is invoiced for the fees of another.",
+        _CHECK,
+    ),
+    Fault(
+        "what was released of a cause in suspense is named as of today",
+        "suspense_at",
+        "WHERE k.releases = c.cause AND m.created_at < $1 AND NOT (m.created_at >= $2 AND {late.is_later})",
+        "WHERE k.releases = c.cause",
+        "November's archive is other bytes after a release of December, and its amounts do not fit.",
+        ("month_end/test_whose_money.py",),
+    ),
+    Fault(
+        "a line of the bank that was booked has malipo's number of it",
+        "house_bookings_of",
+        "coalesce(nullif(b.reference, ''), h.reference) AS reference",
+        "h.reference",
+        "Nobody finds the line on the bank's statement by what the journal says.",
+        ("month_end/test_whose_money.py",),
+    ),
+    Fault(
+        "the journal has receipts that were learned after its last day",
+        "moves_of",
+        "CASE WHEN t.ended_at < $4 THEN coalesce(t.provider_reference, '') ELSE '' END AS receipt,",
+        "coalesce(t.provider_reference, '') AS receipt,",
+        "November's archive is other bytes in December, and its payments.csv says that the payment is open.",
+        _ARCHIVE,
     ),
     Fault(
         "a settlement whose file was voided later was never sent",

@@ -66,7 +66,7 @@ class Books:
             Move(Account.FLOAT, Account.WALLET, amount - 10, channel),
             Move(Account.FLOAT, Account.FEES, 10, channel),
         ]
-        await self._payment(receipt, "COLLECTION", amount, when, channel)
+        await self._payment(receipt, "COLLECTION", amount, when, channel, fee=10)
         await self.post(self.payments[receipt], Step.END, moves, when)
 
     async def paid_out(self, receipt: str, amount: int, when: datetime, *, channel: str = "MPESA") -> None:
@@ -94,7 +94,15 @@ class Books:
             await wallets.post(tx, locked, [Posting(self.merchant_id, cause, step, moves)], now=when)
 
     async def _payment(
-        self, receipt: str, type_: str, amount: int, when: datetime, channel: str, *, status: str = "COMPLETED"
+        self,
+        receipt: str,
+        type_: str,
+        amount: int,
+        when: datetime,
+        channel: str,
+        *,
+        status: str = "COMPLETED",
+        fee: int = 0,
     ) -> None:
         self.payments[receipt] = payment_id = ids.mint("txn_", when)
         async with self.database.begin() as tx:
@@ -103,7 +111,7 @@ class Books:
                 INSERT INTO transactions (merchant_id, id, reference, network_key, type, channel, status, amount, fee,
                     phone, name, description, metadata, search_text, provider_reference, failure_code, created_at,
                     processing_at, ended_at)
-                VALUES ($1, $2, $2, $2, $3, $4, $5, $6, 0, '', '', '', '{}', '', $7, $8, $9, $9, $9)
+                VALUES ($1, $2, $2, $2, $3, $4, $5, $6, $10, '', '', '', '{}', '', $7, $8, $9, $9, $9)
                 """,
                 self.merchant_id,
                 payment_id,
@@ -114,6 +122,7 @@ class Books:
                 receipt if status == "COMPLETED" else None,
                 None if status == "COMPLETED" else "declined",
                 when,
+                fee,
             )
 
     async def statement(
