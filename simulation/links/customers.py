@@ -55,6 +55,7 @@ class Customers:
         self._browsers: list[tuple[PlannedLink, PlannedCustomer, Browser]] = []
         self._has_paid: set[tuple[int, str]] = set()  # who has seen that it is paid
         self.presses: list[MadePress] = []
+        self.refused_presses: list[MadePress] = []  # a request that arrives again later may be taken then
         self.seen: list[SeenPage] = []
         self.last_seen: list[SeenPage] = []
         self.troubles: list[str] = []  # answers that a service must never give
@@ -182,6 +183,8 @@ class Customers:
         )
         if reply.attempt is not None or reply.status in (0, _UNAVAILABLE, _INTERNAL_ERROR):
             self.presses.append(made)
+        else:
+            self.refused_presses.append(made)
         self._note(phone, f"presses {link.key}: {reply.status or 'no answer'} {reply.attempt or ''}".rstrip())
         if reply.status == _INTERNAL_ERROR:
             self.troubles.append(f"a press at {link.key} was answered with 500")

@@ -146,7 +146,9 @@ class LinkOracle:
 
     def _wishes(self, one: OneLink, phone: str) -> set[str]:
         """Pages that were pressed with this number: each is one wish, however often it was pressed."""
-        presses = self._customers.presses
+        presses = list(self._customers.presses)
+        if any(fault.kind == "customer-request-twice" for fault in self._plan.faults):
+            presses += self._customers.refused_presses
         return {each.press_id for each in presses if (each.link, each.phone) == (one.planned.number, phone)}
 
     def _check_pressed(self, one: OneLink) -> None:
