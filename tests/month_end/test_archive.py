@@ -44,6 +44,7 @@ NO_STATEMENT = {"without": ["MPESA"], "reason": "portal away"}
 async def books(database: Database, tmp_path: Path) -> Books:
     """Two merchants; the days from the 28th are closed, the first ever, and December has begun."""
     books = await Books.begin(database, tmp_path)
+    books.fee = 10
     first = books.merchant_id
     async with database.begin() as tx:
         await book(tx, BookingKind.TOP_UP, first, 250_000, reference="FT-1", now=at(FIRST - timedelta(days=3)))

@@ -44,6 +44,7 @@ _CAME_BACK = (
 async def members(service: Service, database: Database, database_url: str, tmp_path: Path) -> Members:
     """The files of a month: payments of three merchants, a settlement that came back, two statements of the bank."""
     books = await Books.begin(database, tmp_path)
+    books.fee = 10
     async with database.begin() as tx:
         await book(tx, BookingKind.TOP_UP, books.merchant_id, 250_000, reference="FT-1", now=at(FIRST))
     await books.paid("R1", 5_000, at(FIRST))

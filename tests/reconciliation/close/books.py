@@ -53,6 +53,7 @@ class Books:
     payments: dict[str, str] = field(default_factory=dict)  # receipt → payment
     imports: int = 0
     bookings: int = 0
+    fee: int = 0  # that the rows of customers' payments say; the ledger has 10
     balances: dict[str, int | Decimal] = field(default_factory=dict)  # what each account held by the last statement
 
     @classmethod
@@ -66,7 +67,7 @@ class Books:
             Move(Account.FLOAT, Account.WALLET, amount - 10, channel),
             Move(Account.FLOAT, Account.FEES, 10, channel),
         ]
-        await self._payment(receipt, "COLLECTION", amount, when, channel, fee=10)
+        await self._payment(receipt, "COLLECTION", amount, when, channel, fee=self.fee)
         await self.post(self.payments[receipt], Step.END, moves, when)
 
     async def paid_out(self, receipt: str, amount: int, when: datetime, *, channel: str = "MPESA") -> None:
