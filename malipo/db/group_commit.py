@@ -32,9 +32,9 @@ from malipo.metrics.process_metrics import Metrics
 if TYPE_CHECKING:
     from malipo.tracing.context import LazySpan
 
-Ask = TypeVar("Ask", contravariant=True)
+Request = TypeVar("Request", contravariant=True)
 Answer = TypeVar("Answer", covariant=True)
-_Ask = TypeVar("_Ask")
+_Request = TypeVar("_Request")
 _Answer = TypeVar("_Answer")
 _Given = TypeVar("_Given")
 _Granted = TypeVar("_Granted")
@@ -47,25 +47,25 @@ _SWEEP_SECONDS = 0.5
 _STUCK_SECONDS = 1.0
 
 
-class GroupAct(Protocol[Ask, Answer]):
-    """Acts for many callers at once: one answer for each ask, in the same order."""
+class GroupAct(Protocol[Request, Answer]):
+    """Acts for many callers at once: one answer for each request, in the same order."""
 
-    def __call__(self, tx: Tx, asks: Sequence[Ask], /, *, again: bool) -> Awaitable[Sequence[Answer]]: ...
+    def __call__(self, tx: Tx, requests: Sequence[Request], /, *, again: bool) -> Awaitable[Sequence[Answer]]: ...
 
 
-class FastPath(Protocol[Ask, Answer]):
+class FastPath(Protocol[Request, Answer]):
     """One statement that acts for many callers and is its own transaction: it does everything or nothing."""
 
-    def may(self, ask: Ask, /) -> bool:
+    def may(self, request: Request, /) -> bool:
         """Whether the statement may be able to do this request."""
 
-    def __call__(self, connection: Conn, asks: Sequence[Ask], /) -> Awaitable[Sequence[Answer | None]]:
+    def __call__(self, connection: Conn, requests: Sequence[Request], /) -> Awaitable[Sequence[Answer | None]]:
         """One answer for each request, in the same order; None for a request that was not done."""
 
 
 @dataclass(eq=False, slots=True)
-class _Caller(Generic[_Ask, _Answer]):
-    ask: _Ask
+class _Caller(Generic[_Request, _Answer]):
+    request: _Request
     answer: asyncio.Future[_Answer]
     deadline: float  # by the event loop's clock
     in_doubt: bool = field(default=False)
@@ -84,19 +84,19 @@ class _Caller(Generic[_Ask, _Answer]):
             self.answer.set_exception(error)
 
 
-class GroupCommit(Generic[_Ask, _Answer]):
+class GroupCommit(Generic[_Request, _Answer]):
     """One act and its queue. `lanes` is how many transactions may be under way at once."""
 
     def __init__(
         self,
         database: Database,
-        act: GroupAct[_Ask, _Answer],
+        act: GroupAct[_Request, _Answer],
         *,
         patience_seconds: float,
         lanes: int = 1,
         most: int = MOST_CALLERS,
         needs_transaction: bool = True,
-        fast_path: FastPath[_Ask, _Answer] | None = None,
+        fast_path: FastPath[_Request, _Answer] | None = None,
         pace: Pace | None = None,
         name: str = "",
         observe: Callable[[int, float], None] | None = None,
@@ -114,7 +114,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
         # Reads are not traced, because authentication runs before the payment, and so its trace, is known.
         self._is_traced = needs_transaction
         self._observe = observe
-        self._waiting: deque[_Caller[_Ask, _Answer]] = deque()
+        self._waiting: deque[_Caller[_Request, _Answer]] = deque()
         self._drains: set[asyncio.Task[None]] = set()
         self._moved_at = 0.0  # when the database last answered or the queue was last empty
         self._sweeping: asyncio.TimerHandle | None = None
@@ -124,16 +124,16 @@ class GroupCommit(Generic[_Ask, _Answer]):
         """The number of waiting callers."""
         return len(self._waiting)
 
-    async def __call__(self, ask: _Ask) -> _Answer:
-        return await self.submit(ask)
+    async def __call__(self, request: _Request) -> _Answer:
+        return await self.submit(request)
 
-    def submit(self, ask: _Ask, *, deadline: float | None = None) -> asyncio.Future[_Answer]:
+    def submit(self, request: _Request, *, deadline: float | None = None) -> asyncio.Future[_Answer]:
         """Submit a request, and return its future answer. Without a deadline, that of the current HTTP request is
         used."""
         loop = asyncio.get_running_loop()
         if deadline is None:
             deadline = retry.deadline_of(self._patience)
-        caller: _Caller[_Ask, _Answer] = _Caller(ask, loop.create_future(), deadline)
+        caller: _Caller[_Request, _Answer] = _Caller(request, loop.create_future(), deadline)
         if tracing.active is not None:
             caller.work = tracing.active.work()
         self._waiting.append(caller)
@@ -182,8 +182,8 @@ class GroupCommit(Generic[_Ask, _Answer]):
         if self._pace is not None:
             self._began_at = await self._pace.rest(self._began_at, lambda: len(self._waiting), most=self._most)
 
-    def _take_batch(self) -> list[_Caller[_Ask, _Answer]]:
-        callers: list[_Caller[_Ask, _Answer]] = []
+    def _take_batch(self) -> list[_Caller[_Request, _Answer]]:
+        callers: list[_Caller[_Request, _Answer]] = []
         while self._waiting and len(callers) < self._most:
             caller = self._waiting.popleft()
             if not caller.has_left:
@@ -198,11 +198,11 @@ class GroupCommit(Generic[_Ask, _Answer]):
         self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._drains else None
 
     async def _run_by_fast_path(
-        self, fast_path: FastPath[_Ask, _Answer], callers: list[_Caller[_Ask, _Answer]]
-    ) -> list[_Caller[_Ask, _Answer]]:
+        self, fast_path: FastPath[_Request, _Answer], callers: list[_Caller[_Request, _Answer]]
+    ) -> list[_Caller[_Request, _Answer]]:
         """Try the fast path. Returns the callers that need a transaction: their request was not done, or it is in
         doubt."""
-        quick = [caller for caller in callers if fast_path.may(caller.ask)]
+        quick = [caller for caller in callers if fast_path.may(caller.request)]
         if not quick:
             return callers
         try:
@@ -222,14 +222,14 @@ class GroupCommit(Generic[_Ask, _Answer]):
         return [caller for caller in callers if not caller.has_left]
 
     async def _try_fast_path(
-        self, fast_path: FastPath[_Ask, _Answer], callers: list[_Caller[_Ask, _Answer]]
+        self, fast_path: FastPath[_Request, _Answer], callers: list[_Caller[_Request, _Answer]]
     ) -> Sequence[_Answer | None]:
         began, seconds = clock.loop_time(), self._seconds_for(callers)
         has_begun = False
         try:
             async with asyncio.timeout(seconds), self._read() as connection:
                 has_begun = True
-                answers = await fast_path(connection, [caller.ask for caller in callers])
+                answers = await fast_path(connection, [caller.request for caller in callers])
                 ensure(len(answers) == len(callers), "an act answers everybody")
         except (ConnectionLost, TimeoutError) as error:
             # The statement is its own COMMIT. A server that is read-only or full did nothing.
@@ -239,7 +239,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
             self._observe(done, clock.loop_time() - began)
         return answers
 
-    async def _run(self, callers: list[_Caller[_Ask, _Answer]]) -> bool:
+    async def _run(self, callers: list[_Caller[_Request, _Answer]]) -> bool:
         """Commit for these callers, however often the database goes away. Returns whether it answered before all
         deadlines."""
         tries = 0
@@ -271,7 +271,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
                         caller.give(answer)
                 return True
 
-    async def _run_each(self, callers: list[_Caller[_Ask, _Answer]]) -> bool:
+    async def _run_each(self, callers: list[_Caller[_Request, _Answer]]) -> bool:
         """Commit each caller alone, so that bad data of one fails no other.
 
         While the database is away, callers whose deadline has passed do not wait one after the other.
@@ -284,8 +284,8 @@ class GroupCommit(Generic[_Ask, _Answer]):
 
     async def _commit(
         self,
-        callers: list[_Caller[_Ask, _Answer]],
-        attempt: Callable[[list[_Caller[_Ask, _Answer]]], Awaitable[Sequence[_Given]]],
+        callers: list[_Caller[_Request, _Answer]],
+        attempt: Callable[[list[_Caller[_Request, _Answer]]], Awaitable[Sequence[_Given]]],
     ) -> Sequence[_Given]:
         if tracing.active is None or not self._is_traced:
             return await attempt(callers)
@@ -300,14 +300,14 @@ class GroupCommit(Generic[_Ask, _Answer]):
                 shared_by = (caller.work for caller in callers)
                 tracing.active.commit(self._name, shared_by, callers=len(callers), began=began, error=failure)
 
-    async def _try_commit(self, callers: list[_Caller[_Ask, _Answer]]) -> Sequence[_Answer]:
+    async def _try_commit(self, callers: list[_Caller[_Request, _Answer]]) -> Sequence[_Answer]:
         began = clock.loop_time()
         seconds = self._seconds_for(callers)
         again = any(caller.in_doubt for caller in callers)
         has_acted = False
         try:
             async with asyncio.timeout(seconds), self._begin() as tx:
-                answers = await self._act(tx, [caller.ask for caller in callers], again=again)
+                answers = await self._act(tx, [caller.request for caller in callers], again=again)
                 ensure(len(answers) == len(callers), "an act answers everybody")
                 has_acted = True
         except TimeoutError:
@@ -317,7 +317,7 @@ class GroupCommit(Generic[_Ask, _Answer]):
             self._observe(len(callers), clock.loop_time() - began)
         return answers
 
-    def _seconds_for(self, callers: list[_Caller[_Ask, _Answer]]) -> float:
+    def _seconds_for(self, callers: list[_Caller[_Request, _Answer]]) -> float:
         """How long a try may take.
 
         No caller is answered while a try runs, because it might still commit. The earliest deadline does not cut it:
@@ -326,8 +326,8 @@ class GroupCommit(Generic[_Ask, _Answer]):
         return retry.try_seconds(max(caller.deadline for caller in callers), self._patience)
 
     def _still_waiting(
-        self, callers: Iterable[_Caller[_Ask, _Answer]], until: float, reason: str
-    ) -> list[_Caller[_Ask, _Answer]]:
+        self, callers: Iterable[_Caller[_Request, _Answer]], until: float, reason: str
+    ) -> list[_Caller[_Request, _Answer]]:
         """The callers whose deadline is later; the others are answered now, with whether their request may have been
         done. No try is under way."""
         waiting, over = [], 0
@@ -354,15 +354,15 @@ class GroupCommits:
     def group(
         self,
         name: str,
-        act: GroupAct[_Ask, _Answer],
+        act: GroupAct[_Request, _Answer],
         *,
         lanes: int = 1,
         most: int = MOST_CALLERS,
         least_patience_seconds: float = 0.0,
         needs_transaction: bool = True,
-        fast_path: FastPath[_Ask, _Answer] | None = None,
+        fast_path: FastPath[_Request, _Answer] | None = None,
         pace: Pace | None = None,
-    ) -> GroupCommit[_Ask, _Answer]:
+    ) -> GroupCommit[_Request, _Answer]:
         made = GroupCommit(
             self.database,
             act,

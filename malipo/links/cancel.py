@@ -32,26 +32,31 @@ class CancelLinks:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
 
-    async def __call__(self, tx: Tx, asked: Sequence[LinkCancellation], /, *, again: bool) -> list[Link | Refusal]:
+    async def __call__(
+        self, tx: Tx, cancellations: Sequence[LinkCancellation], /, *, again: bool
+    ) -> list[Link | Refusal]:
         # Links are always locked in this order.
         done: dict[int, Link | Refusal] = {}
-        for place in sorted(range(len(asked)), key=lambda place: (asked[place].merchant_id, asked[place].link_id)):
-            done[place] = await self._cancel(tx, asked[place])
-        return [done[place] for place in range(len(asked))]
+        for place in sorted(
+            range(len(cancellations)),
+            key=lambda place: (cancellations[place].merchant_id, cancellations[place].link_id),
+        ):
+            done[place] = await self._cancel(tx, cancellations[place])
+        return [done[place] for place in range(len(cancellations))]
 
-    async def _cancel(self, tx: Tx, asked: LinkCancellation) -> Link | Refusal:
-        if not await links.lock(tx, asked.merchant_id, asked.link_id):
+    async def _cancel(self, tx: Tx, cancellation: LinkCancellation) -> Link | Refusal:
+        if not await links.lock(tx, cancellation.merchant_id, cancellation.link_id):
             return NoSuchLink()
-        link = await links.get(tx, asked.merchant_id, asked.link_id)
+        link = await links.get(tx, cancellation.merchant_id, cancellation.link_id)
         assert link is not None
         # Cancelling a cancelled link is no error.
         if link.status is LinkStatus.CANCELLED:
             return link
         if link.status is not LinkStatus.ACTIVE:
             return LinkNotCancellable(link.status)
-        cancelled_at = await links.cancel(tx, link, by=asked.by)
-        if asked.actor is not None:
+        cancelled_at = await links.cancel(tx, link, by=cancellation.by)
+        if cancellation.actor is not None:
             await audit_log.append(
-                tx, asked.actor, "link.cancelled", now=self._clock(), merchant_id=link.merchant_id, link=link.id
+                tx, cancellation.actor, "link.cancelled", now=self._clock(), merchant_id=link.merchant_id, link=link.id
             )
         return replace(link, cancelled_at=cancelled_at)

@@ -36,13 +36,13 @@ class CancelSettlements:
         self._clock = clock
 
     async def __call__(
-        self, tx: Tx, asked: Sequence[SettlementCancellation], /, *, again: bool
+        self, tx: Tx, cancellations: Sequence[SettlementCancellation], /, *, again: bool
     ) -> list[Settlement | Refusal | IntakeClosed]:
         if (closed := await installation.why_not_cancel(tx)) is not None:
-            return [closed for _ in asked]
-        found = await settlements.lock(tx, {each.settlement_id for each in asked})
+            return [closed for _ in cancellations]
+        found = await settlements.lock(tx, {each.settlement_id for each in cancellations})
         answers: list[Settlement | Refusal | IntakeClosed] = []
-        for each in asked:
+        for each in cancellations:
             answer = await self._cancel(tx, each, found.get(each.settlement_id))
             if isinstance(answer, Settlement):
                 found[answer.id] = answer
@@ -50,9 +50,9 @@ class CancelSettlements:
         return answers
 
     async def _cancel(
-        self, tx: Tx, asked: SettlementCancellation, before: Settlement | None
+        self, tx: Tx, cancellation: SettlementCancellation, before: Settlement | None
     ) -> Settlement | Refusal | IntakeClosed:
-        if before is None or before.merchant_id != asked.merchant_id:
+        if before is None or before.merchant_id != cancellation.merchant_id:
             return NoSuchSettlement()
         # Cancelling what is already cancelled is no error: the merchant has what they want.
         if before.status is SettlementStatus.CANCELLED:
@@ -67,12 +67,12 @@ class CancelSettlements:
         if await debits.find_perhaps_paid(tx, [before.at_bank], also_booked=False):
             return SettlementNotCancellable(before.status, is_perhaps_paid=True)
         now = self._clock()
-        facts = {"cancelled_at": now, "cancelled_by": asked.by}
+        facts = {"cancelled_at": now, "cancelled_by": cancellation.by}
         [done] = await write_changes(tx, [SettlementChange(before, SettlementCause.WITHDRAWN, facts)], now=now)
-        if asked.actor is not None:
+        if cancellation.actor is not None:
             await audit_log.append(
                 tx,
-                asked.actor,
+                cancellation.actor,
                 "settlement.cancelled",
                 now=now,
                 merchant_id=done.merchant_id,

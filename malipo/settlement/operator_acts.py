@@ -206,8 +206,8 @@ async def cancel(tx: Tx, settlement_id: str, *, actor: Actor, now: datetime) -> 
     found = await settlements.find(tx, [settlement_id])
     if not found:
         raise Missing(code=SettlementRefusal.NO_SUCH, id=settlement_id)
-    asked = SettlementCancellation(found[0].merchant_id, settlement_id, actor.name, actor)
-    [answer] = await CancelSettlements(clock=lambda: now)(tx, [asked], again=False)
+    cancellation = SettlementCancellation(found[0].merchant_id, settlement_id, actor.name, actor)
+    [answer] = await CancelSettlements(clock=lambda: now)(tx, [cancellation], again=False)
     if not isinstance(answer, Settlement):
         raise answer
     return answer

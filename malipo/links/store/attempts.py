@@ -109,24 +109,24 @@ async def find_of_numbers(tx: Tx, wanted: Sequence[tuple[Key, str, str | None, s
     with the page's press id, or by an earlier try of this commit, which has the payment's id."""
     rows = await tx.fetch(
         f"""
-        SELECT asked.number, coalesce(max(a.ordinal), 0) AS last_ordinal,
+        SELECT requested.number, coalesce(max(a.ordinal), 0) AS last_ordinal,
                max(a.transaction_id) FILTER (
-                   WHERE a.press_id IN (asked.press_id, '{ADOPTED}' || asked.press_id)
-                      OR a.transaction_id = asked.transaction_id) AS of_press,
+                   WHERE a.press_id IN (requested.press_id, '{ADOPTED}' || requested.press_id)
+                      OR a.transaction_id = requested.transaction_id) AS of_press,
                array_agg(t.id ORDER BY t.id)
                    FILTER (WHERE a.press_id = '{ADOPTED}' AND o.undone_at IS NULL) AS adopted,
                array_agg(t.amount ORDER BY t.id)
                    FILTER (WHERE a.press_id = '{ADOPTED}' AND o.undone_at IS NULL) AS amounts,
                coalesce(bool_or(o.undone_at IS NOT NULL AND t.network_key <> t.id), false) AS has_undone
         FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-             WITH ORDINALITY AS asked (merchant_id, link_id, phone, press_id, transaction_id, number)
+             WITH ORDINALITY AS requested (merchant_id, link_id, phone, press_id, transaction_id, number)
         LEFT JOIN link_attempts a
-               ON a.merchant_id = asked.merchant_id AND a.link_id = asked.link_id AND a.phone = asked.phone
+               ON a.merchant_id = requested.merchant_id AND a.link_id = requested.link_id AND a.phone = requested.phone
         LEFT JOIN adopted_payments o
                ON starts_with(a.press_id, '{ADOPTED}') AND o.merchant_id = a.merchant_id
               AND o.transaction_id = a.transaction_id
         LEFT JOIN transactions t ON t.merchant_id = o.merchant_id AND t.id = o.transaction_id
-        GROUP BY asked.number ORDER BY asked.number
+        GROUP BY requested.number ORDER BY requested.number
         """,
         [link[0] for link, _, _, _ in wanted],
         [link[1] for link, _, _, _ in wanted],

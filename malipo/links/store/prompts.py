@@ -46,11 +46,11 @@ async def count_of_links(tx: Tx, links: Collection[tuple[str, str]]) -> Tally:
     rows = await tx.fetch(
         """
         SELECT latest.link_id AS who, latest.status, latest.failure_code, 0::float8 AS age
-        FROM unnest($1::text[], $2::text[]) AS asked (merchant_id, link_id)
+        FROM unnest($1::text[], $2::text[]) AS requested (merchant_id, link_id)
         CROSS JOIN LATERAL (
             SELECT a.link_id, t.status, t.failure_code
             FROM link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
-            WHERE a.merchant_id = asked.merchant_id AND a.link_id = asked.link_id
+            WHERE a.merchant_id = requested.merchant_id AND a.link_id = requested.link_id
               AND a.pressed_at > clock_timestamp() - $3 * interval '1 second'
             ORDER BY a.pressed_at DESC LIMIT $4) latest
         """,
@@ -65,12 +65,12 @@ async def count_of_links(tx: Tx, links: Collection[tuple[str, str]]) -> Tally:
 async def count_of_addresses(tx: Tx, addresses: Collection[str]) -> Tally:
     rows = await tx.fetch(
         """
-        SELECT asked.address AS who, latest.status, latest.failure_code, 0::float8 AS age
-        FROM unnest($1::text[]) AS asked (address)
+        SELECT requested.address AS who, latest.status, latest.failure_code, 0::float8 AS age
+        FROM unnest($1::text[]) AS requested (address)
         CROSS JOIN LATERAL (
             SELECT t.status, t.failure_code
             FROM link_attempts a JOIN transactions t ON t.merchant_id = a.merchant_id AND t.id = a.transaction_id
-            WHERE a.address = asked.address AND a.pressed_at > clock_timestamp() - $2 * interval '1 second'
+            WHERE a.address = requested.address AND a.pressed_at > clock_timestamp() - $2 * interval '1 second'
             ORDER BY a.pressed_at DESC LIMIT $3) latest
         """,
         list(addresses),

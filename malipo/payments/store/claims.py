@@ -109,12 +109,12 @@ async def lock_of_batches(tx: Tx, channels: Collection[Channel], *, most: int) -
         tx,
         f"""
         SELECT * FROM (
-            SELECT waiting.*, row_number() OVER (PARTITION BY b.merchant_id, b.id, asked.channel
+            SELECT waiting.*, row_number() OVER (PARTITION BY b.merchant_id, b.id, requested.channel
                                                   ORDER BY waiting.id) AS place
-            FROM batches b CROSS JOIN unnest($1::text[]) AS asked (channel)
+            FROM batches b CROSS JOIN unnest($1::text[]) AS requested (channel)
             CROSS JOIN LATERAL (
                 {RECORDS}
-                WHERE d.merchant_id = b.merchant_id AND d.batch_id = b.id AND d.channel = asked.channel
+                WHERE d.merchant_id = b.merchant_id AND d.batch_id = b.id AND d.channel = requested.channel
                   AND d.connector IS NULL AND d.due_at <= now() AND {_MAY_BE_SENT}
                 ORDER BY d.due_at, d.transaction_id LIMIT $2 FOR UPDATE OF d, t SKIP LOCKED) waiting
             WHERE b.status = 'RUNNING' AND EXISTS (SELECT FROM merchants m WHERE m.id = b.merchant_id AND m.is_active)

@@ -39,12 +39,13 @@ async def find_sums(tx: Conn, limits: Sequence[PersonLimit]) -> dict[PersonLimit
         """
         SELECT coalesce(sum(t.amount), 0)::bigint
         FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::boolean[])
-             WITH ORDINALITY AS asked (merchant_id, person, since, is_of_approval, number)
+             WITH ORDINALITY AS requested (merchant_id, person, since, is_of_approval, number)
         LEFT JOIN transactions t
-             ON t.merchant_id = asked.merchant_id AND t.created_by = asked.person AND t.created_at >= asked.since
+             ON t.merchant_id = requested.merchant_id AND t.created_by = requested.person
+             AND t.created_at >= requested.since
              AND t.type = 'DISBURSEMENT' AND t.created_by LIKE '%@%'
-             AND NOT (asked.is_of_approval AND t.batch_id IS NOT NULL)
-        GROUP BY asked.number ORDER BY asked.number
+             AND NOT (requested.is_of_approval AND t.batch_id IS NOT NULL)
+        GROUP BY requested.number ORDER BY requested.number
         """,
         [each.merchant_id for each in limits],
         [each.person for each in limits],

@@ -34,7 +34,7 @@ FAULTS = (
     Fault(
         "a page of a link that is sent again is another press",
         "find_of_numbers",
-        "a.press_id IN (asked.press_id, ",
+        "a.press_id IN (requested.press_id, ",
         "a.press_id IN (",
         "A browser that sends a form again after a lost answer pays a reusable link twice.",
         _PRESS,

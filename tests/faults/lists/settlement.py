@@ -62,7 +62,7 @@ FAULTS = (
     Fault(
         "a merchant cancels the settlement of another",
         "CancelSettlements._cancel",
-        "if before is None or before.merchant_id != asked.merchant_id:",
+        "if before is None or before.merchant_id != cancellation.merchant_id:",
         "if before is None:",
         "Whoever knows an id stops another merchant's money.",
         _STEPS,

@@ -26,9 +26,9 @@ async def find_known(connection: Conn, items: Sequence[BatchItem]) -> dict[int, 
     """The payments that have the network keys of these items already, by the items' index."""
     rows = await connection.fetch(
         f"""
-        SELECT asked.item_index, a.undone_at IS NOT NULL AS is_undone, {COLUMNS}
-        FROM unnest($1::integer[], $2::text[], $3::text[]) AS asked (item_index, channel, network_key)
-        JOIN transactions t ON t.channel = asked.channel AND t.network_key = asked.network_key
+        SELECT requested.item_index, a.undone_at IS NOT NULL AS is_undone, {COLUMNS}
+        FROM unnest($1::integer[], $2::text[], $3::text[]) AS requested (item_index, channel, network_key)
+        JOIN transactions t ON t.channel = requested.channel AND t.network_key = requested.network_key
         LEFT JOIN adopted_payments a ON a.merchant_id = t.merchant_id AND a.transaction_id = t.id
         """,
         [item.index for item in items],
@@ -125,8 +125,8 @@ async def find_paid(
     payout that turned out paid counts; a paid one that turned out not to be paid does not."""
     rows = await connection.fetch(
         """
-        SELECT t.phone, t.amount, max(t.id) FROM unnest($2::text[]) AS asked (phone)
-        JOIN transactions t ON t.merchant_id = $1 AND t.phone = asked.phone AND t.id >= $3
+        SELECT t.phone, t.amount, max(t.id) FROM unnest($2::text[]) AS requested (phone)
+        JOIN transactions t ON t.merchant_id = $1 AND t.phone = requested.phone AND t.id >= $3
         LEFT JOIN corrections c ON c.merchant_id = t.merchant_id AND c.transaction_id = t.id
         WHERE t.type = 'DISBURSEMENT'
           AND coalesce(c.is_paid, t.status IN ('PENDING', 'PROCESSING', 'COMPLETED'))
