@@ -38,6 +38,7 @@ PERIOD = "from=2026-10-31&to=2026-10-31"
 async def books(database: Database, tmp_path: Path) -> Books:
     """Friday and Saturday are closed; something is in suspense since Sunday."""
     books = await Books.begin(database, tmp_path)
+    books.fee = 10  # as the ledger has it
     await books.paid("R1", 5_000, at(FRIDAY))
     await books.close(FRIDAY, **NO_STATEMENT)
     await books.paid("R2", 7_000, at(SATURDAY))

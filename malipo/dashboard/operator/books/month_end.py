@@ -40,6 +40,7 @@ _WHERE = {
     MonthPoint.BANK_UNEXPLAINED: "/operator/bank/exceptions",
     MonthPoint.BANK_OURS_ONLY: "/operator/bank/exceptions",
     MonthPoint.BANK_LINES: "/operator/bank/exceptions",
+    MonthPoint.BANK_LATER: "/operator/bank/statements",
     MonthPoint.SETTLEMENTS: "/operator/settlements",
     MonthPoint.UNANSWERED: "/operator/bank",
     MonthPoint.PROPOSALS: "/operator/waiting",
