@@ -51,8 +51,8 @@ class Queries:
 
     async def read_part(self, query: Query[Found]) -> Found:
         """Read a part of a download, which may take long: each part has a deadline of its own, and may be late."""
-        self.begin_waiting()
-        return await self.read(query, may_lag=True)
+        with retry.own_deadline(self._patience):
+            return await self.read(query, may_lag=True)
 
     async def read_snapshot(self, query: Query[Found], *, is_search: bool = False, may_lag: bool = False) -> Found:
         """A read of several statements that must agree with each other.

@@ -4,7 +4,8 @@ Writes of payments wait in `group_commit.py`. This is for reads, and for rare wr
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -35,6 +36,16 @@ def begin_waiting(seconds: float) -> None:
 def end_waiting() -> None:
     """Clear the deadline of an answered request. Later work of the same task has deadlines of its own."""
     _deadline.set(None)
+
+
+@contextmanager
+def own_deadline(seconds: float) -> Iterator[None]:
+    """A deadline of its own for a part of a request. The request's, if there is one, counts again after it."""
+    token = _deadline.set(loop_time() + seconds)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
 
 
 def deadline_of(patience_seconds: float) -> float:

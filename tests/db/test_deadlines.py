@@ -196,3 +196,17 @@ async def test_a_rare_write_that_hangs_is_answered_without_doubt_before_its_comm
         await retry.write(database, commit_slowly, patience_seconds=0.2)
 
     assert not isinstance(before.value, OutcomeUnknown)
+
+
+async def test_a_part_of_a_download_has_a_deadline_of_its_own_and_leaves_the_requests(database: Database) -> None:
+    def deadline() -> float:
+        return retry.deadline_of(0)
+
+    async def read() -> tuple[float, float, float]:
+        before = deadline()
+        with retry.own_deadline(60):
+            within_it = deadline()
+        return before, within_it, deadline()
+
+    before, within_it, after = await within(5, read)
+    assert before == after < within_it
