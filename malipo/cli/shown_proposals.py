@@ -7,7 +7,7 @@ from typing import Any
 
 from malipo import clock, money
 from malipo.approvals import decide
-from malipo.approvals.act_rules import BANK, BOOKINGS, STATEMENT_UNDOS, Act
+from malipo.approvals.act_rules import BANK, BOOKINGS, RESOLUTIONS, STATEMENT_UNDOS, Act
 from malipo.approvals.booking_approval import proposed_booking
 from malipo.approvals.key_approval import find_wallet
 from malipo.approvals.role_approval import RoleTerms
@@ -73,9 +73,11 @@ async def _find(connection: Conn, proposal: Proposal, settings: Settings) -> Sho
             return await _release(connection, proposal)
         case Act.VERIFY_BANK_ACCOUNT | Act.COLLECT_SETTLEMENT | Act.RELEASE_SETTLEMENTS:
             return await _settlement(connection, proposal)
-    if is_exception_id(proposal.subject):
+    if proposal.action in resolutions.ACTS and is_exception_id(proposal.subject):
         return await _exception(connection, proposal, settings)
-    return await _payment(connection, proposal)
+    if proposal.action in RESOLUTIONS:
+        return await _payment(connection, proposal)
+    raise LookupError(f"nothing says what to show of the act {proposal.action}")
 
 
 async def _booking(connection: Conn, proposal: Proposal) -> ShownProposal:

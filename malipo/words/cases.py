@@ -10,6 +10,8 @@ SENTENCES = {
     "resembles_adopted": "It may be the repeat of a payment that was lost and is paid. Ask the merchant.",
     "excess_refund": "A refund that was sent, and may have been paid. Meanwhile the payment was refunded otherwise, or "
     "taken back, so it is not sent again.",
+    "retry_not_sent": "It pays a failed payout again. It was sent, and may have been paid. It is not sent again: the "
+    "failed payout was paid after all, or the network does not find this one.",
     "said_paid": "Somebody said that it was paid, and the network does not confirm it when asked.",
     "disputed": "The network's signed message and its answer contradict each other.",
     "closed_merchant": "Its merchant is closed, so nobody sends it. It can be cancelled.",

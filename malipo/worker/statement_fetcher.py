@@ -4,6 +4,7 @@ If a day could not be fetched, because the network was away or no worker ran, it
 days, without delaying other days. Several workers may fetch the same statement; its lines are imported once.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
@@ -34,6 +35,7 @@ from malipo.reconciliation.matching.matching_summary import match_and_note
 from malipo.reconciliation.statements.statement_file import FETCHED_BY
 from malipo.reconciliation.statements.store import statements
 from malipo.settings import Settings
+from malipo.table_files.rows import CURRENT_STOP, Stop
 from malipo.words.say import say
 from malipo.worker.loop_health import LoopHealth
 from malipo.worker.poll_loop import run_forever
@@ -131,15 +133,25 @@ class StatementFetcher:
     async def _import(self, account: FetchableAccount, day: date, now: datetime) -> ImportResult:
         with TemporaryDirectory(prefix="malipo-") as folder:
             path = await fetch_file(account, day, Path(folder))
-            async with self._database.begin() as tx:
-                return await import_statement(
-                    tx,
-                    StatementImport(
-                        path,
-                        channel=account.channel,
-                        account=account.account,
-                        profile=account.profile,
-                    ),
-                    actor=_ACTOR,
-                    now=now,
-                )
+            request = StatementImport(path, channel=account.channel, account=account.account, profile=account.profile)
+            return await self._import_beside(request, now)
+
+    async def _import_beside(self, request: StatementImport, now: datetime) -> ImportResult:
+        """Import in a thread, with a loop and a connection of its own: reading a file waits for a process, and this
+        loop also sends payments."""
+        database, stop = self._database.another(size=1), Stop()
+
+        async def work() -> ImportResult:
+            CURRENT_STOP.set(stop)
+            await database.open()
+            try:
+                async with database.begin() as tx:
+                    return await import_statement(tx, request, actor=_ACTOR, now=now)
+            finally:
+                await database.close()
+
+        try:
+            return await asyncio.to_thread(lambda: asyncio.run(work()))
+        except asyncio.CancelledError:
+            stop.set()  # The worker ends, and waits for its threads.
+            raise

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from malipo import clock
 from malipo.approvals import booking_approval
@@ -44,6 +45,15 @@ async def code(database: Database, *acts: Act) -> str:
     async with database.snapshot() as connection:
         [found] = await proposals.find_open(connection, acts or list(Act))
         return (await find_shown(connection, found, Settings())).code
+
+
+async def test_what_is_not_known_to_be_about_a_payment_is_not_shown_as_one(world: World) -> None:
+    begin, _ = await world.of(Act.RESOLVE_OPEN_PAYOUT)
+    assert not await begin(ASHA)
+    async with world.database.snapshot() as connection:
+        [found] = await proposals.find_open(connection, list(Act))
+        with pytest.raises(LookupError, match="fence"):
+            await find_shown(connection, replace(found, action=Act.FENCE), Settings())
 
 
 @pytest.mark.parametrize("act", [act for act, row in GRID.items() if row.cells is TWO])

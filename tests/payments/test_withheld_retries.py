@@ -6,9 +6,10 @@ from msgspec.structs import replace
 
 from malipo.db import Database
 from malipo.networks.connector import Verdict
+from malipo.payments.cases import case_reason
 from malipo.payments.claim_for_sending import ClaimForSending
 from malipo.payments.dispatch import AnswerSource, NextAction, ReviewReason
-from malipo.payments.store import transactions
+from malipo.payments.store import cases, transactions
 from malipo.payments.transaction import Status, Transaction, Type
 from tests.journeys import database_facts
 from tests.journeys.concurrency import order
@@ -58,6 +59,13 @@ async def _acts(steps: PaymentSteps) -> list[tuple[str, str]]:
             "SELECT action, details ->> 'retry_of' FROM audit_log WHERE action LIKE 'payout.%' ORDER BY id"
         )
     return [(row[0], row[1]) for row in rows]
+
+
+async def _reason(steps: PaymentSteps, payout: Transaction) -> str:
+    async with steps.database.read() as connection:
+        case = await cases.find(connection, payout.id)
+    assert case is not None
+    return case_reason.case_reason(case, unsettled_seconds=1, now=steps.service.clock())
 
 
 async def test_a_retry_of_a_payout_that_was_paid_after_all_is_not_sent(steps: PaymentSteps) -> None:
@@ -131,6 +139,7 @@ async def test_a_retry_that_was_sent_is_not_sent_again_nor_ended_once_the_failed
         assert (dispatch.next_action, dispatch.review_reason) == (NextAction.QUERY, ReviewReason.NOT_FOUND)
         assert await steps.status(again) is Status.PROCESSING
         await _not_found(steps, again)
+        assert await _reason(steps, again) == "retry_not_sent", "never that the network surely does not know it"
     assert await _acts(steps) == [("payout.in_doubt", failed.id)]
     await steps.report(again, Verdict.REFUSED)
     assert await steps.status(again) is Status.FAILED

@@ -1,5 +1,8 @@
 """The statement fetcher: yesterday's statements, once, by any of several workers."""
 
+import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -26,6 +29,7 @@ from malipo.settings.environment import read as read_settings
 from malipo.worker.statement_fetcher import StatementFetcher
 from tests.simulator.processes import Process
 from tests.simulator.processes import start as start_simulator
+from tests.table_files.test_rows import children_of
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +132,37 @@ async def test_an_operators_file_of_the_day_keeps_nobody_from_fetching_it(
     assert sorted(each.imported_by for each in found) == ["malipo", "operator asha"]
     assert {row["count"] for row in receipts} == {1}, "a line that both have is one line"
     assert (len(receipts), booked) == (real + 1, 0)
+
+
+def forker_of_readers() -> int:
+    [found] = children_of(os.getpid())
+    return found
+
+
+async def test_payments_are_sent_while_a_statement_is_read(simulator: Process, database: Database) -> None:
+    """The process that forks readers stands still until the event loop, which also sends payments, lets it go on."""
+    async with served(simulator, database) as service:
+        fetcher = StatementFetcher(database, service.networks, service.settings, service.clock)
+        assert await fetcher.step(), "the first of two"
+        forker = forker_of_readers()
+        os.kill(forker, signal.SIGSTOP)
+        try:
+            reading = asyncio.create_task(fetcher.step())
+            async with database.read() as connection:
+                while not reading.done() and not await connection.fetchval(  # noqa: ASYNC110
+                    """
+                    SELECT count(*) FROM pg_stat_activity
+                    WHERE datname = current_database() AND state = 'idle in transaction' AND query LIKE 'SAVEPOINT %'
+                    """
+                ):
+                    await asyncio.sleep(0.01)
+            assert forker_of_readers() == forker, "nobody has given it up"
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(forker, signal.SIGCONT)
+        await reading
+        assert forker_of_readers() == forker
+        assert await files(database) == EACH
 
 
 async def test_what_fails_is_tried_again_an_hour_later(simulator: Process, database: Database) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from malipo.networks.connector import Channel
+from malipo.payments.dispatch import ReviewReason
 from malipo.payments.store.cases import Case
 from malipo.payments.transaction import Status, Type
 
@@ -14,6 +15,9 @@ def case_reason(
     transaction, review_reason = case.transaction, case.dispatch.review_reason if case.dispatch else None
     if case.is_contradicted:
         return "now_unpaid" if transaction.status is Status.COMPLETED else "now_paid"
+    if review_reason is ReviewReason.NOT_FOUND and case.is_retry:
+        # Stored alike: its network does not find it, or the payout that it pays again was paid, and it was not queried.
+        return "retry_not_sent"
     if review_reason is not None:
         return review_reason.value
     if transaction.status.is_final:

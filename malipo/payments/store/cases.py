@@ -28,6 +28,7 @@ class Case(NamedTuple):
     is_contradicted: bool  # and operators have not decided yet
     is_sending: bool  # a request is on its way right now
     is_merchant_active: bool
+    is_retry: bool  # a payout that pays again one that failed
     proposed: str | None  # the outcome that an operator has proposed
 
 
@@ -56,6 +57,7 @@ _CASE = f"""
     {COLUMNS}, {DISPATCH}, {corrections.COLUMNS}, coalesce(c.is_open, false) AS is_contradicted,
     coalesce(d.next_action = 'sending' AND d.due_at > now(), false) AS is_sending,
     (SELECT m.is_active FROM merchants m WHERE m.id = t.merchant_id) AS is_merchant_active,
+    EXISTS (SELECT FROM retries r WHERE r.merchant_id = t.merchant_id AND r.payout_id = t.id) AS is_retry,
     p.terms ->> 'outcome' AS proposed
 """
 _JOINED = f"""
@@ -75,6 +77,7 @@ def _case_of(row: Row) -> Case:
         row["is_contradicted"],
         row["is_sending"],
         row["is_merchant_active"],
+        row["is_retry"],
         row["proposed"],
     )
 

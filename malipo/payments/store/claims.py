@@ -146,7 +146,8 @@ async def lock_lapsed(tx: Tx, channel: Channel, *, lapse_seconds: float, most: i
         tx,
         f"""
         {RECORDS}
-        WHERE d.channel = $1 AND d.type = 'COLLECTION' AND d.connector IS NULL
+        WHERE d.channel = $1 AND d.type = 'COLLECTION' AND d.connector IS NULL AND d.send_count = 0
+          AND d.success_heard_at IS NULL
           AND d.due_at <= now() - $2 * interval '1 second' AND d.queued_at <= now() - $2 * interval '1 second'
           AND NOT d.is_asked_first AND {_MAY_LAPSE}
         ORDER BY d.due_at LIMIT $3 FOR UPDATE OF d, t SKIP LOCKED

@@ -328,5 +328,5 @@ async def test_messages_about_payments_that_we_do_not_have_are_listed(room: Room
 
 
 def test_every_reason_to_look_has_a_sentence() -> None:
-    others = {"now_unpaid", "now_paid", "closed_merchant", "not_connected", "doubted", "late", "none"}
+    others = {"now_unpaid", "now_paid", "closed_merchant", "not_connected", "doubted", "late", "none", "retry_not_sent"}
     assert set(SENTENCES) == {each.value for each in ReviewReason} | others

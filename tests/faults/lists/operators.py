@@ -276,4 +276,12 @@ FAULTS = (
         "Somebody approves another proposal than the one they saw.",
         ("dashboard/operator/test_operator_casework.py", "dashboard/operator/test_operator_two_people.py"),
     ),
+    Fault(
+        "an act of which nobody knows what to show is shown as a payment",
+        "_find",
+        "if proposal.action in RESOLUTIONS:",
+        "if True:",
+        "A second operator approves something else than they have read.",
+        ("approvals/test_seen.py",),
+    ),
 )

@@ -289,4 +289,12 @@ FAULTS = (
         "A clerk types a failed payout once more, and nobody says that it was paid.",
         ("payments/batches/test_retried_lines.py",),
     ),
+    Fault(
+        "a retry that was sent is shown as unknown to its network",
+        "case_reason",
+        "if review_reason is ReviewReason.NOT_FOUND and case.is_retry:",
+        "if False:",
+        "Operators call a payout failed that was perhaps paid, and its merchant pays a third time.",
+        ("payments/test_withheld_retries.py",),
+    ),
 )

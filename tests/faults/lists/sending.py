@@ -232,6 +232,14 @@ FAULTS = (
         ("payments/test_lapse.py", *_CLAIMS),
     ),
     Fault(
+        "a waiting collection lapses although its network spoke of it",
+        "lock_lapsed",
+        " AND d.send_count = 0\n          AND d.success_heard_at IS NULL",
+        "",
+        "A customer has paid a collection that is called failed while its network is down.",
+        ("payments/test_claim_rules.py",),
+    ),
+    Fault(
         "what is held is sent",
         "_MAY_BE_SENT",
         'AND NOT {installation.is_held_sql("d.channel", "d.type")} AND NOT d.is_asked_first',

@@ -148,4 +148,12 @@ FAULTS = (
         "The network is away for a day: what it has paid on the day before is told by nobody, and the close is stopped.",
         ("worker/test_statement_fetcher.py",),
     ),
+    Fault(
+        "a fetched statement is read in the loop that sends payments",
+        "StatementFetcher._import_beside",
+        "return await asyncio.to_thread(lambda: asyncio.run(work()))",
+        "return await work()",
+        "No payment is sent, and no answer heard, for as long as a file is read.",
+        ("worker/test_statement_fetcher.py",),
+    ),
 )

@@ -7,7 +7,7 @@ places.
 """
 
 import json
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ import pytest
 from malipo.db import Database
 from malipo.ledger.house_bookings import HouseBookingKind
 from malipo.networks.connector import Channel
+from malipo.reconciliation.close.closed_day import ClosedDay
+from malipo.reconciliation.close.signature import message_of
 from tests.reconciliation.close.books import MONDAY, TUESDAY, WEDNESDAY, Books, at
 
 SIGNED_DAYS = Path(__file__).parent / "signed_days.json"
@@ -153,3 +155,40 @@ def test_these_days_have_every_kind_of_open_item_and_every_reason() -> None:
     items = [item for close in closes for channel in close["channels"] for item in channel["items"]]
     assert {each["reason"] for each in items} == ALL_REASONS
     assert {each["what"] for each in items} == ALL_KINDS
+
+
+SIGNED = ClosedDay(
+    day=MONDAY,
+    content='{"a":1}',
+    previous=None,
+    hash=bytes(range(32)),
+    counted='{"MPESA":7}',
+    digest=b"\xff" * 32,
+    reason="“Bei” is agreed.",
+    requested_by=None,
+    closed_by="asha",
+    closed_at=datetime(2026, 11, 4, 6, 30, 15, 123456, tzinfo=UTC),
+    key_id="ed25519-1",
+    signature=b"not part of it",
+)
+# As version 0.4.0 signed it: a change of one byte makes every closed day look forged.
+MESSAGE = (
+    'malipo: daily close 1\n{"closed_at":"2026-11-04T06:30:15.123Z","closed_by":"asha","content":"{\\"a\\":1}",'
+    '"counted":"{\\"MPESA\\":7}","day":"2026-11-02","digest":"//////////////////////////////////////////8=",'
+    '"hash":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=","key_id":"ed25519-1","previous":null,'
+    '"reason":"“Bei” is agreed.","requested_by":null}'
+)
+
+
+class DayWithOneColumnMore(ClosedDay, frozen=True, kw_only=True):
+    looked_at_by: str = ""
+
+
+def test_what_is_signed_of_a_day_stays_the_same_bytes() -> None:
+    assert message_of(SIGNED) == MESSAGE.encode()
+
+
+def test_a_column_that_a_later_version_adds_is_not_signed() -> None:
+    """The days of before have no such column, and their signatures must fit all the same."""
+    later = DayWithOneColumnMore(**{name: getattr(SIGNED, name) for name in SIGNED.__struct_fields__})
+    assert message_of(later) == MESSAGE.encode()
