@@ -33,6 +33,12 @@ def test_proxies_are_addresses_and_networks() -> None:
     )
 
 
+def test_what_a_developer_exports_for_requests_is_no_mistake() -> None:
+    """The README lets them export both, and then type other commands of malipo in the same terminal."""
+    exported = {"MALIPO_URL": "http://127.0.0.1:8080", "MALIPO_API_KEY": "mlp_live_1"}
+    assert read(exported) == read({})
+
+
 def test_holidays_of_banks_are_days() -> None:
     read_days = read({"MALIPO_BANK_HOLIDAYS": "2027-01-15, 2026-10-28,2027-01-15"}).bank_holidays
     assert read_days == (date(2026, 10, 28), date(2027, 1, 15))

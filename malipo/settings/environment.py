@@ -11,6 +11,8 @@ from typing import Any
 from malipo.settings import Settings, parsers, secret_files
 
 PREFIX = "MALIPO_"
+# What the README and the documentation let a merchant's developer export for requests, often in the same terminal.
+OF_CLIENTS = {"MALIPO_URL", "MALIPO_API_KEY"}
 # Former settings, and what to do instead.
 RETIRED = {"MALIPO_OPERATOR": "is no longer a setting, because a name proves nothing: malipo operators login"}
 
@@ -57,7 +59,7 @@ def read(environment: Mapping[str, str]) -> Settings:
     wrong = [
         f"{name} {RETIRED.get(name, 'is not a setting of malipo (see docs/settings.md)')}."
         for name in sorted(environment)
-        if name.startswith(PREFIX) and name not in known and name not in files
+        if name.startswith(PREFIX) and name not in known and name not in files and name not in OF_CLIENTS
     ]
     for name, each in known.items():
         try:
